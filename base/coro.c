@@ -71,7 +71,8 @@ struct coro {
     void *sp; /* of the side that is not running */
 #endif
     enum coro_state state;
-    char *stack; /* the lowest usable byte, just above the guard page */
+    const struct coro *annex; /* on whose stack a function runs that it has called; NULL: none */
+    char *stack;              /* the lowest usable byte, just above the guard page */
     size_t stack_bytes;
     char *map;
     size_t map_bytes;
@@ -358,8 +359,9 @@ void coro_resume(struct coro *co)
 void coro_yield(struct coro *co)
 {
     must(co->state == CORO_RUNNING);
-    /* Within co: a coroutine that co has resumed must not yield in its name. */
-    must((uintptr_t)__builtin_frame_address(0) - (uintptr_t)co->stack < co->stack_bytes);
+    /* Within co, or its annex: a coroutine that co has resumed must not yield in its name. */
+    const struct coro *at = co->annex ? co->annex : co;
+    must((uintptr_t)__builtin_frame_address(0) - (uintptr_t)at->stack < at->stack_bytes);
     co->state = CORO_SUSPENDED;
     leave(co);
 }
@@ -390,4 +392,45 @@ void coro_free(struct coro *co)
 #endif
     stack_unmap(co);
     free(co);
+}
+
+/* ---- annexes ------------------------------------------------------------------------------------------ */
+
+struct coro_annex {
+    struct coro *co;
+    void (*fn)(void *arg);
+    void *arg;
+};
+
+static void annex_main(struct coro *co, void *arg)
+{
+    const struct coro_annex *annex = arg;
+    for (;;) {
+        annex->fn(annex->arg);
+        coro_yield(co);
+    }
+}
+
+struct coro_annex *coro_annex_new(size_t stack_bytes)
+{
+    struct coro_annex *annex = calloc(1, sizeof(*annex));
+    if (annex && (annex->co = coro_new(stack_bytes, annex_main, annex))) return annex;
+    free(annex);
+    return NULL;
+}
+
+void coro_annex_free(struct coro_annex *annex)
+{
+    if (annex) coro_free(annex->co);
+    free(annex);
+}
+
+void coro_annex_call(struct coro *co, struct coro_annex *annex, void (*fn)(void *arg), void *arg)
+{
+    must(!co->annex);
+    annex->fn = fn;
+    annex->arg = arg;
+    co->annex = annex->co;
+    coro_resume(annex->co);
+    co->annex = NULL;
 }

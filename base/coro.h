@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 struct coro;
+struct coro_annex;
 typedef void (*coro_fn)(struct coro *co, void *arg);
 
 /* A suspended coroutine that will run fn(co, arg) on its first resume; NULL without memory. stack_bytes >= 16 KiB. */
@@ -25,6 +26,12 @@ void coro_yield(struct coro *co);
  * inside count as running meanwhile: only co may be resumed, and none of them freed.
  */
 void coro_yield_nested(struct coro *co);
+/* A larger stack for functions that a coroutine calls. NULL without memory. stack_bytes as of coro_new. */
+struct coro_annex *coro_annex_new(size_t stack_bytes);
+/* No call on it may be under way. NULL is allowed. */
+void coro_annex_free(struct coro_annex *annex);
+/* From within co: fn(arg) on that stack, from which co may be yielded as from its own. One call at a time. */
+void coro_annex_call(struct coro *co, struct coro_annex *annex, void (*fn)(void *arg), void *arg);
 /* fn has returned. */
 bool coro_done(const struct coro *co);
 /* Frees a coroutine that is not running (done, or suspended: its stack is dropped as it is). NULL is allowed. */

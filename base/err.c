@@ -53,6 +53,13 @@ int err_set(struct cellar_error *error, enum cellar_error_code code, const char 
     return -(int)code;
 }
 
+int err_about(struct cellar_error *error, int rc, const char *what)
+{
+    if (rc == 0 || !error || !what || strstr(error->text, what)) return rc;
+    const struct cellar_error about = *error;
+    return err_set(error, err_code(rc), "%.100s: %s", what, about.text);
+}
+
 const char *cellar_error_text(int code)
 {
     /* Both signs are matched by cases, since the negative of INT_MIN does not exist. */

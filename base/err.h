@@ -16,3 +16,5 @@ static inline enum cellar_error_code err_code(int rc) { return (enum cellar_erro
  * CELLAR_ERR_INVALID, "...", ...)`.
  */
 int err_set(struct cellar_error *error, enum cellar_error_code code, const char *format, ...) CELLAR_PRINTF(3, 4);
+/* The message begins with `what`, a file's name, unless it has that already. Returns rc; of 0 nothing is changed. */
+int err_about(struct cellar_error *error, int rc, const char *what);

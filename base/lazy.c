@@ -13,3 +13,11 @@ void lazy_unmap(void *memory, uint64_t bytes)
 {
     if (memory) munmap(memory, bytes);
 }
+
+void *lazy_grow(void *memory, uint64_t bytes, uint64_t more_bytes)
+{
+    void *more = mremap(memory, bytes, more_bytes, MREMAP_MAYMOVE);
+    return more == MAP_FAILED ? NULL : more;
+}
+
+void lazy_drop(void *memory, uint64_t bytes) { (void)madvise(memory, bytes, MADV_DONTNEED); }

@@ -22,16 +22,35 @@
     X(snapshot_on_words, "one record counts as a snapshot where lines can be torn")                                    \
     X(failed_txn_unvalidated, "an error of the procedure is told before its reads are validated")                      \
     X(en_wrap_unchecked, "epoch numbers that came full circle are not noticed")                                        \
+    /* a register decides */                                                                                           \
+    X(decision_unasked, "a compute node is declared dead, or a memory node lost, without asking the register")         \
+    X(decision_uncompared, "a decision replaces whatever was decided meanwhile")                                       \
+    X(decision_fence_late, "a compute node that was declared dead is fenced after its log was redone")                 \
     /* ordered indexes */                                                                                              \
     X(upgrade_unchecked, "a cell read in one block is not compared when a later block locks it")                       \
     X(tree_cell_unread, "data cells that a scan found empty are not validated")                                        \
     X(tree_cell_skipped, "a scan that reads a leaf in parts leaves out a data cell between two of them")               \
     X(tree_shape_unread, "shapes of leaves that a scan reads are not validated")                                       \
     X(tree_insert_blind, "the shape that says where an entry goes is not validated")                                   \
+    X(tree_open_kept, "a full data cell keeps what the one that is taken into use gets")                               \
+    X(tree_covered_kept, "a put of a covered column leaves the index's entry as it was")                               \
     X(tree_fence_kept, "a split leaves the left half's high fence where it was")                                       \
     X(tree_hint_trusted, "a walk does not compare its key with the leaf's fences")                                     \
     X(tree_unique_unlooked, "a unique index is not asked whether it has an entry")                                     \
     X(sortkey_sign_kept, "a negative number's key is above a positive one's")                                          \
+    /* snapshots */                                                                                                    \
+    X(snapshot_torn, "a snapshot is what was copied beside transactions: nothing is copied again")                     \
+    X(snapshot_running, "the last copies of a snapshot are made while transactions run")                               \
+    /* free slots */                                                                                                   \
+    X(slots_of_others, "who joins others takes slots that they have freed for free")                                   \
+    X(stock_unshared, "what a worker has freed no other worker of its compute node gets")                              \
+    /* tables that go */                                                                                               \
+    X(vacant_unzeroed, "chunks are given back with what was in them")                                                  \
+    X(sweep_overflow_kept, "overflow buckets of a table that goes are not given back")                                 \
+    X(drop_log_kept, "a table goes while entries of the log that name it are due")                                     \
+    X(truncate_unnoticed,                                                                                              \
+      "what an interactive transaction has read of an emptied table is compared by versions alone")                    \
+    X(replaced_forgotten, "an opening takes a table that replaces another one, and is not WHOLE yet, for unfinished")  \
     /* interactive transactions */                                                                                     \
     X(draft_uncompared, "what an interactive transaction has read is not compared at its commit")                      \
     X(draft_en_alone, "... is compared by epoch numbers alone")                                                        \
@@ -44,8 +63,16 @@
     X(bytekey_twin_taken, "a key is found by its hash: its bytes are not compared")                                    \
     X(bytekey_twins_uncounted, "the first record of a hash is not told that another one is there")                     \
     X(bytekey_gap, "a record of several with one hash is removed, and the last one does not take its place")           \
+    X(extent_leaked, "a long value is replaced, or its record deleted, and its extents stay")                          \
+    X(extent_freed_early, "a long value is replaced, and of its new extents the last one is freed with the old ones")  \
+    X(extent_written_apart, "a value's length is put, and its last extent keeps the bytes that it had")                \
+    X(large_short, "the last piece of an entry in an extent of the log is not written")                                \
+    X(large_unmarked, "an extent of the log is written again while nothing says that its last entry has ended")        \
     X(draft_savepoint_keeps, "rolling back to a savepoint keeps the first write behind it")                            \
     X(draft_doubt_repeated, "cellar_transact repeats what may have committed")                                         \
+    /* several processes on one pool file */                                                                           \
+    X(pool_last_blind, "a process that closes a pool file takes itself for the last one")                              \
+    X(pool_fence_blind, "a process that has a pool file open is taken for one that is gone, and is not killed")        \
     /* locks and reads */                                                                                              \
     X(ford_whole_undone, "mode ford: recovery undoes what was written whole")                                          \
     X(ford_part_kept, "mode ford: recovery undoes nothing")                                                            \
@@ -201,6 +228,7 @@
     X(hot_never_closes, "a hot lock takes newcomers in for as long as they come")                                      \
     X(way_ungated, "a compute node goes another way while attempts of the old one are under way")                      \
     X(way_settler_passed, "... while one of them waits to settle, and is not counted")                                 \
+    X(stage_kept, "a coordinator that runs calls alone never lets another one in")                                     \
     X(way_kept, "a worker goes on the old way when its compute node has turned")                                       \
     X(hot_met_forgets, "a transaction that finds HOT set does not note that the record is hot")                        \
     /* lost replies */                                                                                                 \
@@ -400,16 +428,38 @@
     X(wal_sync_retried, "a sync that failed is asked for again, and believed")                                         \
     X(wal_tail_trusted, "what a read shows of the log's end counts as being on the disk")                              \
     X(wal_hole_is_tail, "the log ends where a group is not whole, whatever lies behind")                               \
+    X(wal_copy_trusted,                                                                                                \
+      "a file of which there is but its copied group counts, though its head may be in a cache only")                  \
     X(wal_head_unsynced, "groups are written into a file whose head was not synced")                                   \
     X(wal_torn_accepted, "a group counts when its last block is missing")                                              \
     X(wal_place_unlooked, "a block counts wherever it lies")                                                           \
     X(wal_checksum_ignored, "a block counts whatever its checksum")                                                    \
+    X(wal_spare_headed, "a file of the log that is used again keeps its head until it has its new name")               \
     X(wal_freed_early, "a file is removed whose last group is needed")                                                 \
     X(journal_published_early, "a memory node publishes the end of an epoch before the sync")                          \
     X(journal_known_ignored, "a log that ends before an epoch that was on all disks is believed")                      \
     X(journal_cut_own, "each memory node restores as far as it has synced itself")                                     \
     X(journal_life_unsynced, "a recovery goes on before the cut is on the disk")                                       \
     X(journal_life_ignored, "entries beyond the cut of an earlier life count when the cut is past them")               \
+    X(journal_cut_ignored, "entries beyond the last epoch that was closed count")                                      \
+    X(checkpoint_head_unsynced, "a checkpoint is there when its head is written, not when it is synced")               \
+    X(epochs_cached, "a transaction's epoch is a number that its node has kept for a while")                           \
+    X(epochs_closed_at_word, "an epoch is closed while transactions still draw it")                                    \
+    X(epochs_ring_reused, "ring space is used again though its entries are not taken")                                 \
+    X(durable_rings_first, "rings are emptied before it is seen that none in flight has the epoch")                    \
+    X(durable_acked_early, "an epoch counts as durable when its end is written, not when it is synced")                \
+    X(durable_loads_ignored, "epochs are closed though rows were loaded that no checkpoint has")                       \
+    X(durable_loads_written,                                                                                           \
+      "epochs are closed after a load when the checkpoint is written, though it does not count")                       \
+    X(durable_last_first, "a checkpoint names the word as it was when its copying began")                              \
+    X(durable_older_removed, "an opening removes the older checkpoint before it is sure that the newer one counts")    \
+    X(durable_freed_uncounted, "a checkpoint frees the log before it counts")                                          \
+    X(durable_begin_ignored, "entries that a checkpoint has are redone")                                               \
+    X(replay_counters_kept, "counters of chunks, incarnations and the clock stay behind what the log has")             \
+    X(durable_reads_unawaited, "a transaction that only read tells what may yet be lost")                              \
+    X(durable_epoch_early, "a call counts as durable when the epoch before its own is")                                \
+    X(durable_runs_unlogged, "headers of runs are not logged")                                                         \
+    X(replay_as_logged, "entries are redone as they lie, not in the order of their TS")                                \
     /* scheduler */                                                                                                    \
     X(sleeper_forgotten, "of two coroutines due at once one is never woken")                                           \
     X(ready_forgotten, "a coroutine made ready while others run is never resumed")

@@ -4,9 +4,13 @@
 #include "db.h"
 #include "death.h"
 #include "driver_progress.h"
+#include "durable.h"
 #include "err.h"
+#include "etcd.h"
 #include "fabric.h"
+#include "html.h"
 #include "json_file.h"
+#include "metrics.h"
 #include "outcome.h"
 #include "processes.h"
 #include "recording.h"
@@ -14,10 +18,12 @@
 #include "settings.h"
 #include "simulation.h"
 #include "sizing.h"
+#include "tracing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* One run from opening to closing. */
 struct run {
@@ -27,12 +33,16 @@ struct run {
     struct driver driver;
     struct death death;
     struct watch *watch;
+    char command[512];     /* how it was asked for */
     struct fabric *fabric; /* a simulated one; NULL: the database has its own */
     struct cellar *db;
+    struct etcd *etcd; /* NULL: the pool itself decides which nodes are lost */
     struct workload_run *workload_run;
     struct processes processes;       /* db NULL: this one is alone */
     struct workload_client **clients; /* of all processes; those of this one come first */
     struct recording recording;
+    struct tracing tracing;
+    struct metrics *metrics;
     struct outcome outcome;
     bool failed;
 };
@@ -57,15 +67,28 @@ static void log_warning(void *arg, enum cellar_log_level level, const char *text
 
 static bool together(const struct run *run) { return run->settings.processes > 1; }
 
+/* Before anything of it is touched. */
+static int durable_accept(const char *path, struct cellar_error *error)
+{
+    char file[4096];
+    if (!path || snprintf(file, sizeof file, "%s/" FOLDER_FILE, path) >= (int)sizeof file || access(file, F_OK))
+        return 0;
+    return err_set(error, CELLAR_ERR_EXISTS, "%.200s holds data already; a run needs a folder of its own", path);
+}
+
 static int open_all(struct run *run, struct cellar_error *error)
 {
     struct settings *settings = &run->settings;
     int code = recording_accept(settings, &run->machine, error);
+    if (code == 0) code = tracing_accept(settings, error);
+    if (code == 0) code = durable_accept(settings->db.durable, error);
     if (code == 0) code = sizing_apply(settings, &run->machine, &run->sizing, error);
     if (code < 0) return code;
     settings->db.cc = (enum cellar_cc)mode_find(settings->cc);
     settings->db.log = log_warning;
     settings->db.log_arg = run;
+    code = etcd_attach(settings->etcd, settings->etcd_prefix, &settings->db, &run->etcd, error);
+    if (code < 0) return code;
     code = settings->sim ? simulation_open(settings, NULL, &run->fabric, &run->db, error)
                          : cellar_open(&settings->db, &run->db, error);
     if (code < 0) return code;
@@ -100,12 +123,15 @@ static int prepare(struct run *run, struct cellar_error *error)
                                   .exact = settings->sim,
                                   .client_first = settings->process * sessions,
                                   .client_count = settings->processes * sessions,
+                                  .inflight = settings->inflight,
+                                  .coros = settings->db.coros,
                                   .timeout_ns = together(run) ? settings_patience_ns(settings) : 0,
                                   .attempts_max = settings->attempts_max,
                                   .leave = settings->survive ? processes_leave_one : NULL,
                                   .leave_arg = &run->processes,
                                   .leave_every_ns = LEAVE_EVERY_NS,
                                   .stop = &run->watch->stop};
+    if (settings->html && !settings->txns) run->driver.tick_ns = run->driver.measure_ns / DRIVER_TICKS + 1;
     death_prepare(&run->death, settings, run->fabric, &run->driver);
     return driver_init(&run->driver, sessions, error);
 }
@@ -120,6 +146,7 @@ static int load(struct run *run, struct cellar_error *error)
     run->watch->end(run->watch);
     const struct workload *workload = run->settings.workload;
     if (code == 0 && workload->loaded) code = workload->loaded(run->workload_run, error);
+    if (code == 0 && run->settings.db.durable) code = cellar_wait_durable(run->db, NULL, error); /* a checkpoint */
     run->outcome.load_s = seconds_since(run, start_ns);
     return code;
 }
@@ -142,13 +169,16 @@ static int measure(struct run *run, struct cellar_error *error)
     struct driver_progress progress = {.driver = &run->driver, .seconds = settings->warmup_s + settings->seconds};
     struct simulation_counts before = {0}, after = {0};
     recording_start(&run->recording);
+    int code = tracing_begin(&run->tracing, settings, run->db, error);
+    if (code < 0) return code;
     run->driver.recorder = run->recording.recorder;
     if (settings->sim) simulation_read(run->fabric, &before);
     uint64_t start_ns = run->watch->now_ns(), start_cpu_ns = run->watch->cpu_ns();
     run->watch->begin(run->watch,
                       &(struct watch_phase){.interruptible = true, .draw = driver_progress_run, .arg = &progress});
-    int code = driver_run(&run->driver, error);
+    code = driver_run(&run->driver, error);
     run->watch->end(run->watch);
+    tracing_end(&run->tracing);
     if (!settings->survive) recording_end(&run->recording); /* else what its clients leave last belongs to it */
     run->outcome.run_s = seconds_since(run, start_ns);
     run->outcome.run_cpu_s = (double)(run->watch->cpu_ns() - start_cpu_ns) * 1e-9;
@@ -202,16 +232,30 @@ static int check(struct run *run, driver_job_fn job, struct cellar_error *error)
     cellar_pool_space_read(run->db, &run->outcome.pool);
     run->outcome.cache_high_bytes = cellar_cache_bytes(run->db);
     cellar_way_read(run->db, &run->outcome.way);
+    outcome_read_hot(&run->outcome, run->db);
+    outcome_read_tallies(&run->outcome, run->db);
     return 0;
+}
+
+/* Where people read. */
+static FILE *report_out(const struct run *run)
+{
+    const char *json = run->settings.json;
+    return json && !strcmp(json, "-") ? stderr : stdout;
 }
 
 static int report(const struct run *run, struct cellar_error *error)
 {
     const char *json = run->settings.json;
-    FILE *out = json && !strcmp(json, "-") ? stderr : stdout;
+    FILE *out = report_out(run);
     report_print(&run->outcome, out);
     if (fflush(out) != 0) return err_set(error, CELLAR_ERR_SYSTEM, "the report could not be written");
-    return json ? report_json(&run->outcome, json, error) : 0;
+    int code = json ? report_json(&run->outcome, json, error) : 0;
+    if (code == 0 && run->settings.write_operations)
+        code = operations_write(&run->settings.operations, run->driver.session_count, run->settings.write_operations,
+                                error);
+    if (code == 0 && run->settings.html) code = html_write(&run->outcome, run->command, run->settings.html, error);
+    return code;
 }
 
 /* ---- together with other processes ---- */
@@ -298,10 +342,24 @@ static int check_together(struct run *run, struct cellar_error *error)
     return code;
 }
 
+static size_t metrics_page(void *arg, char *text, size_t capacity)
+{
+    const struct run *run = arg;
+    return cellar_metrics(run->db, text, capacity);
+}
+
+static int metrics_begin(struct run *run, struct cellar_error *error)
+{
+    uint32_t port = run->settings.metrics_port;
+    return port ? metrics_open((uint16_t)port, metrics_page, run, &run->metrics, error) : 0;
+}
+
 static int perform(struct run *run, struct cellar_error *error)
 {
     int code = json_file_check(run->settings.json, error);
+    if (code == 0) code = json_file_check_as("--html", run->settings.html, error);
     if (code == 0) code = open_all(run, error);
+    if (code == 0) code = metrics_begin(run, error);
     if (code == 0) code = prepare(run, error);
     if (code == 0) code = together(run) ? load_together(run, error) : load(run, error);
     if (code == 0 && !together(run)) code = begin_recording(run, error);
@@ -315,11 +373,13 @@ static int perform(struct run *run, struct cellar_error *error)
 static void finish(struct run *run)
 {
     if (run->failed && run->processes.joined) (void)!processes_arrive(&run->processes, PROCESSES_GONE, NULL);
+    metrics_close(run->metrics);
     recording_free(&run->recording);
     processes_free_clients(&run->processes, run->clients, run->driver.session_count);
     driver_free(&run->driver);
     if (run->workload_run) run->settings.workload->close(run->workload_run);
     cellar_close(run->db);
+    etcd_close(run->etcd);
     fabric_close(run->fabric);
 }
 
@@ -336,6 +396,14 @@ static void complain(const struct run *run, int code, const struct cellar_error 
         fprintf(stderr, "cellar bench: %s\n", text);
 }
 
+/* As much of it as fits. */
+static void command_say(struct run *run, int count, char *const *arguments)
+{
+    size_t used = (size_t)snprintf(run->command, sizeof run->command, "cellar bench");
+    for (int i = 0; i < count && used < sizeof run->command; i++)
+        used += (size_t)snprintf(run->command + used, sizeof run->command - used, " %s", arguments[i]);
+}
+
 int bench_main(int count, char *const *arguments, struct watch *watch)
 {
     struct cellar_error error = {0};
@@ -345,6 +413,7 @@ int bench_main(int count, char *const *arguments, struct watch *watch)
         return COMMAND_ERROR;
     }
     run->watch = watch;
+    command_say(run, count, arguments);
     run->outcome.settings = &run->settings;
     run->outcome.machine = &run->machine;
     machine_read(&run->machine);
@@ -358,12 +427,15 @@ int bench_main(int count, char *const *arguments, struct watch *watch)
             code = perform(run, &error);
             __atomic_store_n(&run->failed, code < 0, __ATOMIC_RELAXED);
             finish(run);
+            if (code == 0) code = tracing_write(&run->tracing, report_out(run), &error);
+            tracing_free(&run->tracing);
         }
         if (code < 0)
             complain(run, code, &error);
         else
             status = outcome_checks_failed(&run->outcome) ? COMMAND_CHECK_FAILED : COMMAND_OK;
     }
+    operations_free(&run->settings.operations);
     free(run);
     return status;
 }

@@ -6,27 +6,49 @@
 #include <string.h>
 
 #define MEMNODES_MAX 64
+#define ETCD_MAX 16
 #define ADDRESS_MAX 79
 
 #define REFUSE(...) return err_set(error, CELLAR_ERR_INVALID, __VA_ARGS__)
 
-static int take_memnodes(const json_t *list, struct cluster *cluster, struct cellar_error *error)
+/* Of 1 to `most` addresses, into a text with a comma between two; how many. */
+static int take_list(const char *name, const json_t *list, size_t most, char *text, size_t bytes,
+                     struct cellar_error *error)
 {
     size_t count = json_array_size(list), at = 0;
-    if (count < 1 || count > MEMNODES_MAX) REFUSE("\"memnodes\" needs a list of 1 to %d addresses", MEMNODES_MAX);
+    if (count < 1 || count > most) REFUSE("\"%s\" needs a list of 1 to %zu addresses", name, most);
     for (size_t i = 0; i < count; i++) {
         const char *address = json_string_value(json_array_get(list, i));
         if (!address || !*address || strlen(address) > ADDRESS_MAX || strpbrk(address, ", \t\n"))
-            REFUSE("\"memnodes\": number %zu is no address", i);
-        at += (size_t)snprintf(cluster->memnodes + at, sizeof cluster->memnodes - at, "%s%s", i ? "," : "", address);
+            REFUSE("\"%s\": number %zu is no address", name, i);
+        at += (size_t)snprintf(text + at, bytes - at, "%s%s", i ? "," : "", address);
     }
-    cluster->count = (uint32_t)count;
-    return 0;
+    return (int)count;
+}
+
+static int take_memnodes(const json_t *list, struct cluster *cluster, struct cellar_error *error)
+{
+    int count = take_list("memnodes", list, MEMNODES_MAX, cluster->memnodes, sizeof cluster->memnodes, error);
+    if (count > 0) cluster->count = (uint32_t)count;
+    return count < 0 ? count : 0;
+}
+
+static int take_etcd(const json_t *list, struct cluster *cluster, struct cellar_error *error)
+{
+    int count = take_list("etcd", list, ETCD_MAX, cluster->etcd, sizeof cluster->etcd, error);
+    return count < 0 ? count : 0;
 }
 
 static int take(const char *name, const json_t *value, struct cluster *cluster, struct cellar_error *error)
 {
     if (strcmp(name, "memnodes") == 0) return take_memnodes(value, cluster, error);
+    if (strcmp(name, "etcd") == 0) return take_etcd(value, cluster, error);
+    if (strcmp(name, "prefix") == 0) {
+        const char *prefix = json_string_value(value);
+        if (!prefix || !*prefix || strlen(prefix) >= sizeof cluster->prefix) REFUSE("\"prefix\" needs a key of etcd");
+        snprintf(cluster->prefix, sizeof cluster->prefix, "%s", prefix);
+        return 0;
+    }
     if (strcmp(name, "secret") == 0) {
         const char *path = json_string_value(value);
         if (!path || !*path || strlen(path) >= sizeof cluster->secret) REFUSE("\"secret\" needs the path of a file");
@@ -41,7 +63,7 @@ static int take(const char *name, const json_t *value, struct cluster *cluster, 
         cluster->has_replicas = true;
         return 0;
     }
-    REFUSE("it knows no \"%.40s\": memnodes, secret, replicas", name);
+    REFUSE("it knows no \"%.40s\": memnodes, secret, replicas, etcd, prefix", name);
 }
 
 static int take_all(json_t *root, struct cluster *cluster, struct cellar_error *error)
@@ -53,6 +75,7 @@ static int take_all(json_t *root, struct cluster *cluster, struct cellar_error *
     json_object_foreach(root, name, value) if (code == 0) code = take(name, value, cluster, error);
     if (code) return code;
     if (cluster->count == 0) REFUSE("\"memnodes\" is missing");
+    if (cluster->prefix[0] && !cluster->etcd[0]) REFUSE("\"prefix\" is of no use without \"etcd\"");
     return 0;
 }
 

@@ -16,7 +16,8 @@ int driver_init(struct driver *driver, uint32_t session_count, struct cellar_err
     driver->session_count = session_count;
     driver->clients = calloc(session_count, sizeof(driver->clients[0]));
     driver->sessions = aligned_alloc(64, session_count * sizeof(driver->sessions[0]));
-    if (!driver->clients || !driver->sessions) goto nomem;
+    if (driver->inflight) driver->pending = pending_make(session_count / driver->coros, driver->inflight);
+    if (!driver->clients || !driver->sessions || (driver->inflight && !driver->pending)) goto nomem;
     memset(driver->sessions, 0, session_count * sizeof(driver->sessions[0]));
     for (uint32_t i = 0; i < session_count; i++) {
         struct driver_session *slot = &driver->sessions[i];
@@ -42,8 +43,10 @@ void driver_free(struct driver *driver)
         free(driver->sessions[i].client);
         free(driver->sessions[i].ticks);
     }
+    if (driver->pending) pending_free(driver->pending, driver->session_count / driver->coros);
     free(driver->sessions);
     free(driver->clients);
+    driver->pending = NULL;
     driver->sessions = NULL;
     driver->clients = NULL;
 }
@@ -108,18 +111,20 @@ static inline void publish(uint64_t *word, uint64_t value) { __atomic_store_n(wo
  * A call that began in the window: all its attempts count, whenever it ended; it is a transaction of the window if it
  * ended there, and was not dropped.
  */
-static inline void measure(struct driver_session *slot, uint32_t type, const struct cellar_result *result, bool within)
+static inline void measure_attempts(struct driver_session *slot, uint32_t type, const struct cellar_result *result)
+{
+    uint32_t aborted = result->attempts - (result->code != -CELLAR_ERR_RETRY);
+    slot->types[type].aborted += aborted;
+    if (aborted) publish(&slot->aborted, slot->aborted + aborted);
+}
+
+static inline void measure(struct driver_session *slot, uint32_t type, bool dropped, uint64_t latency_ns)
 {
     struct driver_type *stat = &slot->types[type];
-    bool dropped = result->code == -CELLAR_ERR_RETRY;
-    uint32_t aborted = result->attempts - !dropped;
-    stat->aborted += aborted;
-    if (aborted) publish(&slot->aborted, slot->aborted + aborted);
-    if (!within) return;
     stat->dropped += dropped;
     if (dropped) return;
     stat->committed++;
-    hist_add(&stat->latency_ns, result->latency_ns);
+    hist_add(&stat->latency_ns, latency_ns);
     publish(&slot->committed, slot->committed + 1);
 }
 
@@ -128,6 +133,7 @@ struct loop {
     struct driver *driver;
     struct driver_session *slot;
     struct cellar_client *self;
+    struct pending *pending; /* its worker's; NULL: nothing waits for a disk */
     struct cellar_call_options options;
     uint64_t now_ns;      /* the last reading plus the latencies since: behind the clock, never ahead */
     uint64_t boundary_ns; /* end of warm-up, then of the window (UINT64_MAX: bounded by count) */
@@ -169,43 +175,125 @@ static inline int run_next(struct loop *loop, uint32_t *type, struct cellar_resu
     return code == -CELLAR_ERR_RETRY ? 0 : code;
 }
 
-/* Runs and throws away transactions until the warm-up is over. */
-static int warm_up(struct loop *loop)
+/* Counts this moment's transactions, `count` of them; strikes when it is time. The clock may have been put back. */
+static void count_in_time(struct loop *loop, struct driver_session *slot, uint32_t count)
+{
+    struct driver *driver = loop->driver;
+    uint64_t start_ns = slot->window_start_ns, passed_ns = loop->now_ns > start_ns ? loop->now_ns - start_ns : 0;
+    if (loop->now_ns < loop->boundary_ns) slot->ticks[passed_ns / driver->tick_ns] += count;
+    if (!driver->strike || passed_ns < driver->strike_ns || (int32_t)slot->cn == driver->strike_cn) return;
+    if (__atomic_exchange_n(&driver->struck, 1, __ATOMIC_RELAXED) == 0) driver->strike(driver->strike_arg);
+}
+
+/* ---- what waits for the disk ---- */
+
+/* All calls of this worker that are on the disk by now are acknowledged. */
+static void acknowledge(struct loop *loop)
+{
+    struct driver *driver = loop->driver;
+    struct pending *pending = loop->pending;
+    uint64_t epoch = cellar_durable_epoch(driver->db);
+    const struct pending_call *call = pending_first(pending);
+    if (!call || call->epoch > epoch) return;
+    loop->now_ns = cellar_client_now_ns(loop->self);
+    do {
+        struct driver_session *slot = call->session;
+        uint64_t latency_ns = loop->now_ns > call->begin_ns ? loop->now_ns - call->begin_ns : 0;
+        if (latency_ns > loop->slot->longest_ns) loop->slot->longest_ns = latency_ns;
+        if (slot && loop->now_ns < loop->boundary_ns) measure(slot, call->type, call->dropped, latency_ns);
+        if (slot && driver->tick_ns) count_in_time(loop, slot, !call->dropped);
+        pending_drop_first(pending);
+    } while ((call = pending_first(pending)) != NULL && call->epoch <= epoch);
+}
+
+static int room_make(struct loop *loop)
+{
+    struct pending *pending = loop->pending;
+    int code = 0;
+    acknowledge(loop);
+    while (code == 0 && !pending_has_room(pending)) {
+        code = cellar_client_wait_durable(loop->self, pending_first(pending)->epoch);
+        acknowledge(loop);
+    }
+    return code;
+}
+
+/* At the end: what is left of this worker's calls. */
+static int rest_await(struct loop *loop)
+{
+    int code = 0;
+    const struct pending_call *call;
+    while (code == 0 && (call = pending_first(loop->pending)) != NULL) {
+        code = cellar_client_wait_durable(loop->self, call->epoch);
+        acknowledge(loop);
+    }
+    return code;
+}
+
+/* The next transaction is run, and measured, if `slot` is given, when it is on the disk. */
+static __attribute__((noinline)) int perform_durably(struct loop *loop, struct driver_session *slot, bool *committed)
+{
+    struct pending *pending = loop->pending;
+    struct cellar_result result;
+    uint32_t type;
+    int code = room_make(loop);
+    if (code < 0) return code;
+    uint64_t begin_ns = loop->now_ns;
+    pending->running++;
+    code = run_next(loop, &type, &result);
+    pending->running--;
+    if (code < 0) return code;
+    pass_time(loop, &result);
+    bool dropped = result.code == -CELLAR_ERR_RETRY;
+    *committed = result.code == 0;
+    if (slot) measure_attempts(slot, type, &result);
+    if (slot && !dropped) hist_add(&slot->commit_ns, result.latency_ns);
+    pending_add(pending, &(struct pending_call){slot, result.epoch, begin_ns, type, dropped});
+    return 0;
+}
+
+/* ... when it has ended. */
+static inline int perform(struct loop *loop, struct driver_session *slot, bool *committed)
 {
     struct cellar_result result;
     uint32_t type;
+    int code = run_next(loop, &type, &result);
+    if (code < 0) return code;
+    pass_time(loop, &result);
+    *committed = result.code == 0;
+    if (!slot) return 0;
+    measure_attempts(slot, type, &result);
+    if (loop->now_ns < loop->boundary_ns) measure(slot, type, result.code == -CELLAR_ERR_RETRY, result.latency_ns);
+    if (loop->driver->tick_ns) count_in_time(loop, slot, *committed);
+    return 0;
+}
+
+static inline int perform_next(struct loop *loop, struct driver_session *slot, bool *committed)
+{
+    return loop->pending ? perform_durably(loop, slot, committed) : perform(loop, slot, committed);
+}
+
+/* Runs and throws away transactions until the warm-up is over. */
+static int warm_up(struct loop *loop)
+{
+    bool committed;
     while (loop->now_ns < loop->boundary_ns && !stopped(loop->driver)) {
-        int code = run_next(loop, &type, &result);
+        int code = perform_next(loop, NULL, &committed);
         if (code < 0) return code;
-        pass_time(loop, &result);
         if (--loop->until_sync == 0 && (code = sync_clock(loop)) < 0) return code;
     }
     return 0;
 }
 
-/* Counts this moment's transactions, `count` of them; strikes when it is time. */
-static void strike_in_time(struct loop *loop, uint32_t count)
-{
-    struct driver *driver = loop->driver;
-    uint64_t passed_ns = loop->now_ns - loop->slot->window_start_ns;
-    if (loop->now_ns < loop->boundary_ns) loop->slot->ticks[passed_ns / driver->tick_ns] += count;
-    if (passed_ns < driver->strike_ns || (int32_t)loop->slot->cn == driver->strike_cn) return;
-    if (__atomic_exchange_n(&driver->struck, 1, __ATOMIC_RELAXED) == 0) driver->strike(driver->strike_arg);
-}
-
 static int measured(struct loop *loop)
 {
     struct driver_session *slot = loop->slot;
-    struct cellar_result result;
-    uint32_t type;
+    bool committed;
     while (loop->left && loop->now_ns < loop->boundary_ns && !stopped(loop->driver)) {
-        int code = run_next(loop, &type, &result);
+        int code = perform_next(loop, slot, &committed);
         if (code < 0) return code;
-        pass_time(loop, &result);
-        slot->done += result.code == 0;
+        slot->done += committed;
         loop->left--;
-        measure(slot, type, &result, loop->now_ns < loop->boundary_ns);
-        if (loop->driver->strike) strike_in_time(loop, result.code == 0);
         if (--loop->until_sync == 0 && (code = sync_clock(loop)) < 0) return code;
     }
     return 0;
@@ -219,7 +307,10 @@ static void begin_window(struct loop *loop)
     struct driver *driver = loop->driver;
     struct driver_session *slot = loop->slot;
     uint32_t index = cellar_client_index(loop->self), count = cellar_client_count(loop->self);
-    if (__atomic_exchange_n(&driver->begun, 1, __ATOMIC_RELAXED) == 0) cellar_stats_read(driver->db, &driver->baseline);
+    if (__atomic_exchange_n(&driver->begun, 1, __ATOMIC_RELAXED) == 0) {
+        cellar_stats_read(driver->db, &driver->baseline);
+        if (loop->pending) (void)cellar_durable_read(driver->db, &driver->durable_baseline);
+    }
     loop->now_ns = cellar_client_now_ns(loop->self);
     slot->window_start_ns = driver->txns ? loop->now_ns : loop->boundary_ns;
     loop->left = driver->txns ? share(driver->txns, index, count) : UINT64_MAX;
@@ -244,13 +335,18 @@ static int run_client(struct cellar_client *self, void *arg)
         .self = self,
         .options = {.cancel = driver->stop, .timeout_ns = driver->timeout_ns, .attempts_max = driver->attempts_max},
         .until_sync = SYNC_TXNS};
+    if (driver->pending) {
+        loop.pending = &driver->pending[cellar_client_index(self) / driver->coros];
+        loop.options.level = CELLAR_LEVEL_MEMORY;
+    }
     slot->cn = cellar_client_cn(self);
     int code = driver->workload->client_init(driver->run, self, slot->client);
     loop.now_ns = cellar_client_now_ns(self);
     loop.boundary_ns = first_start(driver, loop.now_ns) + driver->warmup_ns;
-    if (code == 0) code = warm_up(&loop);
+    if (code == 0 && driver->warmup_ns) code = warm_up(&loop); /* else a client that began first would run one more */
     begin_window(&loop);
     if (code == 0) code = measured(&loop);
+    if (code == 0 && loop.pending) code = rest_await(&loop);
     slot->window_end_ns = loop.now_ns < loop.boundary_ns ? loop.now_ns : loop.boundary_ns;
     if (code == -CELLAR_ERR_CANCELLED) return 0;
     if (code < 0 && __atomic_load_n(&driver->struck, __ATOMIC_RELAXED) && (int32_t)slot->cn == driver->strike_cn) {
@@ -290,6 +386,19 @@ static void stats_subtract(struct cellar_stats *stats, const struct cellar_stats
     stats->copy_bytes -= from->copy_bytes;
 }
 
+/* The longest sync is that of the whole run. */
+static void durable_subtract(struct cellar_durable *durable, const struct cellar_durable *from)
+{
+    durable->epochs -= from->epochs;
+    durable->entries -= from->entries;
+    durable->entry_bytes -= from->entry_bytes;
+    durable->log_bytes -= from->log_bytes;
+    durable->syncs -= from->syncs;
+    durable->sync_ns -= from->sync_ns;
+    durable->checkpoints -= from->checkpoints;
+    durable->checkpoint_bytes -= from->checkpoint_bytes;
+}
+
 /* (sum x)^2 / (n sum x^2): 1 when all compute nodes committed equally many. */
 static double jain(const struct driver *driver)
 {
@@ -315,6 +424,7 @@ void driver_totals(const struct driver *driver, struct driver_totals *totals)
         const struct driver_session *slot = &driver->sessions[i];
         for (uint32_t t = 0; t < driver->workload->type_count; t++) type_merge(&totals->types[t], &slot->types[t]);
         totals->done += slot->done;
+        hist_merge(&totals->commit_ns, &slot->commit_ns);
         for (uint32_t t = 0; slot->ticks && t < DRIVER_TICKS; t++) totals->ticks[t] += slot->ticks[t];
         if (slot->longest_ns > totals->longest_ns) totals->longest_ns = slot->longest_ns;
         if (slot->window_start_ns < start) start = slot->window_start_ns;
@@ -329,6 +439,8 @@ void driver_totals(const struct driver *driver, struct driver_totals *totals)
     totals->tick_ns = driver->tick_ns;
     cellar_stats_read(driver->db, &totals->stats);
     stats_subtract(&totals->stats, &driver->baseline);
+    if (driver->pending && cellar_durable_read(driver->db, &totals->durable) == 0)
+        durable_subtract(&totals->durable, &driver->durable_baseline);
 }
 
 /* ---- one client alone ---- */

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "hist.h"
+#include "pending.h"
 #include "workload.h"
 
 struct driver_type {
@@ -28,6 +29,8 @@ struct driver_session {
     uint64_t window_start_ns, window_end_ns;
     uint32_t cn;
     uint32_t *ticks; /* NULL, or DRIVER_TICKS: measured in each tick of the window */
+    /* With a durable folder the others are of acknowledgements, and this one is of commits. */
+    struct hist commit_ns;
     struct driver_type *types;
     struct workload_client *client;
 };
@@ -44,6 +47,8 @@ struct driver {
         client_count;    /* indexes of this driver's clients start there, of so many in all processes; 0: as sessions */
     bool exact;          /* the clock costs nothing: look at it after each transaction */
     uint64_t timeout_ns; /* 0: none; a transaction that takes longer ends the run */
+    uint32_t inflight; /* 0: none; calls of a worker that are run, or wait for the disk, at most: see struct pending */
+    uint32_t coros;    /* ... clients of a worker */
     uint32_t attempts_max; /* 0: none; a transaction that has had so many is dropped */
     /* leaves what a client has counted so far where others find it, each leave_every_ns; NULL: it does not */
     int (*leave)(void *arg, struct cellar_client *self, const struct workload_client *client);
@@ -69,6 +74,8 @@ struct driver {
     uint32_t struck;              /* 1 once that has happened */
     uint32_t begun;               /* 1 once a client's window has begun */
     struct cellar_stats baseline; /* the engine's counters when the first one did */
+    struct cellar_durable durable_baseline;
+    struct pending *pending; /* of each worker, where there is --durable */
     uint64_t loaded_rows;
     uint32_t failed; /* the client that sets it to 1 owns *error */
     int failure;
@@ -85,6 +92,8 @@ struct driver_totals {
     uint64_t tick_ns;           /* 0: none are counted */
     double fairness;            /* Jain's index over committed transactions of compute nodes */
     struct cellar_stats stats;  /* since the baseline */
+    struct cellar_durable durable;
+    struct hist commit_ns;
     struct driver_type all;
     struct driver_type types[WORKLOAD_TYPES_MAX];
 };

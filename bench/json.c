@@ -31,12 +31,39 @@ static json_t *types(const struct outcome *outcome)
     return object;
 }
 
-static json_t *abort_reasons(const struct outcome *outcome)
+static json_t *abort_reasons(const uint64_t aborts[CELLAR_ABORT_REASONS])
 {
     json_t *object = json_object();
     for (uint32_t i = 0; i < CELLAR_ABORT_REASONS; i++)
-        json_object_set_new(object, cellar_abort_name((enum cellar_abort_reason)i),
-                            count(outcome->totals.stats.aborts[i]));
+        json_object_set_new(object, cellar_abort_name((enum cellar_abort_reason)i), count(aborts[i]));
+    return object;
+}
+
+static json_t *procedures(const struct outcome *outcome)
+{
+    json_t *object = json_object();
+    for (uint32_t i = 0; i < outcome->proc_count; i++) {
+        const struct cellar_tally *tally = &outcome->procs[i].tally;
+        json_object_set_new(object, outcome->procs[i].name,
+                            json_pack("{s:o, s:o, s:o, s:o, s:f, s:f}", "calls", count(tally->calls), "committed",
+                                      count(tally->committed), "attempts", count(tally->attempts), "aborts",
+                                      abort_reasons(tally->aborts), "p50_us",
+                                      (double)cellar_tally_latency_ns(tally, 0.5) / 1e3, "p99_us",
+                                      (double)cellar_tally_latency_ns(tally, 0.99) / 1e3));
+    }
+    return object;
+}
+
+static json_t *tables(const struct outcome *outcome)
+{
+    json_t *object = json_object();
+    for (uint32_t i = 0; i < outcome->table_count; i++) {
+        const struct cellar_table_tally *tally = &outcome->tables[i].tally;
+        json_object_set_new(object, outcome->tables[i].name,
+                            json_pack("{s:o, s:o, s:o, s:o, s:o}", "read", count(tally->read), "written",
+                                      count(tally->written), "inserted", count(tally->inserted), "deleted",
+                                      count(tally->deleted), "conflicts", abort_reasons(tally->conflicts)));
+    }
     return object;
 }
 
@@ -60,12 +87,12 @@ static json_t *hot(const struct outcome *outcome)
 /* Mode cellar: which way its transactions went at the end. */
 static json_t *way(const struct cellar_way *way)
 {
-    return json_pack("{s:s, s:I, s:I, s:I, s:I}", "chosen",
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "chosen",
                      way->plain == 0            ? "shared"
                      : way->plain == way->nodes ? "plain"
                                                 : "both",
                      "plain_nodes", (json_int_t)way->plain, "nodes", (json_int_t)way->nodes, "wait_ns",
-                     (json_int_t)way->wait_ns, "turns", (json_int_t)way->turns);
+                     (json_int_t)way->wait_ns, "turns", (json_int_t)way->turns, "coros", (json_int_t)way->coros);
 }
 
 static json_t *mn_ops(const struct outcome *outcome)
@@ -124,6 +151,23 @@ static json_t *space(const struct outcome *outcome)
     return object;
 }
 
+/* Of the window; the longest sync is that of the whole run. */
+static json_t *durable(const struct outcome *outcome)
+{
+    const struct settings *settings = outcome->settings;
+    const struct cellar_durable *durable = &outcome->totals.durable;
+    if (!settings->db.durable) return json_null();
+    return json_pack(
+        "{s:s, s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:f, s:o, s:f, s:f, s:o, s:o}", "folder", settings->db.durable,
+        "inflight", count(settings->inflight), "acknowledged_us", latency_us(&outcome->totals.all.latency_ns),
+        "commit_us", latency_us(&outcome->totals.commit_ns), "epochs", count(durable->epochs), "epoch_avg_us",
+        outcome_epoch_ns(outcome) / 1e3, "entries", count(durable->entries), "entry_bytes", count(durable->entry_bytes),
+        "log_bytes", count(durable->log_bytes), "log_bytes_per_entry_byte",
+        outcome_share(durable->log_bytes, durable->entry_bytes), "syncs", count(durable->syncs), "sync_avg_us",
+        outcome_share(durable->sync_ns, durable->syncs) / 1e3, "sync_max_us", (double)durable->sync_most_ns / 1e3,
+        "checkpoints", count(durable->checkpoints), "checkpoint_bytes", count(durable->checkpoint_bytes));
+}
+
 static json_t *checks(const struct outcome *outcome)
 {
     json_t *object = json_object();
@@ -174,6 +218,9 @@ static void add_configuration(json_t *root, const struct outcome *outcome)
     json_object_set_new(root, "cellar", json_string(cellar_version()));
     json_object_set_new(root, "workload", json_string(settings->workload->name));
     if (settings->core) json_object_set_new(root, "core", json_string(settings->core));
+    if (settings->workload == &indexload_workload)
+        json_object_set_new(root, "operation", json_string(settings->workload_config.operation));
+    if (settings->workload == &tpcc_workload) json_object_set_new(root, "access", json_string(settings->access));
     json_object_set_new(root, "fabric", json_string(settings->db.fabric));
     json_object_set_new(root, "nic", settings->sim ? json_string(settings->nic) : json_null());
     json_object_set_new(root, "masked_atomics", json_string(outcome->masked_by));
@@ -217,7 +264,7 @@ static void add_measurements(json_t *root, const struct outcome *outcome)
     json_object_set_new(root, "committed", count(totals->committed));
     json_object_set_new(root, "aborted", count(totals->aborted));
     json_object_set_new(root, "dropped", count(totals->dropped));
-    json_object_set_new(root, "abort_reasons", abort_reasons(outcome));
+    json_object_set_new(root, "abort_reasons", abort_reasons(totals->stats.aborts));
     if (!strcmp(outcome->settings->cc, "cellar")) json_object_set_new(root, "hot", hot(outcome));
     if (outcome->way.nodes) json_object_set_new(root, "way", way(&outcome->way));
     json_object_set_new(root, "tps", json_real(outcome_tps(outcome)));
@@ -237,7 +284,10 @@ static void add_measurements(json_t *root, const struct outcome *outcome)
     json_object_set_new(root, "cache_bytes_per_txn", json_real(outcome_cache_bytes(outcome)));
     json_object_set_new(root, "copy_bytes_per_txn", json_real(outcome_copy_bytes(outcome)));
     json_object_set_new(root, "cache_high_bytes", count(outcome->cache_high_bytes));
+    json_object_set_new(root, "procedures", procedures(outcome));
+    json_object_set_new(root, "tables", tables(outcome));
     json_object_set_new(root, "space", space(outcome));
+    json_object_set_new(root, "durable", durable(outcome));
     json_object_set_new(root, "rates", rates(outcome));
     json_object_set_new(root, "history", history(outcome));
     json_object_set_new(root, "checks", checks(outcome));

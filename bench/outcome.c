@@ -1,5 +1,6 @@
 #include "outcome.h"
 
+#include <stdio.h>
 #include <math.h>
 
 const char *const outcome_phases[CELLAR_PHASES] = {[CELLAR_PHASE_EXECUTE] = "execute",
@@ -65,6 +66,14 @@ double outcome_tps(const struct outcome *outcome)
     return outcome->totals.elapsed_s > 0 ? (double)outcome->totals.committed / outcome->totals.elapsed_s : 0;
 }
 
+double outcome_share(uint64_t sum, uint64_t count) { return count ? (double)sum / (double)count : 0; }
+
+double outcome_epoch_ns(const struct outcome *outcome)
+{
+    uint64_t epochs = outcome->totals.durable.epochs;
+    return epochs ? outcome->totals.elapsed_s * 1e9 / (double)epochs : 0;
+}
+
 double outcome_abort_rate(uint64_t aborted, uint64_t committed)
 {
     return committed ? (double)aborted / (double)committed : 0;
@@ -97,4 +106,47 @@ bool outcome_rate_ok(const struct outcome *outcome, uint32_t rate)
     double bound = value < low ? low : value > high ? high : value;
     double sample = RATE_SAMPLE_SHARE * (double)outcome->totals.done;
     return fabs(value - bound) <= RATE_SIGMAS * sqrt(bound * (1 - bound) / (sample > 1 ? sample : 1));
+}
+
+void outcome_read_hot(struct outcome *outcome, struct cellar *db)
+{
+    struct cellar_hot_record records[OUTCOME_HOT_MAX];
+    struct cellar_schema schema;
+    struct cellar_column columns[CELLAR_COLUMNS_MAX];
+    outcome->hot_count = cellar_hot_read(db, records, OUTCOME_HOT_MAX);
+    for (uint32_t i = 0; i < outcome->hot_count; i++) {
+        struct outcome_hot *hot = &outcome->hot[i];
+        cellar_table_describe(records[i].table, &schema, columns);
+        snprintf(hot->table, sizeof hot->table, "%s", schema.name);
+        hot->key = records[i].key;
+        hot->conflicts = records[i].conflicts;
+    }
+}
+
+static void read_procs(struct outcome *outcome, struct cellar *db)
+{
+    const struct cellar_proc *proc = NULL;
+    uint32_t count = 0;
+    while ((proc = cellar_proc_next(db, proc)) != NULL) count++;
+    while (count > OUTCOME_PROCS_MAX) count--;
+    outcome->proc_count = count;
+    while (count && (proc = cellar_proc_next(db, proc)) != NULL) { /* the newest comes first */
+        struct outcome_proc *found = &outcome->procs[--count];
+        found->name = cellar_proc_name(proc);
+        cellar_proc_read(db, proc, &found->tally);
+    }
+}
+
+void outcome_read_tallies(struct outcome *outcome, struct cellar *db)
+{
+    for (uint32_t i = 0; i < outcome->table_count; i++)
+        cellar_table_read(db, cellar_table_find(db, outcome->tables[i].name), &outcome->tables[i].tally);
+    read_procs(outcome, db);
+}
+
+uint64_t outcome_conflicts(const struct cellar_table_tally *tally)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < CELLAR_ABORT_REASONS; i++) sum += tally->conflicts[i];
+    return sum;
 }

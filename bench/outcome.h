@@ -13,6 +13,21 @@
 struct outcome_table {
     const char *name;
     struct cellar_space space;
+    struct cellar_table_tally tally;
+};
+
+#define OUTCOME_PROCS_MAX 24
+
+struct outcome_proc {
+    const char *name;
+    struct cellar_tally tally;
+};
+
+#define OUTCOME_HOT_MAX 10
+
+struct outcome_hot {
+    char table[CELLAR_NAME_BYTES];
+    uint64_t key, conflicts;
 };
 
 /* Of --history. */
@@ -34,7 +49,11 @@ struct outcome {
     struct workload_report report; /* the workload's checks, and the audit of the pool */
     struct outcome_table tables[OUTCOME_TABLES_MAX];
     uint32_t table_count;
+    struct outcome_proc procs[OUTCOME_PROCS_MAX]; /* in the order in which they were registered */
+    uint32_t proc_count;
     struct cellar_pool_space pool;
+    struct outcome_hot hot[OUTCOME_HOT_MAX]; /* records with most conflicts */
+    uint32_t hot_count;
     struct cellar_way way;          /* mode cellar: at the end */
     uint64_t cache_high_bytes;      /* of all record caches, blocks in reserve included */
     struct outcome_history history; /* if settings->history */
@@ -58,11 +77,20 @@ CELLAR_NODISCARD int outcome_read_space(struct outcome *outcome, struct cellar *
 void outcome_compare(struct outcome *outcome, const struct simulation_counts *before,
                      const struct simulation_counts *after);
 
+/* What calls of each procedure, and transactions with the records of each table, came to since the opening. */
+void outcome_read_tallies(struct outcome *outcome, struct cellar *db);
+uint64_t outcome_conflicts(const struct cellar_table_tally *tally);
+void outcome_read_hot(struct outcome *outcome, struct cellar *db);
+
 uint32_t outcome_checks_failed(const struct outcome *outcome);
 /* Sums over phases and verbs of the run, for each transaction. */
 double outcome_ops(const struct outcome *outcome, enum cellar_phase phase, enum cellar_verb verb);
 double outcome_round_trips(const struct outcome *outcome);
 double outcome_tps(const struct outcome *outcome);
+/* 0 of nothing. */
+double outcome_share(uint64_t sum, uint64_t count);
+/* How long an epoch took that became durable in the window; 0: none did. */
+double outcome_epoch_ns(const struct outcome *outcome);
 double outcome_abort_rate(uint64_t aborted, uint64_t committed);
 /*
  * Bytes for each coordinator of the record cache's blocks in use, sampled; and of a transaction's own copies. 0

@@ -7,6 +7,7 @@
 #include "history_check.h"
 #include "history_file.h"
 #include "history_logs.h"
+#include "partial.h"
 #include "style.h"
 
 #include <stdio.h>
@@ -19,7 +20,9 @@
 /* Memory for one transaction: while it is recorded, and about as much again for what the check arranges. */
 static uint64_t txn_bytes(const struct settings *settings)
 {
-    uint64_t accesses = settings->workload == &tpcc_workload    ? 100
+    uint64_t accesses = settings->workload == &tpcc_workload ? 100
+                        : settings->workload == &indexload_workload
+                            ? 16 + 2 * (uint64_t)settings->workload_config.scan_max
                         : settings->workload_config.core == 'E' ? 11 * (uint64_t)settings->workload_config.scan_max
                         : settings->workload == &ycsb_workload  ? 8 * (uint64_t)settings->workload_config.per_txn
                                                                 : 8;
@@ -31,7 +34,7 @@ int recording_accept(const struct settings *settings, const struct machine *mach
     char need[STYLE_BYTES], have[STYLE_BYTES], fit[STYLE_BYTES];
 
     if (!settings->history) return 0;
-    int code = history_write_accept(settings->history, error);
+    int code = partial_accept(settings->history, error);
     if (code < 0) return code;
     uint64_t bytes = txn_bytes(settings);
     uint64_t txns = settings->txns && settings->warmup_s <= 0 ? settings->txns : settings->history_max;

@@ -35,13 +35,16 @@ static void print_workload(const struct page *page)
     char count[STYLE_BYTES];
     fprintf(page->out, "  workload   ");
     if (settings->workload == &tpcc_workload)
-        fprintf(page->out, "%s warehouse%s%s, %s mix\n", style_count(count, config->warehouses),
-                config->warehouses == 1 ? "" : "s",
-                config->small_scale ? " at SMALL SCALE (a tenth of customers and items)" : "",
-                config->mix_crest ? "50/46/4/0/0 (comparison only)" : "45/43/4/4/4");
+        fprintf(page->out, "%s warehouse%s%s, %s mix, access %s\n", style_count(count, config->warehouses),
+                config->warehouses == 1 ? "" : "s", config->small_scale ? " at SMALL SCALE (a tenth of it)" : "",
+                config->mix_crest ? "50/46/4/0/0 (comparison only)" : "45/43/4/4/4", settings->access);
     else if (settings->workload == &smallbank_workload)
         fprintf(page->out, "%s accounts, theta %g, savings and checking in %s\n", style_count(count, config->accounts),
                 config->theta, config->two_tables ? "two tables" : "one record");
+    else if (settings->workload == &indexload_workload)
+        fprintf(page->out, "%s: %s entries of 16 bytes, theta %g%s%s\n", config->operation,
+                style_count(count, config->records), config->theta, config->sorted ? ", keys ascend" : "",
+                config->rows ? ", with the records" : "");
     else if (config->core)
         fprintf(page->out, "YCSB core %c: %s records of 10 x 100 bytes, theta %g\n", config->core,
                 style_count(count, config->records), config->theta);
@@ -141,6 +144,34 @@ static void print_types(const struct page *page)
     print_type(page, "all", &page->outcome->totals.all);
 }
 
+/* Other procedures than the workload's transactions, warm-up included. */
+static void print_procedures(const struct page *page)
+{
+    heading(page, "Procedures (us)", "       calls committed  attempts       p50       p99");
+    for (uint32_t i = 0; i < page->outcome->proc_count; i++) {
+        const struct cellar_tally *tally = &page->outcome->procs[i].tally;
+        char count[3][STYLE_BYTES], us[2][STYLE_BYTES];
+        if (!tally->calls) continue;
+        fprintf(page->out, "  %-*s%12s %9s %9s %9s %9s\n", NAME_WIDTH, page->outcome->procs[i].name,
+                style_count(count[0], tally->calls), style_count(count[1], tally->committed),
+                style_count(count[2], tally->attempts), style_us(us[0], (double)cellar_tally_latency_ns(tally, 0.5)),
+                style_us(us[1], (double)cellar_tally_latency_ns(tally, 0.99)));
+    }
+}
+
+static void print_tables(const struct page *page)
+{
+    heading(page, "Records of tables", "        read     written    inserted     deleted   conflicts");
+    for (uint32_t i = 0; i < page->outcome->table_count; i++) {
+        const struct cellar_table_tally *tally = &page->outcome->tables[i].tally;
+        char count[5][STYLE_BYTES];
+        fprintf(page->out, "  %-*s%12s %11s %11s %11s %11s\n", NAME_WIDTH, page->outcome->tables[i].name,
+                style_count(count[0], tally->read), style_count(count[1], tally->written),
+                style_count(count[2], tally->inserted), style_count(count[3], tally->deleted),
+                style_count(count[4], outcome_conflicts(tally)));
+    }
+}
+
 static const char *const abort_texts[CELLAR_ABORT_REASONS] = {
 #define X(name, text) [CELLAR_ABORT_##name] = text,
     CELLAR_ABORT_MAP(X)
@@ -189,6 +220,8 @@ static void print_way(const struct page *page)
             style_count(count, way->plain));
     fprintf(page->out, "  %-*s%12s\n", ABORT_WIDTH, "... of so many", style_count(count, way->nodes));
     fprintf(page->out, "  %-*s%12s\n", ABORT_WIDTH, "a reply is waited for, ns", style_count(count, way->wait_ns));
+    fprintf(page->out, "  %-*s%12s\n", ABORT_WIDTH, "coordinators of a thread that run at a time",
+            style_count(count, way->coros));
     fprintf(page->out, "  %-*s%12s\n", ABORT_WIDTH, "turns to another way", style_count(count, way->turns));
 }
 
@@ -305,6 +338,34 @@ static void print_losses(const struct page *page)
             (double)totals->longest_ns * 1e-6, (double)totals->stats.tag_wait_ns * 1e-6);
 }
 
+static void print_durability(const struct page *page)
+{
+    const struct outcome *outcome = page->outcome;
+    const struct settings *settings = outcome->settings;
+    const struct cellar_durable *durable = &outcome->totals.durable;
+    const struct hist *acknowledged = &outcome->totals.all.latency_ns, *commit = &outcome->totals.commit_ns;
+    char text[4][STYLE_BYTES];
+    if (!settings->db.durable) return;
+    heading(page, "Durability", NULL);
+    fprintf(page->out, "  kept in %.88s\n", settings->db.durable);
+    fprintf(page->out, "  a call is done on the disk: after %s us at p50, %s at p99; in memory after %s, %s\n",
+            style_us(text[0], (double)hist_quantile(acknowledged, 0.5)),
+            style_us(text[1], (double)hist_quantile(acknowledged, 0.99)),
+            style_us(text[2], (double)hist_quantile(commit, 0.5)),
+            style_us(text[3], (double)hist_quantile(commit, 0.99)));
+    fprintf(page->out, "  %s calls of a thread in flight at most; an epoch took %s us on average\n",
+            style_count(text[0], settings->inflight), style_us(text[1], outcome_epoch_ns(outcome)));
+    fprintf(page->out, "  log: %.0f bytes a transaction that wrote, %.2f times its redo entry of %.0f\n",
+            outcome_share(durable->log_bytes, durable->entries),
+            outcome_share(durable->log_bytes, durable->entry_bytes),
+            outcome_share(durable->entry_bytes, durable->entries));
+    fprintf(page->out, "  %s groups; write and fdatasync of one took %s us on average, %s at most\n",
+            style_count(text[0], durable->syncs), style_us(text[1], outcome_share(durable->sync_ns, durable->syncs)),
+            style_us(text[2], (double)durable->sync_most_ns));
+    fprintf(page->out, "  %s checkpoints of %s together\n", style_count(text[0], durable->checkpoints),
+            style_bytes(text[1], (double)durable->checkpoint_bytes));
+}
+
 /* ---- is it right ---- */
 
 static void print_verdict(const struct page *page, bool ok)
@@ -388,12 +449,15 @@ void report_print(const struct outcome *outcome, FILE *out)
     print_header(&page);
     print_throughput(&page);
     print_types(&page);
+    print_procedures(&page);
+    print_tables(&page);
     print_aborts(&page);
     print_hot(&page);
     print_way(&page);
     print_verbs(&page);
     print_memory(&page);
     print_compute_memory(&page);
+    print_durability(&page);
     print_losses(&page);
     print_rates(&page);
     print_history(&page);

@@ -1,10 +1,13 @@
 #include "settings.h"
 
 #include "db.h"
+#include "err.h"
 #include "fabric.h"
+#include "partial.h"
 #include "plant.h"
 #include "settings_options.h"
 #include "shared_options.h"
+#include "trace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +15,16 @@
 #define COORDINATORS_MAX 65536
 #define HISTORY_MAX_DEFAULT 1000000
 #define CORE_RECORDS 100000
+#define INDEX_LOG_BYTES (256u << 10) /* TPC-C's Delivery writes 190 records; each might change an index */
 #define CORE_SCAN_MAX 100
 #define PATIENCE_NS 10000000000ull
+#define INFLIGHT_DEFAULT 4096
+#define INFLIGHT_ENTRY_BYTES 512 /* a redo entry, twice: a ring's half is used again when the other one is logged */
+#define INFLIGHT_LOG_MIN (128u << 10) /* of a coordinator's log ring, with --durable */
+#define INFLIGHT_LOG_MAX (8u << 20)
 
-const struct workload *const settings_workloads[] = {&tpcc_workload, &smallbank_workload, &ycsb_workload, NULL};
+const struct workload *const settings_workloads[] = {&tpcc_workload, &smallbank_workload, &ycsb_workload,
+                                                     &indexload_workload, NULL};
 
 static int workload_find(const char *name, const struct workload **workload, struct cellar_error *error)
 {
@@ -24,13 +33,15 @@ static int workload_find(const char *name, const struct workload **workload, str
             *workload = settings_workloads[i];
             return 0;
         }
-    return err_set(error, CELLAR_ERR_INVALID, "unknown workload '%.60s'; one of: tpcc, smallbank, ycsb, lock", name);
+    return err_set(error, CELLAR_ERR_INVALID, "unknown workload '%.60s'; one of: tpcc, smallbank, ycsb, index, lock",
+                   name);
 }
 
 static uint32_t workload_set(const struct workload *workload)
 {
     if (workload == &ycsb_core_workload) return YCSB;
     if (workload == &tpcc_workload) return TPCC;
+    if (workload == &indexload_workload) return INDEX;
     return workload == &smallbank_workload ? SMALLBANK : YCSB;
 }
 
@@ -113,7 +124,7 @@ static int lease_parse(struct settings *settings, struct cellar_error *error)
 
 static int refuse_sim_conflicts(uint64_t given, struct cellar_error *error)
 {
-    static const char *const shm_only[] = {"rtt-ns", "pool", "memnodes", "secret", "process"};
+    static const char *const shm_only[] = {"rtt-ns", "pool", "durable", "memnodes", "secret", "process"};
     for (uint32_t i = 0; i < sizeof(shm_only) / sizeof(shm_only[0]); i++)
         if (options_given(&settings_options, given, shm_only[i]))
             CONFLICT("--%s is for --fabric shm, not sim", shm_only[i]);
@@ -143,9 +154,17 @@ static int refuse_core_conflicts(const struct settings *settings, uint64_t given
         if (options_given(&settings_options, given, ycsb_t[i]))
             CONFLICT("--%s is of YCSB-T: --core %s says what a transaction does", ycsb_t[i], settings->core);
     bool scans = settings->core && settings->core[0] == 'E';
-    if (!scans && options_given(&settings_options, given, "scan-max")) CONFLICT("--scan-max is for --core E");
+    bool index = settings->workload == &indexload_workload;
+    if (!scans && !index && options_given(&settings_options, given, "scan-max")) CONFLICT("--scan-max is for --core E");
+    if (index && settings->processes > 1)
+        CONFLICT("index has an ordered index, which is made before other processes take part: not with --process");
     if (scans && settings->processes > 1)
         CONFLICT("--core E has an ordered index, which is made before other processes take part: not with --process");
+    if (settings->workload_config.by_index && settings->processes > 1)
+        CONFLICT("--access index has ordered indexes, which are made before other processes take part: not with "
+                 "--process");
+    if (settings->workload_config.by_index && settings->db.cc == CELLAR_CC_MOTOR)
+        CONFLICT("--access index is not for --cc motor, which has no ordered indexes");
     return 0;
 }
 
@@ -160,6 +179,24 @@ static int refuse_history_conflicts(const struct settings *settings, uint64_t gi
     return 0;
 }
 
+static int refuse_durable_conflicts(const struct settings *settings, uint64_t given, struct cellar_error *error)
+{
+    static const char *const durable_only[] = {"inflight", "epoch-ns", "durable-bytes"};
+    const struct cellar_config *db = &settings->db;
+    for (uint32_t i = 0; !db->durable && i < sizeof durable_only / sizeof *durable_only; i++)
+        if (options_given(&settings_options, given, durable_only[i]))
+            CONFLICT("--%s needs --durable DIR", durable_only[i]);
+    if (!db->durable) return 0;
+    if (strcmp(db->fabric, "shm") != 0) CONFLICT("--durable is for --fabric shm, not %s", db->fabric);
+    if (db->pool_path) CONFLICT("--durable and --pool exclude each other");
+    if (db->memnodes) CONFLICT("--durable and --memnodes exclude each other");
+    if (db->mns > 1) CONFLICT("--durable keeps one memory node; --mns is %u", db->mns);
+    if (settings->inflight < db->coros)
+        CONFLICT("--inflight %u is less than --coros %u: each of them has a call in flight", settings->inflight,
+                 db->coros);
+    return 0;
+}
+
 /* Options that are each in order, but not together. */
 static int refuse_conflicts(struct settings *settings, uint64_t given, struct cellar_error *error)
 {
@@ -170,13 +207,19 @@ static int refuse_conflicts(struct settings *settings, uint64_t given, struct ce
         CONFLICT("--seconds and --txns exclude each other");
     if (!settings->sim && options_given(&settings_options, given, "nic"))
         CONFLICT("--nic is for --fabric sim, not %s", settings->db.fabric);
+    if (settings->html && !strcmp(settings->html, "-")) CONFLICT("--html needs a file of its own: - is none");
+    if (settings->sim && settings->metrics_port)
+        return err_set(error, CELLAR_ERR_INVALID, "--metrics is for runs in real time, not for --fabric sim");
     if (settings->sim) {
         int refused = refuse_sim_conflicts(given, error);
         if (refused < 0) return refused;
     }
     if (db->hot && !mode_of(db->cc)->queues) CONFLICT("--hot is for --cc cellar, not %s", mode_of(db->cc)->name);
+    if (settings->etcd && !db->memnodes) CONFLICT("--etcd is for --memnodes, which several processes share");
     if (db->way && !mode_of(db->cc)->way) CONFLICT("--way is for --cc cellar, not %s", mode_of(db->cc)->name);
     int code = refuse_history_conflicts(settings, given, error);
+    if (code == 0) code = shared_options_trace(&settings_options, given, settings->trace, error);
+    if (code == 0) code = refuse_durable_conflicts(settings, given, error);
     if (code == 0) code = refuse_verbs_conflicts(settings, given, error);
     if (code < 0) return code;
     if (db->memnodes) {
@@ -205,6 +248,9 @@ static void fill_defaults(struct settings *settings, uint32_t cores)
     settings->nic = "cx5";
     settings->mix = "standard";
     settings->scale = "full";
+    settings->access = "hash";
+    settings->trace_every = 64;
+    settings->trace_events = TRACE_EVENTS_MAX;
     settings->workload->defaults(&settings->workload_config);
 }
 
@@ -221,10 +267,28 @@ static int cluster_take(struct settings *settings, uint64_t given, struct cellar
     if (code < 0) return code;
     settings->db.fabric = "verbs";
     settings->db.memnodes = cluster->memnodes;
+    if (cluster->etcd[0] && !settings->etcd) settings->etcd = cluster->etcd;
+    if (cluster->prefix[0] && !settings->etcd_prefix) settings->etcd_prefix = cluster->prefix;
     if (cluster->secret[0]) settings->db.secret_path = cluster->secret;
     if (cluster->has_replicas && !options_given(&settings_options, given, "replicas"))
         settings->db.replicas = cluster->replicas;
     return 0;
+}
+
+/*
+ * Calls wait for room in their log ring, with what they have locked, until the agent has taken what is there: rings
+ * hold what is in flight, each all of its thread's, since one coordinator of a thread may run most of its calls.
+ */
+static void durable_resolve(struct settings *settings, uint64_t given)
+{
+    struct cellar_config *db = &settings->db;
+    if (!options_given(&settings_options, given, "inflight"))
+        settings->inflight = db->coros > INFLIGHT_DEFAULT ? db->coros : INFLIGHT_DEFAULT;
+    if (!options_given(&settings_options, given, "coros") && settings->inflight < db->coros)
+        db->coros = settings->inflight;
+    uint64_t bytes = INFLIGHT_LOG_MIN, wanted = (uint64_t)settings->inflight * INFLIGHT_ENTRY_BYTES;
+    while (bytes < wanted && bytes < INFLIGHT_LOG_MAX) bytes *= 2;
+    if (db->log_bytes < bytes) db->log_bytes = bytes;
 }
 
 /* What follows from the options given. */
@@ -235,14 +299,18 @@ static void resolve(struct settings *settings, uint64_t given)
     if (settings->core && settings->workload == &ycsb_workload) {
         settings->workload = &ycsb_core_workload;
         settings->workload_config.core = settings->core[0];
-        if (!options_given(&settings_options, given, "records")) settings->workload_config.records = CORE_RECORDS;
+        if (!options_given(&settings_options, given, "records") && !settings->replay)
+            settings->workload_config.records = CORE_RECORDS;
         if (!settings->workload_config.scan_max) settings->workload_config.scan_max = CORE_SCAN_MAX;
     }
     settings->workload_config.mix_crest = !strcmp(settings->mix, "crest");
+    settings->workload_config.by_index = !strcmp(settings->access, "index");
+    if (settings->workload_config.by_index) settings->db.log_bytes = INDEX_LOG_BYTES;
     settings->workload_config.small_scale = !strcmp(settings->scale, "small");
     settings->sim = !strcmp(settings->db.fabric, "sim");
     if (!options_given(&settings_options, given, "seconds") && !settings->txns)
         settings->seconds = settings->sim ? 0.1 : 5;
+    if (settings->db.durable) durable_resolve(settings, given);
     if (!options_given(&settings_options, given, "history-max"))
         settings->history_max = settings->txns > HISTORY_MAX_DEFAULT ? settings->txns : HISTORY_MAX_DEFAULT;
     /* A recording has no room for what is not measured. */
@@ -250,6 +318,7 @@ static void resolve(struct settings *settings, uint64_t given)
         settings->warmup_s = settings->txns || settings->history ? 0 : settings->sim ? 0.01 : 1;
     if (settings->db.memnodes && !options_given(&settings_options, given, "mns"))
         settings->db.mns = paths_count(settings->db.memnodes);
+    if (settings->db.pool_path) settings->db.cns_max = settings->db.cns; /* tables are loaded while no other is there */
 }
 
 static int plant_resolve(const struct settings *settings, struct cellar_error *error)
@@ -264,6 +333,39 @@ static int plant_resolve(const struct settings *settings, struct cellar_error *e
 #endif
 }
 
+/* A file says which operations there are, of which workload: before its core counts as given. */
+static int replay_take(struct settings *settings, uint64_t given, struct cellar_error *error)
+{
+    static const char *const said[] = {"core", "records", "scan-max", "txns", "seconds", "warmup", "write-operations"};
+    if (!settings->replay) return 0;
+    for (uint32_t i = 0; i < sizeof said / sizeof *said; i++)
+        if (options_given(&settings_options, given, said[i])) CONFLICT("--replay and --%s exclude each other", said[i]);
+    if (settings->process_text) CONFLICT("--replay is of one process: not with --process");
+    int code = operations_read(settings->replay, &settings->operations, error);
+    if (code < 0) return code;
+    static const char *const cores[] = {"A", "B", "C", "D", "E", "F"};
+    settings->core = cores[settings->operations.core - 'A'];
+    settings->workload_config.records = settings->operations.records;
+    settings->workload_config.scan_max = settings->operations.scan_max;
+    settings->txns = settings->operations.list.count;
+    settings->workload_config.operations = &settings->operations.list;
+    return 0;
+}
+
+static int write_operations_check(struct settings *settings, uint64_t given, struct cellar_error *error)
+{
+    if (!settings->write_operations) return 0;
+    if (!settings->core) CONFLICT("--write-operations is for --core A to F");
+    if (!settings->txns || settings->warmup_s > 0)
+        CONFLICT("--write-operations needs --txns, and no --warmup: so many are written");
+    if (settings->process_text) CONFLICT("--write-operations is of one process: not with --process");
+    if (!strcmp(settings->write_operations, "-")) CONFLICT("--write-operations needs a file of its own: - is none");
+    int code = partial_accept(settings->write_operations, error);
+    if (code == 0) code = operations_make(&settings->workload_config, settings->txns, &settings->operations, error);
+    settings->workload_config.operations = &settings->operations.list;
+    return code;
+}
+
 int settings_parse(int count, char *const *arguments, uint32_t cores, struct settings *settings,
                    struct cellar_error *error)
 {
@@ -271,13 +373,14 @@ int settings_parse(int count, char *const *arguments, uint32_t cores, struct set
     if (count > 0 && (!strcmp(arguments[0], "--help") || !strcmp(arguments[0], "-h"))) return OPTIONS_HELP;
     if (count == 0 || arguments[0][0] == '-')
         return err_set(error, CELLAR_ERR_INVALID,
-                       "the workload comes first: cellar bench tpcc|smallbank|ycsb|lock [options]");
+                       "the workload comes first: cellar bench tpcc|smallbank|ycsb|index|lock [options]");
     int code = workload_find(arguments[0], &settings->workload, error);
     if (code < 0) return code;
     fill_defaults(settings, cores);
     uint64_t given;
     code = options_parse(&settings_options, count - 1, arguments + 1, settings, &given, error);
     if (code == 0) code = cluster_take(settings, given, error);
+    if (code == 0) code = replay_take(settings, given, error);
     if (code != 0) return code;
     resolve(settings, given);
     code = refuse_conflicts(settings, given, error);
@@ -286,6 +389,7 @@ int settings_parse(int count, char *const *arguments, uint32_t cores, struct set
     if (code == 0) code = lease_parse(settings, error);
     if (code == 0) code = death_parse(settings, error);
     if (code == 0) code = plant_resolve(settings, error);
+    if (code == 0) code = write_operations_check(settings, given, error);
     if (code < 0) return code;
     return settings->workload->validate(&settings->workload_config, error);
 }
@@ -321,9 +425,11 @@ void settings_print_help(FILE *out)
     options_print(&settings_options, out);
     fputs("\nExamples\n"
           "  cellar bench smallbank                             five seconds on all cores of this machine\n"
+          "  cellar bench index --operation scan --fabric sim --cns 4 --coros 60\n"
           "  cellar bench ycsb --theta 1.2 --write-ratio 0.5 --json -\n"
           "  cellar bench tpcc --fabric sim --cns 3 --mns 2 --replicas 1 --threads 8 --warehouses 8\n"
           "  cellar bench smallbank --txns 100000 --history run.jsonl\n"
+          "  cellar bench ycsb --durable /var/tmp/ycsb --inflight 1024\n"
           "\nExit status: 0 the run was made and every check holds, 1 a check failed, 2 wrong usage or an error.\n",
           out);
 }

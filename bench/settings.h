@@ -5,6 +5,7 @@
 #pragma once
 
 #include "cluster.h"
+#include "operations.h"
 #include "options.h"
 #include "workload.h"
 
@@ -15,18 +16,25 @@ struct settings {
     double seconds, warmup_s;
     uint64_t txns;               /* 0: the run is bounded by time */
     uint32_t attempts_max;       /* of a transaction, which is dropped then; 0: none is */
+    uint32_t inflight;           /* with db.durable */
     bool survive;                /* the others go on when one of these processes dies */
     uint32_t process, processes; /* this is number `process` of so many that run together on the same memory nodes */
-    const char *json;
-    const char *history;  /* the file that the run is recorded in; NULL: it is not */
-    uint64_t history_max; /* transactions of it */
+    const char *json, *html;
+    uint32_t metrics_port;                 /* 0: none */
+    const char *history;                   /* the file that the run is recorded in; NULL: it is not */
+    uint64_t history_max;                  /* transactions of it */
+    const char *write_operations, *replay; /* files of operations; NULL: none */
+    struct operations operations;          /* of either */
+    const char *trace;                     /* the file of a trace; NULL: none */
+    uint32_t trace_every;                  /* one of so many transactions of a coordinator is in it */
+    uint64_t trace_events;                 /* ... of at most so many events */
     bool sim;
     int32_t kill_cn, kill_mn; /* sim: which one dies, -1: none; */
     double kill_at_s;         /* so long after the window's begin */
     const char *nic;          /* of sim: its profile */
     /* as written on the command line, before they become the above */
-    const char *cc, *mix, *scale, *core, *kill_cn_text, *kill_mn_text, *process_text, *lease_text, *plant,
-        *cluster_path;
+    const char *cc, *mix, *scale, *access, *core, *kill_cn_text, *kill_mn_text, *process_text, *lease_text, *plant,
+        *cluster_path, *etcd, *etcd_prefix;
     struct cluster cluster; /* what db points to, with cluster_path */
 };
 

@@ -7,7 +7,7 @@
 #include "settings.h"
 
 /* Sets of workloads, for option_def.only. */
-enum { TPCC = 1, SMALLBANK = 2, YCSB = 4 };
+enum { TPCC = 1, SMALLBANK = 2, YCSB = 4, INDEX = 8 };
 
 /* Its options are parsed into a struct settings. */
 extern const struct options settings_options;

@@ -17,16 +17,18 @@ static int write_text(const char *text, const char *path, struct cellar_error *e
     return failed ? err_set(error, CELLAR_ERR_SYSTEM, "cannot write %.100s: %s", path, strerror(errno)) : 0;
 }
 
-int json_file_check(const char *path, struct cellar_error *error)
+int json_file_check_as(const char *option, const char *path, struct cellar_error *error)
 {
     if (!path || !strcmp(path, "-")) return 0;
     bool there = access(path, F_OK) == 0;
     FILE *file = fopen(path, "a");
     if (!file || fclose(file) != 0)
-        return err_set(error, CELLAR_ERR_INVALID, "--json %.200s: %s", path, strerror(errno));
+        return err_set(error, CELLAR_ERR_INVALID, "%s %.200s: %s", option, path, strerror(errno));
     if (!there) (void)remove(path);
     return 0;
 }
+
+int json_file_check(const char *path, struct cellar_error *error) { return json_file_check_as("--json", path, error); }
 
 int json_file_write(const json_t *root, const char *path, struct cellar_error *error)
 {

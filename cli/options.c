@@ -214,6 +214,32 @@ int options_parse(const struct options *options, int count, char *const *argumen
     return files_differ(options, *given, into, error);
 }
 
+/* Is its folder that one? */
+static bool lies_in(const char *file, const char *folder)
+{
+    const char *slash = strrchr(file, '/');
+    char parent[PATH_MAX];
+    struct stat of_parent, of_folder;
+    size_t bytes = slash ? (size_t)(slash - file) + 1 : 1;
+    if (bytes >= sizeof parent) return false;
+    memcpy(parent, slash ? file : ".", bytes);
+    parent[bytes] = 0;
+    return stat(folder, &of_folder) == 0 && S_ISDIR(of_folder.st_mode) && stat(parent, &of_parent) == 0 &&
+           of_parent.st_dev == of_folder.st_dev && of_parent.st_ino == of_folder.st_ino;
+}
+
+int options_spare(const struct options *options, uint64_t given, const void *from, const char *path,
+                  struct cellar_error *error)
+{
+    for (uint32_t i = 0; i < options->count; i++) {
+        const char *file = file_given(options, given, from, i);
+        if (file && (same_file(path, strlen(path), file) || lies_in(file, path)))
+            return err_set(error, CELLAR_ERR_INVALID, "--%s cannot be '%.100s', which is, or is in, what is read",
+                           options->defs[i].name, file);
+    }
+    return 0;
+}
+
 bool options_given(const struct options *options, uint64_t given, const char *name)
 {
     const struct option_def *def = find(options, name, strlen(name));

@@ -51,6 +51,12 @@ struct options {
  */
 NODISCARD int options_parse(const struct options *options, int count, char *const *arguments, void *into,
                             uint64_t *given, struct cellar_error *error);
+/*
+ * INVALID when an option that takes a file was given `path`, which the command reads besides, or a file that lies in
+ * that folder.
+ */
+NODISCARD int options_spare(const struct options *options, uint64_t given, const void *from, const char *path,
+                            struct cellar_error *error);
 /* Was it? The name must be in the table. */
 bool options_given(const struct options *options, uint64_t given, const char *name);
 /* The first option given whose `only` lacks every bit of `set`; NULL when there is none. */

@@ -4,7 +4,18 @@
 #include <string.h>
 
 const char *const shared_options_fabrics[] = {"shm", "sim", "verbs", NULL};
-const char *const shared_options_nics[] = {"cx4", "cx5", "cx6", "ideal", NULL};
+const char *const shared_options_nics[] = {"cx3", "cx4", "cx5", "cx6", "ideal", NULL};
+
+int shared_options_trace(const struct options *options, uint64_t given, const char *file, struct cellar_error *error)
+{
+    static const char *const beside[] = {"trace-every", "trace-events"};
+    for (uint32_t i = 0; i < 2 && !file; i++)
+        if (options_given(options, given, beside[i]))
+            return err_set(error, CELLAR_ERR_INVALID, "--%s needs --trace FILE", beside[i]);
+    if (file && !strcmp(file, "-"))
+        return err_set(error, CELLAR_ERR_INVALID, "--trace needs a file of its own: - is none");
+    return 0;
+}
 
 int shared_options_process(const char *text, const char *memnodes, uint32_t cns, uint32_t cns_max,
                            struct shared_options_process *process, struct cellar_error *error)

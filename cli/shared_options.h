@@ -25,6 +25,10 @@ struct shared_options_process {
 NODISCARD int shared_options_process(const char *text, const char *memnodes, uint32_t cns, uint32_t cns_max,
                                      struct shared_options_process *process, struct cellar_error *error);
 
+/* Options of a trace without its file, or with none of its own. `file`: of --trace, or NULL. INVALID. */
+NODISCARD int shared_options_trace(const struct options *options, uint64_t given, const char *file,
+                                   struct cellar_error *error);
+
 /* clang-format off */
 #define SHARED_OPTIONS_FABRIC(at, usual)                                                                               \
     .name = "fabric", .help = "how compute nodes reach memory nodes", .fallback = usual, .kind = OPTION_CHOICE,        \
@@ -41,6 +45,12 @@ NODISCARD int shared_options_process(const char *text, const char *memnodes, uin
 #define SHARED_OPTIONS_SECRET(at)                                                                                      \
     .name = "secret", .argument = "FILE", .help = "verbs: what all processes of the pool prove to know",               \
     .kind = OPTION_TEXT, .offset = at
+#define SHARED_OPTIONS_ETCD(at)                                                                                        \
+    .name = "etcd", .argument = "URLS", .help = "etcd servers that decide which nodes are lost (docs/membership.md)",  \
+    .fallback = "the pool itself decides", .kind = OPTION_TEXT, .offset = at
+#define SHARED_OPTIONS_ETCD_PREFIX(at)                                                                                 \
+    .name = "etcd-prefix", .argument = "KEY", .help = "--etcd: what this pool's key there begins with",                \
+    .fallback = "/cellar", .kind = OPTION_TEXT, .offset = at
 #define SHARED_OPTIONS_RTT_NS(at)                                                                                      \
     .name = "rtt-ns", .argument = "N", .help = "shm: delay each completion by so much", .fallback = "0",               \
     .kind = OPTION_NUMBER, .offset = at, .max = 1e9
@@ -53,6 +63,15 @@ NODISCARD int shared_options_process(const char *text, const char *memnodes, uin
 #define SHARED_OPTIONS_SEED(at)                                                                                        \
     .name = "seed", .argument = "N", .help = "everything random follows from it", .fallback = "1",                     \
     .kind = OPTION_NUMBER, .offset = at, .min = 1
+#define SHARED_OPTIONS_TRACE(at, what)                                                                                 \
+    .name = "trace", .argument = "FILE", .help = "what " what " do and wait for, for Perfetto (docs/tracing.md)",      \
+    .kind = OPTION_TEXT, .offset = at
+#define SHARED_OPTIONS_TRACE_EVERY(at, what)                                                                           \
+    .name = "trace-every", .argument = "N", .help = "trace one of so many " what, .fallback = "64",                    \
+    .kind = OPTION_COUNT, .offset = at, .min = 1, .max = 1000000000
+#define SHARED_OPTIONS_TRACE_EVENTS(at)                                                                                \
+    .name = "trace-events", .argument = "N", .help = "keep the last N events, of 32 bytes each",                       \
+    .fallback = "1048576", .kind = OPTION_NUMBER, .offset = at, .min = 10000, .max = 1ull << 30
 #define SHARED_OPTIONS_JSON(at)                                                                                        \
     .name = "json", .argument = "FILE", .help = "also write the report as one JSON object; - is stdout",               \
     .kind = OPTION_TEXT, .offset = at

@@ -1,7 +1,7 @@
 /*
- * disk_real.c - real files. Names are synced with their folder, for a file whose name is lost is lost. New files are
- * written with zeros, as a sync of blocks that were only reserved has to write the file system's journal, too; they get
- * their name when they are whole.
+ * disk_real.c - real files. Names are synced with their folder, for a file whose name is lost is lost. New files that
+ * are synced part by part are written with zeros, as a sync of blocks that were only reserved has to write the file
+ * system's journal, too; they get their name when they are whole.
  */
 #include "disk_real.h"
 
@@ -10,33 +10,55 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
-#define ZEROS_BYTES (64u << 10)
+#define ZEROS_BYTES (512u << 10)
 #define PART ".part"
 
 struct disk_real {
     struct disk disk;
     int folder;
+    bool look;
 };
 
 static struct disk_real *real_of(struct disk *disk) { return (struct disk_real *)disk; }
 
-static int zeros_write(int file, uint64_t bytes)
+/* Whether writes go past the kernel's cache, where the file system can do that. */
+static bool directly(int file, bool direct)
 {
-    static const uint8_t zeros[ZEROS_BYTES];
+    int flags = fcntl(file, F_GETFL), wanted = direct ? flags | O_DIRECT : flags & ~O_DIRECT;
+    return flags >= 0 && (flags == wanted || fcntl(file, F_SETFL, wanted) == 0) && direct;
+}
+
+/* A sync then has little left to do, and no copy is made; the sync is as needed: a disk has caches, too. */
+static int real_write(struct disk *disk, int file, const void *from, size_t bytes, uint64_t offset)
+{
+    bool whole = !(((uintptr_t)from | bytes | offset) % DISK_BLOCK);
+    (void)disk;
+    int rc = directly(file, whole) ? pwrite_all(file, from, bytes, (off_t)offset) : EINVAL;
+    if (rc != EINVAL) return rc;
+    (void)directly(file, false);
+    return pwrite_all(file, from, bytes, (off_t)offset);
+}
+
+static int zeros_make(struct disk *disk, int file, uint64_t bytes, bool written)
+{
+    static const uint8_t zeros[ZEROS_BYTES] __attribute__((aligned(DISK_BLOCK)));
     int rc = posix_fallocate(file, 0, (off_t)bytes); /* a full disk says so before anything is written */
-    for (uint64_t at = 0; !rc && at < bytes; at += ZEROS_BYTES)
-        rc = pwrite_all(file, zeros, bytes - at < ZEROS_BYTES ? bytes - at : ZEROS_BYTES, (off_t)at);
+    for (uint64_t at = 0; !rc && written && at < bytes; at += ZEROS_BYTES)
+        rc = real_write(disk, file, zeros, bytes - at < ZEROS_BYTES ? bytes - at : ZEROS_BYTES, at);
     return rc;
 }
 
-static int real_create(struct disk *disk, const char *name, uint64_t bytes)
+static int real_create(struct disk *disk, const char *name, uint64_t bytes, bool written)
 {
     int folder = real_of(disk)->folder;
     char part[DISK_NAME_MAX + sizeof PART];
@@ -44,7 +66,7 @@ static int real_create(struct disk *disk, const char *name, uint64_t bytes)
     (void)unlinkat(folder, part, 0); /* of a process that was killed amid this */
     int file = openat(folder, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file < 0) return errno;
-    int rc = zeros_write(file, bytes);
+    int rc = zeros_make(disk, file, bytes, written);
     if (!rc && fsync(file)) rc = errno;
     close(file);
     if (!rc && linkat(folder, part, folder, name, 0)) rc = errno;
@@ -56,7 +78,8 @@ static int real_create(struct disk *disk, const char *name, uint64_t bytes)
 static int real_open(struct disk *disk, const char *name, int *file, uint64_t *bytes)
 {
     struct stat about;
-    *file = openat(real_of(disk)->folder, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    int access = real_of(disk)->look ? O_RDONLY | O_NONBLOCK : O_RDWR;
+    *file = openat(real_of(disk)->folder, name, access | O_NOFOLLOW | O_CLOEXEC);
     if (*file < 0) return errno;
     int rc = fstat(*file, &about) ? errno : S_ISREG(about.st_mode) ? 0 : EINVAL;
     if (rc)
@@ -84,16 +107,16 @@ static int real_read(struct disk *disk, int file, void *to, size_t bytes, uint64
     return 0;
 }
 
-static int real_write(struct disk *disk, int file, const void *from, size_t bytes, uint64_t offset)
-{
-    (void)disk;
-    return pwrite_all(file, from, bytes, (off_t)offset);
-}
-
 static int real_sync(struct disk *disk, int file)
 {
     (void)disk;
     return fdatasync(file) ? errno : 0; /* interrupted is failed, too: not asked again */
+}
+
+static int real_rename(struct disk *disk, const char *from, const char *to)
+{
+    int folder = real_of(disk)->folder;
+    return renameat(folder, from, folder, to) || fsync(folder) ? errno : 0;
 }
 
 static int real_remove(struct disk *disk, const char *name)
@@ -132,19 +155,59 @@ static const struct disk_ops real_ops = {.create = real_create,
                                          .read = real_read,
                                          .write = real_write,
                                          .sync = real_sync,
+                                         .rename = real_rename,
                                          .remove = real_remove,
                                          .list = real_list};
 
-int disk_real_open(const char *path, struct disk_real **disk, struct cellar_error *error)
+bool disk_real_is_folder(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+/* Its name is its parent's to keep. */
+static int parent_sync(const char *path)
+{
+    char *copy = strdup(path);
+    int folder = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    int rc = folder < 0 || fsync(folder) ? -1 : 0;
+    if (folder >= 0) close(folder);
+    free(copy);
+    return rc;
+}
+
+int disk_real_make(const char *path, struct cellar_error *error)
+{
+    if (mkdir(path, 0700) == 0 ? parent_sync(path) == 0 : errno == EEXIST) return 0;
+    return err_set(error, CELLAR_ERR_SYSTEM, "%s: %s", path, strerror(errno));
+}
+
+int disk_real_number(const struct disk_real *disk, uint64_t number[2], struct cellar_error *error)
+{
+    struct stat about;
+    if (fstat(disk->folder, &about)) return err_set(error, CELLAR_ERR_SYSTEM, "folder: %s", strerror(errno));
+    uint64_t of[6] = {about.st_dev,
+                      about.st_ino,
+                      (uint64_t)about.st_ctim.tv_sec,
+                      (uint64_t)about.st_ctim.tv_nsec,
+                      (uint64_t)getpid(),
+                      (uint64_t)about.st_mtim.tv_nsec};
+    XXH128_hash_t hash = XXH3_128bits(of, sizeof of);
+    number[0] = hash.low64;
+    number[1] = hash.high64;
+    return 0;
+}
+
+static int folder_open(const char *path, bool look, struct disk_real **disk, struct cellar_error *error)
 {
     *disk = NULL;
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) return err_set(error, CELLAR_ERR_SYSTEM, "%s: %s", path, strerror(errno));
     int rc = 0;
-    if (flock(folder, LOCK_EX | LOCK_NB))
+    if (flock(folder, (look ? LOCK_SH : LOCK_EX) | LOCK_NB))
         rc = errno == EWOULDBLOCK ? err_set(error, CELLAR_ERR_EXISTS, "%s is in use by another process", path)
                                   : err_set(error, CELLAR_ERR_SYSTEM, "%s: flock: %s", path, strerror(errno));
-    else if (faccessat(folder, ".", R_OK | W_OK | X_OK, AT_EACCESS))
+    else if (faccessat(folder, ".", R_OK | X_OK | (look ? 0 : W_OK), AT_EACCESS))
         rc = err_set(error, CELLAR_ERR_SYSTEM, "%s: %s", path, strerror(errno));
     struct disk_real *made = rc ? NULL : malloc(sizeof *made);
     if (!rc && !made) rc = err_set(error, CELLAR_ERR_NOMEM, "no memory for a folder");
@@ -152,9 +215,19 @@ int disk_real_open(const char *path, struct disk_real **disk, struct cellar_erro
         close(folder);
         return rc;
     }
-    *made = (struct disk_real){.disk.ops = &real_ops, .folder = folder};
+    *made = (struct disk_real){.disk.ops = &real_ops, .folder = folder, .look = look};
     *disk = made;
     return 0;
+}
+
+int disk_real_open(const char *path, struct disk_real **disk, struct cellar_error *error)
+{
+    return folder_open(path, false, disk, error);
+}
+
+int disk_real_look(const char *path, struct disk_real **disk, struct cellar_error *error)
+{
+    return folder_open(path, true, disk, error);
 }
 
 struct disk *disk_real_disk(struct disk_real *disk) { return &disk->disk; }

@@ -83,13 +83,19 @@ static void file_free(struct sim_file *file)
     *file = (struct sim_file){.there = false};
 }
 
+uint64_t disk_sim_used(const struct disk_sim *sim)
+{
+    uint64_t used = 0;
+    for (int i = 0; i < FILES_MAX; i++) used += sim->files[i].there ? sim->files[i].bytes : 0;
+    return used;
+}
+
 static int file_make(struct disk_sim *sim, const char *name, uint64_t bytes)
 {
     struct sim_file *file = sim->files;
-    uint64_t used = 0;
-    for (int i = 0; i < FILES_MAX; i++) used += sim->files[i].there ? sim->files[i].bytes : 0;
     while (file < sim->files + FILES_MAX && file->there) file++;
-    if (file == sim->files + FILES_MAX || bytes > sim->capacity - used) return ENOSPC;
+    if (file == sim->files + FILES_MAX || bytes > sim->capacity || disk_sim_used(sim) > sim->capacity - bytes)
+        return ENOSPC;
     *file = (struct sim_file){.bytes = bytes,
                               .shown = calloc(1, bytes ? bytes : 1),
                               .stored = calloc(1, bytes ? bytes : 1),
@@ -110,8 +116,9 @@ static bool begins(struct disk_sim *sim, bool *amid)
     return true;
 }
 
-static int sim_create(struct disk *disk, const char *name, uint64_t bytes)
+static int sim_create(struct disk *disk, const char *name, uint64_t bytes, bool written)
 {
+    (void)written;
     struct disk_sim *sim = sim_of(disk);
     bool amid;
     if (!begins(sim, &amid)) return EIO;
@@ -181,6 +188,18 @@ static int sim_sync(struct disk *disk, int number)
     return 0;
 }
 
+static int sim_rename(struct disk *disk, const char *from, const char *to)
+{
+    struct disk_sim *sim = sim_of(disk);
+    bool amid;
+    if (!begins(sim, &amid)) return EIO;
+    struct sim_file *file = file_find(sim, from);
+    if (!file) return ENOENT;
+    must(!file_find(sim, to) && strlen(to) < DISK_NAME_MAX);
+    if (!amid || chance(sim, 0.5)) memcpy(file->name, to, strlen(to) + 1);
+    return amid ? EIO : 0;
+}
+
 static int sim_remove(struct disk *disk, const char *name)
 {
     struct disk_sim *sim = sim_of(disk);
@@ -208,6 +227,7 @@ static const struct disk_ops sim_ops = {.create = sim_create,
                                         .read = sim_read,
                                         .write = sim_write,
                                         .sync = sim_sync,
+                                        .rename = sim_rename,
                                         .remove = sim_remove,
                                         .list = sim_list};
 
@@ -235,6 +255,8 @@ void disk_sim_close(struct disk_sim *sim)
 void disk_sim_set(struct disk_sim *sim, struct disk_sim_faults faults) { sim->faults = faults; }
 
 uint64_t disk_sim_operations(const struct disk_sim *sim) { return sim->operations; }
+
+void disk_sim_resize(struct disk_sim *sim, uint64_t capacity) { sim->capacity = capacity; }
 
 void disk_sim_off(struct disk_sim *sim, bool off) { sim->off = off; }
 

@@ -30,6 +30,10 @@ bool disk_sim_power_is_lost(const struct disk_sim *disk);
 /* All operations fail with EIO, and count for nothing, until this is called again: for a process that is no more. */
 void disk_sim_off(struct disk_sim *disk, bool off);
 
+/* From now on; what is there stays where it is. */
+void disk_sim_resize(struct disk_sim *disk, uint64_t capacity);
+uint64_t disk_sim_used(const struct disk_sim *disk);
+
 /* The power fails now, if it has not, and comes back; open files are closed. No fault is set any more. */
 void disk_sim_power_cycle(struct disk_sim *disk);
 /* The process ends and another one begins: open files are closed, and what was written is still shown by reads. */

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum item_kind { ITEM_ENTRY = 1, ITEM_CLOSED = 2, ITEM_LIFE = 3 };
-
 /* Followed by `bytes` of payload, rounded up to 8 with zeros: of CLOSED 8, an epoch that all nodes have published. */
 struct item {
     uint32_t bytes;
@@ -26,6 +24,7 @@ _Static_assert(sizeof(struct item) == 24, "item");
 struct journal {
     struct wal *wal;
     uint64_t life, closed, closing; /* on the disk; added */
+    uint64_t group;                 /* the last one on the disk */
 };
 
 /* A life that has begun, and the cut of the one before it. */
@@ -35,10 +34,12 @@ struct begun {
 
 struct reading {
     struct journal_found found;
+    bool sure;           /* a mark was read, or the log's very first group: from then on nothing is unknown */
     struct begun *lives; /* of the marks, in order */
     uint32_t life_count, life_capacity;
     const struct journal_cut *cut; /* the second time */
     journal_visit *visit;
+    journal_item_visit *items; /* or what sees all of them */
     void *arg;
     struct cellar_error *error;
 };
@@ -58,7 +59,7 @@ static int life_begins(struct reading *reading, uint64_t group, const struct ite
 {
     struct journal_found *found = &reading->found;
     bool again = item->life == found->life && item->epoch == found->cut && found->closed == found->cut;
-    if (!again && (item->life <= found->life || item->epoch > found->closed))
+    if (!again && (item->life <= found->life || (reading->sure && item->epoch > found->closed)))
         return wrong(reading, group, "a life that cannot begin here");
     if (reading->life_count == reading->life_capacity) {
         uint32_t capacity = 2 * reading->life_capacity + 16;
@@ -70,6 +71,7 @@ static int life_begins(struct reading *reading, uint64_t group, const struct ite
     reading->lives[reading->life_count++] = (struct begun){item->life, item->epoch};
     found->life = item->life;
     found->cut = found->closed = item->epoch;
+    reading->sure = true;
     return 0;
 }
 
@@ -81,6 +83,7 @@ static int closed_read(struct reading *reading, uint64_t group, const struct ite
     if (known >= item->epoch) return wrong(reading, group, "an epoch that was on all disks before this one had it");
     if (known > found->known) found->known = known;
     found->closed = item->epoch;
+    reading->sure = true;
     return 0;
 }
 
@@ -88,13 +91,16 @@ static int mark_read(struct reading *reading, uint64_t group, const struct item 
 {
     struct journal_found *found = &reading->found;
     int rc = 0;
-    if (item->kind == ITEM_LIFE) {
+    reading->sure = reading->sure || group == 1;
+    /* What came before was freed: the log begins amid a life, whose mark is gone. */
+    if (!reading->sure && !found->life && item->kind != JOURNAL_LIFE) found->life = item->life;
+    if (item->kind == JOURNAL_LIFE) {
         rc = life_begins(reading, group, item);
     } else if (!found->life || item->life != found->life)
         return wrong(reading, group, "an item of another life");
     else if (item->epoch <= found->closed)
         return wrong(reading, group, "an item of an epoch that was closed");
-    else if (item->kind == ITEM_CLOSED)
+    else if (item->kind == JOURNAL_CLOSED)
         rc = closed_read(reading, group, item);
     if (item->epoch > found->last) found->last = item->epoch;
     return rc;
@@ -103,11 +109,23 @@ static int mark_read(struct reading *reading, uint64_t group, const struct item 
 /* What is left of a life: up to the cut that the next one begins with. */
 static uint64_t cut_of_life(const struct reading *reading, uint64_t life)
 {
-    if (life >= reading->cut->life) return reading->cut->epoch;
+    if (life >= reading->cut->life) return PLANT(journal_cut_ignored) ? UINT64_MAX : reading->cut->epoch;
     if (PLANT(journal_life_ignored)) return reading->cut->epoch;
     for (uint32_t i = 0; i < reading->life_count; i++)
         if (reading->lives[i].life > life) return reading->lives[i].cut;
     return reading->cut->epoch;
+}
+
+/* The second time. */
+static int item_show(const struct reading *reading, uint64_t group, const struct item *item)
+{
+    const uint8_t *bytes = (const uint8_t *)(item + 1);
+    bool counts = item->kind == JOURNAL_ENTRY && item->epoch <= cut_of_life(reading, item->life);
+    if (counts && reading->visit) return reading->visit(reading->arg, item->epoch, bytes, item->bytes);
+    if (!reading->items) return 0;
+    const struct journal_item shown = {
+        group, (enum journal_kind)item->kind, counts, item->life, item->epoch, bytes, item->bytes};
+    return reading->items(reading->arg, &shown);
 }
 
 static int group_read(void *arg, uint64_t group, const uint8_t *bytes, uint64_t count)
@@ -116,15 +134,11 @@ static int group_read(void *arg, uint64_t group, const uint8_t *bytes, uint64_t 
     while (count) {
         const struct item *item = (const struct item *)(const void *)bytes;
         if (count < sizeof *item || item->bytes > count - sizeof *item ||
-            round_up(item->bytes) > count - sizeof *item || item->pad || item->kind < ITEM_ENTRY ||
-            item->kind > ITEM_LIFE || (item->kind == ITEM_LIFE && item->bytes) ||
-            (item->kind == ITEM_CLOSED && item->bytes != sizeof(uint64_t)))
+            round_up(item->bytes) > count - sizeof *item || item->pad || item->kind < JOURNAL_ENTRY ||
+            item->kind > JOURNAL_LIFE || (item->kind == JOURNAL_LIFE && item->bytes) ||
+            (item->kind == JOURNAL_CLOSED && item->bytes != sizeof(uint64_t)))
             return wrong(reading, group, "this is no item of a log");
-        int rc = 0;
-        if (!reading->cut)
-            rc = mark_read(reading, group, item);
-        else if (item->kind == ITEM_ENTRY && reading->visit && item->epoch <= cut_of_life(reading, item->life))
-            rc = reading->visit(reading->arg, item->epoch, (const uint8_t *)(item + 1), item->bytes);
+        int rc = reading->cut ? item_show(reading, group, item) : mark_read(reading, group, item);
         if (rc) return rc;
         uint64_t whole = sizeof *item + round_up(item->bytes);
         bytes += whole;
@@ -140,6 +154,28 @@ int journal_look(const struct wal_config *config, struct journal_found *found, s
     free(reading.lives);
     *found = reading.found;
     return rc;
+}
+
+/* Reads it twice: its marks, then what they say of its items. */
+static int shown(struct reading *reading, const struct wal_config *config, const struct journal_cut *cut)
+{
+    int rc = wal_read(config, group_read, reading, NULL, reading->error);
+    reading->cut = cut;
+    if (!rc) rc = wal_read(config, group_read, reading, NULL, reading->error);
+    free(reading->lives);
+    return rc;
+}
+
+int journal_items(const struct wal_config *config, const struct journal_cut *cut, journal_item_visit *visit, void *arg,
+                  struct cellar_error *error)
+{
+    return shown(&(struct reading){.items = visit, .arg = arg, .error = error}, config, cut);
+}
+
+int journal_show(const struct wal_config *config, const struct journal_cut *cut, journal_visit *visit, void *arg,
+                 struct cellar_error *error)
+{
+    return shown(&(struct reading){.visit = visit, .arg = arg, .error = error}, config, cut);
 }
 
 /*
@@ -177,7 +213,7 @@ int journal_cut_of(const struct journal_found *nodes, uint32_t count, struct jou
 
 /* ---- writing ---- */
 
-static bool item_add(struct journal *journal, enum item_kind kind, uint64_t epoch, const void *bytes, uint32_t count)
+static bool item_add(struct journal *journal, enum journal_kind kind, uint64_t epoch, const void *bytes, uint32_t count)
 {
     static const uint8_t zeros[8];
     struct item item = {.bytes = count, .kind = (uint16_t)kind, .life = journal->life, .epoch = epoch};
@@ -192,23 +228,35 @@ static bool item_add(struct journal *journal, enum item_kind kind, uint64_t epoc
 bool journal_entry(struct journal *journal, uint64_t epoch, const void *bytes, uint32_t count)
 {
     must(epoch > journal->closing);
-    return item_add(journal, ITEM_ENTRY, epoch, bytes, count);
+    return item_add(journal, JOURNAL_ENTRY, epoch, bytes, count);
 }
 
 bool journal_close_epoch(struct journal *journal, uint64_t epoch, uint64_t known)
 {
     must(epoch > journal->closing && known < epoch);
-    if (!item_add(journal, ITEM_CLOSED, epoch, &known, sizeof known)) return false;
+    if (!item_add(journal, JOURNAL_CLOSED, epoch, &known, sizeof known)) return false;
     journal->closing = epoch;
     return true;
 }
 
 int journal_sync(struct journal *journal, struct cellar_error *error)
 {
-    uint64_t group;
-    int rc = wal_sync(journal->wal, &group, error);
+    int rc = wal_sync(journal->wal, &journal->group, error);
     if (!rc) journal->closed = journal->closing;
     return rc;
+}
+
+uint64_t journal_life(const struct journal *journal) { return journal->life; }
+
+uint64_t journal_group(const struct journal *journal) { return journal->group + 1; }
+
+uint32_t journal_files(const struct journal *journal) { return wal_files(journal->wal); }
+
+uint64_t journal_written(const struct journal *journal) { return wal_written(journal->wal); }
+
+int journal_free(struct journal *journal, uint64_t below, struct cellar_error *error)
+{
+    return wal_free(journal->wal, below, error);
 }
 
 uint64_t journal_closed(const struct journal *journal)
@@ -229,7 +277,7 @@ static int life_begin(struct journal *journal, const struct journal_cut *cut, st
 {
     journal->life = cut->life + 1;
     journal->closed = journal->closing = cut->epoch;
-    if (!item_add(journal, ITEM_LIFE, cut->epoch, "", 0))
+    if (!item_add(journal, JOURNAL_LIFE, cut->epoch, "", 0))
         return err_set(error, CELLAR_ERR_INVALID, "log of a memory node: groups have no room for a mark");
     return PLANT(journal_life_unsynced) ? 0 : journal_sync(journal, error);
 }

@@ -33,18 +33,38 @@ struct journal_cut {
     uint64_t last;  /* the next life's epochs are above this one */
 };
 
+enum journal_kind { JOURNAL_ENTRY = 1, JOURNAL_CLOSED = 2, JOURNAL_LIFE = 3 };
+
+/* What a log is a sequence of. */
+struct journal_item {
+    uint64_t group;
+    enum journal_kind kind;
+    bool counts;          /* an entry: it is not beyond the cut of its life */
+    uint64_t life, epoch; /* of LIFE the one that begins, and the cut of the one before */
+    const uint8_t *bytes; /* aligned to 8; they stay until the call returns */
+    uint32_t count;
+};
+typedef int journal_item_visit(void *arg, const struct journal_item *item);
+
 /* Sees an entry that counts. Other than 0 ends the reading, and is returned. */
 typedef int journal_visit(void *arg, uint64_t epoch, const uint8_t *bytes, uint32_t count);
 
 /*
- * Reads a node's log from its first group on (config->from is 1); nothing is written. Errors: those of wal_read; CORRUPT:
- * a group that says what cannot be.
+ * Reads a node's log from group config->from on; nothing is written. Errors: those of wal_read; CORRUPT: a group that
+ * says what cannot be. Where the log's beginning was freed a life is known from its entries, until a mark comes.
  */
 NODISCARD int journal_look(const struct wal_config *config, struct journal_found *found, struct cellar_error *error);
 
 /* `count` nodes, one at least. CORRUPT: these logs are not of one moment: a folder is missing, older, or of no use. */
 NODISCARD int journal_cut_of(const struct journal_found *nodes, uint32_t count, struct journal_cut *cut,
                              struct cellar_error *error);
+
+/* Shows every item of a node's log, judged by that cut; nothing is written. Errors: as journal_look. */
+NODISCARD int journal_items(const struct wal_config *config, const struct journal_cut *cut, journal_item_visit *visit,
+                            void *arg, struct cellar_error *error);
+/* Shows the entries that count, as journal_open does; nothing is written, and no life begins. */
+NODISCARD int journal_show(const struct wal_config *config, const struct journal_cut *cut, journal_visit *visit,
+                           void *arg, struct cellar_error *error);
 
 struct journal;
 
@@ -72,6 +92,16 @@ NODISCARD bool journal_close_epoch(struct journal *journal, uint64_t epoch, uint
 NODISCARD int journal_sync(struct journal *journal, struct cellar_error *error);
 /* The last closed epoch that is on the disk: what the node publishes. */
 uint64_t journal_closed(const struct journal *journal);
+
+/* The life that is on. */
+uint64_t journal_life(const struct journal *journal);
+/* The number of the group under way: what is added from now on is in none before it. */
+uint64_t journal_group(const struct journal *journal);
+/* Files that the log has, and which are not needed once no group below `below` is. Errors: those of wal_free. */
+uint32_t journal_files(const struct journal *journal);
+/* As wal_written. */
+uint64_t journal_written(const struct journal *journal);
+NODISCARD int journal_free(struct journal *journal, uint64_t below, struct cellar_error *error);
 
 /* As wal_close. NULL is allowed. */
 NODISCARD int journal_end(struct journal *journal, struct cellar_error *error);

@@ -16,18 +16,26 @@
 struct wal {
     struct wal_config config;
     struct wal_file files[WAL_FILES_MAX]; /* the last one is written */
-    uint32_t file_count;
-    int file;       /* -1: none is open */
-    uint64_t index; /* of its next block */
-    uint64_t group; /* number of the one under way */
+    uint32_t file_count, spare;           /* the first so many of them are not needed */
+    uint64_t first;                       /* number of the first file that this opening has made */
+    int file;                             /* -1: none is open */
+    uint64_t index;                       /* of its next block */
+    uint64_t group;                       /* number of the one under way */
     uint8_t *blocks;
     uint32_t filled; /* bytes of payload in them */
     bool written;    /* ... are in the file, not synced */
+    uint64_t bytes;  /* written */
     bool failed;
     struct cellar_error why;
 };
 
 static uint32_t blocks_for(uint32_t bytes) { return bytes ? (bytes + WAL_PAYLOAD - 1) / WAL_PAYLOAD : 1; }
+
+static uint8_t *blocks_make(uint32_t count)
+{
+    uint8_t *blocks = aligned_alloc(DISK_BLOCK, (size_t)count * WAL_BLOCK);
+    return blocks ? memset(blocks, 0, (size_t)count * WAL_BLOCK) : NULL;
+}
 
 static struct wal_block *block_at(uint8_t *blocks, uint32_t i)
 {
@@ -55,6 +63,7 @@ static void stamp(struct wal *wal, struct wal_block *block, struct wal_block as)
 static int blocks_write(struct wal *wal, const uint8_t *blocks, uint32_t count, uint64_t index)
 {
     struct disk *disk = wal->config.disk;
+    wal->bytes += (uint64_t)count * WAL_BLOCK;
     return disk->ops->write(disk, wal->file, blocks, (size_t)count * WAL_BLOCK, index * WAL_BLOCK);
 }
 
@@ -84,7 +93,7 @@ static void payload_put(uint8_t *blocks, uint32_t at, const uint8_t *from, uint3
     }
 }
 
-static void group_stamp(struct wal *wal, uint8_t *blocks, uint32_t bytes, uint64_t group, uint64_t index)
+static void group_stamp(struct wal *wal, uint8_t *blocks, uint32_t bytes, uint64_t group, uint64_t index, int flags)
 {
     uint32_t count = blocks_for(bytes);
     for (uint32_t i = 0; i < count; i++) {
@@ -93,7 +102,7 @@ static void group_stamp(struct wal *wal, uint8_t *blocks, uint32_t bytes, uint64
         memset((uint8_t *)(block + 1) + used, 0, WAL_PAYLOAD - used);
         stamp(wal, block,
               (struct wal_block){.kind = WAL_GROUP,
-                                 .flags = (uint16_t)((i ? 0 : WAL_FIRST) | (i + 1 < count ? 0 : WAL_LAST)),
+                                 .flags = (uint16_t)(flags | (i ? 0 : WAL_FIRST) | (i + 1 < count ? 0 : WAL_LAST)),
                                  .used = used,
                                  .index = (uint32_t)(index + i),
                                  .group = group});
@@ -117,25 +126,71 @@ static int head_write(struct wal *wal, uint64_t previous, bool carried)
     return blocks_write(wal, block, 1, 0);
 }
 
-/* Makes the next file, of zeros, and opens it in place of the one before it, whose groups end with `last`. */
+/* What a file is called while it is made of another one. */
+static void part_name(const char *name, char part[DISK_NAME_MAX])
+{
+    size_t length = strlen(name);
+    memcpy(part, name, length);
+    memcpy(part + length, ".part", sizeof ".part");
+}
+
+static void files_forget(struct wal *wal, uint32_t count)
+{
+    wal->file_count -= count;
+    memmove(wal->files, wal->files + count, wal->file_count * sizeof *wal->files);
+}
+
+static int file_create(struct wal *wal, const char *name, struct cellar_error *error)
+{
+    struct disk *disk = wal->config.disk;
+    if (wal->file_count == WAL_FILES_MAX) return err_set(error, CELLAR_ERR_FULL, LINE "%d files", WAL_FILES_MAX);
+    int rc = disk->ops->create(disk, name, wal->config.file_bytes, true);
+    if (rc == ENOSPC || rc == EDQUOT || rc == EFBIG)
+        return err_set(error, CELLAR_ERR_FULL, LINE "no space for another file of %llu bytes: %s",
+                       (unsigned long long)wal->config.file_bytes, strerror(rc));
+    return rc ? fail(wal, "making a file", rc, error) : 0;
+}
+
+/*
+ * The oldest file that is not needed becomes the next one. Its groups name another file, and count no more; its head is
+ * gone from the disk before it has the new name.
+ */
+static int spare_take(struct wal *wal, const char *name, struct cellar_error *error)
+{
+    static const uint8_t zeros[WAL_BLOCK];
+    struct disk *disk = wal->config.disk;
+    char old[DISK_NAME_MAX], part[DISK_NAME_MAX];
+    uint64_t bytes;
+    int file;
+    wal_name(wal->files[0].number, old);
+    part_name(name, part);
+    wal->spare--;
+    files_forget(wal, 1);
+    int rc = disk->ops->rename(disk, old, part);
+    if (!rc) rc = disk->ops->open(disk, part, &file, &bytes);
+    if (rc) return fail(wal, "taking a file again", rc, error);
+    rc = PLANT(wal_spare_headed) ? 0 : disk->ops->write(disk, file, zeros, sizeof zeros, 0);
+    if (!rc) rc = disk->ops->sync(disk, file);
+    disk->ops->close(disk, file);
+    if (!rc) rc = disk->ops->rename(disk, part, name);
+    return rc ? fail(wal, "taking a file again", rc, error) : 0;
+}
+
+/* Makes the next file and opens it in place of the one before it, whose groups end with `last`. */
 static int file_make(struct wal *wal, uint64_t number, struct cellar_error *error)
 {
     struct disk *disk = wal->config.disk;
     char name[DISK_NAME_MAX];
     uint64_t bytes;
     wal_name(number, name);
-    if (wal->file_count == WAL_FILES_MAX) return err_set(error, CELLAR_ERR_FULL, LINE "%d files", WAL_FILES_MAX);
-    int rc = disk->ops->create(disk, name, wal->config.file_bytes);
-    if (rc == ENOSPC || rc == EDQUOT || rc == EFBIG)
-        return err_set(error, CELLAR_ERR_FULL, LINE "no space for another file of %llu bytes: %s",
-                       (unsigned long long)wal->config.file_bytes, strerror(rc));
-    if (rc) return fail(wal, "making a file", rc, error);
+    int rc = wal->spare ? spare_take(wal, name, error) : file_create(wal, name, error);
+    if (rc) return rc;
     file_close(wal);
     if ((rc = disk->ops->open(disk, name, &wal->file, &bytes))) {
         wal->file = -1;
         return fail(wal, "opening a file", rc, error);
     }
-    wal->files[wal->file_count++] = (struct wal_file){number, wal->group - 1};
+    wal->files[wal->file_count++] = (struct wal_file){.number = number, .last = wal->group - 1};
     wal->index = 1;
     return 0;
 }
@@ -143,7 +198,7 @@ static int file_make(struct wal *wal, uint64_t number, struct cellar_error *erro
 /* The head is durable before a group in the file is written: a whole group shows that heads before it were whole. */
 static int file_next(struct wal *wal, struct cellar_error *error)
 {
-    if (wal->file_count >= wal->config.files_max)
+    if (wal_files(wal) >= wal->config.files_max)
         return err_set(error, CELLAR_ERR_FULL, LINE "all %u files are in use", wal->config.files_max);
     int rc = file_make(wal, wal->files[wal->file_count - 1].number + 1, error);
     if (rc) return rc;
@@ -156,26 +211,31 @@ static int file_next(struct wal *wal, struct cellar_error *error)
  * An opening's file begins with the last group found: it may be in a cache only, or in one that a failed sync has
  * emptied of all marks. Until head and copy are both whole, the file was not begun, and the group counts where it was.
  */
-static int file_first(struct wal *wal, const struct wal_scan *scan, struct cellar_error *error)
+static int file_first(struct wal *wal, struct wal_scan *scan, struct cellar_error *error)
 {
     struct disk *disk = wal->config.disk;
     uint64_t number = scan->file_count ? scan->files[scan->file_count - 1].number + 1 : 1;
     bool carried = scan->found.last >= scan->found.first && !PLANT(wal_tail_trusted);
-    char name[DISK_NAME_MAX];
+    char name[DISK_NAME_MAX], part[DISK_NAME_MAX];
+    wal_name(number, name);
+    part_name(name, part);
+    int removed = disk->ops->remove(disk, part); /* of a process that was killed as it took a file again */
+    if (removed && removed != ENOENT) return fail(wal, "removing a file that was not begun", removed, error);
     if (scan->unbegun) {
         must(scan->unbegun == number);
-        wal_name(number, name);
-        int removed = disk->ops->remove(disk, name);
+        removed = disk->ops->remove(disk, name);
         if (removed) return fail(wal, "removing a file that was not begun", removed, error);
+        scan->unbegun = 0;
     }
     int rc = file_make(wal, number, error);
     if (rc) return rc;
+    wal->first = number;
     if (carried) {
         uint32_t bytes = (uint32_t)scan->last_bytes, count = blocks_for(bytes);
-        uint8_t *blocks = calloc(count, WAL_BLOCK);
+        uint8_t *blocks = blocks_make(count);
         if (!blocks) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a group of the log");
         payload_put(blocks, 0, scan->last, bytes);
-        group_stamp(wal, blocks, bytes, scan->found.last, 1);
+        group_stamp(wal, blocks, bytes, scan->found.last, 1, WAL_COPY);
         rc = blocks_write(wal, blocks, count, 1);
         free(blocks);
         wal->index += count;
@@ -183,6 +243,18 @@ static int file_first(struct wal *wal, const struct wal_scan *scan, struct cella
     if (!rc) rc = head_write(wal, scan->found.last - carried, carried);
     if (!rc) rc = file_sync(wal);
     return rc ? fail(wal, "beginning a file", rc, error) : 0;
+}
+
+/*
+ * What says that files are not needed may be in the group that is copied: they are freed when the copy is on the disk;
+ * before that only where there is no space.
+ */
+static int first_begin(struct wal *wal, struct wal_scan *scan, struct cellar_error *error)
+{
+    int rc = file_first(wal, scan, error);
+    if (rc != -CELLAR_ERR_FULL) return rc ? rc : wal_free(wal, wal->config.from, error);
+    rc = wal_free(wal, wal->config.from, error);
+    return rc ? rc : file_first(wal, scan, error);
 }
 
 /* ---- the log ---- */
@@ -208,18 +280,18 @@ int wal_open(const struct wal_config *config, wal_visit *visit, void *arg, struc
     }
     wal->config = *config;
     wal->file = -1;
+    wal->first = UINT64_MAX;
     rc = wal_scan(config, visit, arg, scan, error);
     if (!rc && scan->last_bytes > (config->file_bytes / WAL_BLOCK - 1) * WAL_PAYLOAD)
         rc = err_set(error, CELLAR_ERR_INVALID, LINE "its last group has %llu bytes and needs larger files",
                      (unsigned long long)scan->last_bytes);
-    if (!rc && !(wal->blocks = calloc(blocks_for(config->group_bytes), WAL_BLOCK)))
+    if (!rc && !(wal->blocks = blocks_make(blocks_for(config->group_bytes))))
         rc = err_set(error, CELLAR_ERR_NOMEM, "no memory for a group of the log");
     if (!rc) {
         memcpy(wal->files, scan->files, scan->file_count * sizeof *wal->files);
         wal->file_count = scan->file_count;
         wal->group = scan->found.last + 1;
-        rc = wal_free(wal, config->from, error);
-        if (!rc) rc = file_first(wal, scan, error);
+        rc = first_begin(wal, scan, error);
     }
     if (found) *found = scan->found;
     free(scan->last);
@@ -247,6 +319,10 @@ bool wal_append(struct wal *wal, const void *from, uint32_t bytes)
 
 uint32_t wal_pending(const struct wal *wal) { return wal->filled; }
 
+uint32_t wal_files(const struct wal *wal) { return wal->file_count - wal->spare; }
+
+uint64_t wal_written(const struct wal *wal) { return wal->bytes; }
+
 static int group_sync(struct wal *wal, struct cellar_error *error)
 {
     uint32_t count = blocks_for(wal->filled);
@@ -255,7 +331,7 @@ static int group_sync(struct wal *wal, struct cellar_error *error)
             int rc = file_next(wal, error);
             if (rc) return rc;
         }
-        group_stamp(wal, wal->blocks, wal->filled, wal->group, wal->index);
+        group_stamp(wal, wal->blocks, wal->filled, wal->group, wal->index, 0);
         int rc = blocks_write(wal, wal->blocks, count, wal->index);
         if (rc) return fail(wal, "writing", rc, error);
         wal->written = true;
@@ -281,12 +357,16 @@ int wal_sync(struct wal *wal, uint64_t *group, struct cellar_error *error)
     return rc;
 }
 
+/* Files of earlier openings may have another length: they are not kept. */
 int wal_free(struct wal *wal, uint64_t below, struct cellar_error *error)
 {
     struct disk *disk = wal->config.disk;
     uint32_t gone = 0;
     int rc = 0;
-    while (!rc && gone + 1 < wal->file_count && wal->files[gone].last < below + PLANT(wal_freed_early)) {
+    while (wal->spare + 1 < wal->file_count && wal->files[wal->spare].last < below + PLANT(wal_freed_early))
+        wal->spare++;
+    while (!rc && gone < wal->spare &&
+           (wal->files[gone].number < wal->first || wal->file_count - gone > wal->config.files_kept)) {
         char name[DISK_NAME_MAX];
         wal_name(wal->files[gone].number, name);
         rc = disk->ops->remove(disk, name);
@@ -295,8 +375,8 @@ int wal_free(struct wal *wal, uint64_t below, struct cellar_error *error)
         else
             gone++;
     }
-    wal->file_count -= gone;
-    memmove(wal->files, wal->files + gone, wal->file_count * sizeof *wal->files);
+    wal->spare -= gone;
+    files_forget(wal, gone);
     return rc;
 }
 

@@ -30,7 +30,8 @@ struct wal_config {
     uint32_t group_bytes;  /* that are appended between two syncs, at most */
     uint64_t file_bytes;   /* of each file, all reserved when it is begun; a multiple of 4,096 */
     uint32_t files_max;    /* 2 to WAL_FILES_MAX: what bounds the log's space; each opening may go beyond it by one */
-    uint64_t from;         /* groups from this one on are needed, 1: all; an opening frees files of others alone */
+    uint32_t files_kept; /* files that are not needed are kept for use again while there are so many at most; 0: none */
+    uint64_t from;       /* groups from this one on are needed, 1: all; an opening frees files of others alone */
 };
 
 struct wal_found {
@@ -69,8 +70,13 @@ uint32_t wal_pending(const struct wal *wal);
  */
 NODISCARD int wal_sync(struct wal *wal, uint64_t *group, struct cellar_error *error);
 
-/* Groups below this one are needed no more: files that have no others are removed. SYSTEM: some may be left. */
+/* Groups below this one are needed no more: files without others are removed, or kept. SYSTEM: some may be left. */
 NODISCARD int wal_free(struct wal *wal, uint64_t below, struct cellar_error *error);
+
+/* Files that are needed now; files_max is their bound. */
+uint32_t wal_files(const struct wal *wal);
+/* Bytes of groups and heads that were written since it was opened; not the zeros that a file is made of. */
+uint64_t wal_written(const struct wal *wal);
 
 /*
  * Syncs what is pending, then an empty group: damage to the last one that has bytes is no torn tail then. The log is

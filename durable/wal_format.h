@@ -13,7 +13,7 @@
 #define WAL_BLOCK 4096
 
 enum wal_kind { WAL_HEAD = 1, WAL_GROUP = 2 };
-enum wal_flags { WAL_FIRST = 1, WAL_LAST = 2 }; /* of the blocks of a group */
+enum wal_flags { WAL_FIRST = 1, WAL_LAST = 2, WAL_COPY = 4 }; /* of the blocks of a group */
 
 struct wal_block {
     uint32_t magic;

@@ -7,6 +7,7 @@
 /* A file of the log. */
 struct wal_file {
     uint64_t number, last; /* the last group in it that counts */
+    uint64_t end;          /* block behind that, as a scan has found it */
 };
 
 /* What is left of a scan for a writer that goes on. */

@@ -163,7 +163,7 @@ static int group_read(struct scanner *scanner, const struct scanned *file, uint6
 static int behind_look(struct scanner *scanner, const struct scanned *file, uint64_t index, uint64_t group, bool *same,
                        bool *later)
 {
-    bool whole;
+    bool whole = false;
     *same = *later = false;
     for (; index < blocks_of(file) && !*later; index++) {
         int rc = block_read(scanner, file, index, &whole);
@@ -179,7 +179,7 @@ static int behind_look(struct scanner *scanner, const struct scanned *file, uint
 static int nothing_behind_head(struct scanner *scanner, const struct scanned *file)
 {
     static const uint8_t zeros[WAL_BLOCK];
-    bool whole;
+    bool whole = false;
     for (uint64_t index = 1; index < blocks_of(file); index++) {
         int rc = block_read(scanner, file, index, &whole);
         if (rc) return rc;
@@ -195,7 +195,7 @@ static int nothing_behind_head(struct scanner *scanner, const struct scanned *fi
  */
 static int file_begun(struct scanner *scanner, struct scanned *file)
 {
-    bool whole;
+    bool whole = false;
     if (file->bytes % WAL_BLOCK || blocks_of(file) < 2)
         return broken(scanner, file, blocks_of(file), "the file is cut off: it was made of whole blocks");
     int rc = block_read(scanner, file, 0, &whole);
@@ -240,13 +240,13 @@ static int group_show(struct scanner *scanner, uint64_t group)
     return scanner->visit ? scanner->visit(scanner->arg, group, scan->last, scan->last_bytes) : 0;
 }
 
-/* The groups of a file up to `limit`; of the last file (limit UINT64_MAX) as far as they go. */
-static int file_walk(struct scanner *scanner, const struct scanned *file, uint64_t limit)
+/* The groups of a file up to `limit`; of the last file (limit UINT64_MAX) as far as they go. *end: the block behind. */
+static int file_walk(struct scanner *scanner, const struct scanned *file, uint64_t limit, uint64_t *end)
 {
     uint64_t group = file->head.previous + 1, index = 1;
     bool whole = true, same, later;
     for (; group <= limit; group++) {
-        uint64_t at = index;
+        uint64_t at = *end = index;
         int rc = group_read(scanner, file, group, &at, &whole);
         if (rc) return rc;
         if (!whole) {
@@ -259,6 +259,20 @@ static int file_walk(struct scanner *scanner, const struct scanned *file, uint64
         index = at;
         if ((rc = group_show(scanner, group))) return rc;
     }
+    *end = index;
+    return 0;
+}
+
+/* A copy is written before the head; all else is after it. The group itself may be lost: no sync had covered it. */
+static int copies_look(struct scanner *scanner, const struct scanned *file)
+{
+    bool whole = false;
+    for (uint64_t index = 1; index < blocks_of(file); index++) {
+        int rc = block_read(scanner, file, index, &whole);
+        if (rc) return rc;
+        if (whole && scanner->block.header.kind == WAL_GROUP && !(scanner->block.header.flags & WAL_COPY))
+            return broken(scanner, file, 0, "the file's beginning is broken, and groups follow");
+    }
     return 0;
 }
 
@@ -267,29 +281,65 @@ static int unbegun_look(struct scanner *scanner, const struct scanned *file)
 {
     struct wal_found *found = &scanner->scan->found;
     bool same, later;
-    if (file->headed && found->last < file->head.previous)
+    if (!file->headed) return copies_look(scanner, file);
+    if (found->last < file->head.previous)
         return broken(scanner, file, 0, "groups that are in the files before this one are missing");
-    int rc = behind_look(scanner, file, 1, file->headed ? file->head.previous + 1 : found->last, &same, &later);
+    int rc = behind_look(scanner, file, 1, file->head.previous + 1, &same, &later);
     if (rc) return rc;
-    found->torn = found->torn || (file->headed && !file->head.carried && same);
-    return later ? broken(scanner, file, file->headed, "the file's beginning is broken, and groups follow") : 0;
+    found->torn = found->torn || (!file->head.carried && same);
+    return later ? broken(scanner, file, 1, "the file's beginning is broken, and groups follow") : 0;
+}
+
+/* Is the group whole in that file, which begins with an earlier one, or with it? *index: behind it. */
+static int group_find(struct scanner *scanner, const struct scanned *file, uint64_t group, uint64_t *index, bool *whole)
+{
+    int rc = 0;
+    *index = 1;
+    *whole = true;
+    for (uint64_t at = file->head.previous + 1; at <= group && *whole && !rc; at++)
+        rc = group_read(scanner, file, at, index, whole);
+    return rc;
+}
+
+/*
+ * INV-DURABLE-4. Has the last file but the copy that it begins with, of a group that is whole in the file before? Then
+ * the opening that made it may have failed, at the sync of the head, which is in a cache only. The file was not begun.
+ */
+static int copy_is_alone(struct scanner *scanner, bool *alone)
+{
+    const struct scanned *file = &scanner->files[scanner->count - 1];
+    uint64_t group = file->head.previous + 1, index, before;
+    bool whole, same, later;
+    *alone = false;
+    if (scanner->count < 2 || !file->begun || !file->head.carried || PLANT(wal_copy_trusted)) return 0;
+    int rc = group_find(scanner, file, group, &index, &whole);
+    uint64_t behind = index;
+    if (!rc) rc = group_read(scanner, file, group + 1, &behind, &whole);
+    if (rc || whole) return rc;
+    rc = behind_look(scanner, file, index, group + 1, &same, &later);
+    if (rc || later) return rc;
+    return group_find(scanner, &scanner->files[scanner->count - 2], group, &before, alone);
 }
 
 static int groups_walk(struct scanner *scanner)
 {
     struct wal_scan *scan = scanner->scan;
     uint32_t begun = scanner->count; /* files whose groups count */
-    if (begun && !scanner->files[begun - 1].begun) scan->unbegun = scanner->files[--begun].number;
+    bool alone = false;
+    int read = begun ? copy_is_alone(scanner, &alone) : 0;
+    if (read) return read;
+    if (begun && (alone || !scanner->files[begun - 1].begun)) scan->unbegun = scanner->files[--begun].number;
     scan->found = (struct wal_found){1, 0, false};
     if (begun)
         scan->found = (struct wal_found){scanner->files[0].head.previous + 1, scanner->files[0].head.previous, false};
     for (uint32_t i = 0; i < begun; i++) {
         const struct scanned *file = &scanner->files[i];
-        int rc = file_walk(scanner, file, i + 1 < begun ? file[1].head.previous : UINT64_MAX);
+        uint64_t end = 1;
+        int rc = file_walk(scanner, file, i + 1 < begun ? file[1].head.previous : UINT64_MAX, &end);
         if (rc) return rc;
-        scan->files[scan->file_count++] = (struct wal_file){file->number, scan->found.last};
+        scan->files[scan->file_count++] = (struct wal_file){file->number, scan->found.last, end};
     }
-    int rc = scan->unbegun ? unbegun_look(scanner, &scanner->files[begun]) : 0;
+    int rc = scan->unbegun && !alone ? unbegun_look(scanner, &scanner->files[begun]) : 0;
     if (rc) return rc;
     uint64_t from = scanner->config->from;
     if (scan->found.first > from || scan->found.last + 1 < from)

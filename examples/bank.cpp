@@ -75,7 +75,9 @@ int main()
                                           .column_count = 1,
                                           .records_max = 100,
                                           .cluster_bits = 0,
-                                          .key_bytes = 0},
+                                          .key_bytes = 0,
+                                          .variable = 0,
+                                          .long_bytes = 0},
                                          error);
     cellarpp::table owners = db.create({.name = "owners",
                                         .row_bytes = sizeof(person),
@@ -83,7 +85,9 @@ int main()
                                         .column_count = 2,
                                         .records_max = 100,
                                         .cluster_bits = 0,
-                                        .key_bytes = 16},
+                                        .key_bytes = 16,
+                                        .variable = 0,
+                                        .long_bytes = 0},
                                        error);
     if (!accounts || !owners) return ends("a table", error.text);
 

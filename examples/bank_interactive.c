@@ -129,7 +129,7 @@ int main(void)
     struct cellar_error error;
     struct cellar_session *session;
     pthread_t threads[TELLERS];
-    const struct cellar_schema schema = {"accounts", sizeof(struct account), columns, 1, 2 * ACCOUNTS, 0, 0};
+    const struct cellar_schema schema = {"accounts", sizeof(struct account), columns, 1, 2 * ACCOUNTS, 0, 0, 0, 0};
 
     if (cellar_open(&(struct cellar_config){.pool_bytes = 16u << 20}, &bank.db, &error) ||
         cellar_table_create(bank.db, &schema, &bank.accounts, &error) ||

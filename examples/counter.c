@@ -90,7 +90,7 @@ int main(void)
     struct work works[THREADS];
     pthread_t threads[THREADS];
     uint64_t value, tries[2] = {0, 0};
-    const struct cellar_schema schema = {"counters", sizeof(struct counter), columns, 1, 10, 0, 0};
+    const struct cellar_schema schema = {"counters", sizeof(struct counter), columns, 1, 10, 0, 0, 0, 0};
     const struct cellar_proc_def def = {.name = "count", .fn = count_proc, .records_max = 1, .writes_max = 1};
 
     if (cellar_open(&(struct cellar_config){.pool_bytes = 16u << 20, .threads = 2}, &db, &error) ||

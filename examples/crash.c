@@ -65,7 +65,7 @@ static int transfer(struct cellar_txn *txn, void *arg)
 static int bank_open(struct bank *bank, const char *path)
 {
     const struct cellar_config config = {.pool_bytes = 8u << 20, .pool_path = path};
-    const struct cellar_schema schema = {"accounts", sizeof(struct account), columns, 2, ACCOUNTS, 0, 0};
+    const struct cellar_schema schema = {"accounts", sizeof(struct account), columns, 2, ACCOUNTS, 0, 0, 0, 0};
     const struct cellar_proc_def def = {.name = "transfer", .fn = transfer, .records_max = 2, .writes_max = 2};
     int code = cellar_open(&config, &bank->db, &bank->error);
     if (code == 0) code = cellar_table_create(bank->db, &schema, &bank->accounts, &bank->error);

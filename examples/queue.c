@@ -4,8 +4,8 @@
  *     cc queue.c -pthread $(pkg-config --cflags --libs cellar) -o queue && ./queue
  *
  * A producer scans for the last key and inserts the next one; a consumer scans for the first and deletes it. A scan is
- * part of the transaction: two producers never take the same place, and no item is handed out twice. docs/interactive.md
- * says how.
+ * part of the transaction: two producers never take the same place, and no item is handed out twice.
+ * docs/interactive.md says how.
  */
 #include <cellar.h>
 
@@ -88,7 +88,7 @@ int main(void)
     struct work works[PRODUCERS + CONSUMERS];
     pthread_t threads[PRODUCERS + CONSUMERS];
     uint64_t left = PRODUCERS * ITEMS, in = 0, out = 0;
-    const struct cellar_schema schema = {"items", sizeof(struct item), columns, 1, 1000, 0, 0};
+    const struct cellar_schema schema = {"items", sizeof(struct item), columns, 1, 1000, 0, 0, 0, 0};
     const struct cellar_index_def def = {.name = "by_key"}; /* no columns: of the keys alone */
 
     if (cellar_open(&(struct cellar_config){.pool_bytes = 16u << 20}, &db, &error) ||

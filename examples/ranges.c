@@ -71,7 +71,7 @@ static int count(struct cellar_txn *txn, void *arg)
 static int book_open(struct book *book)
 {
     const struct cellar_config config = {.pool_bytes = 8u << 20};
-    const struct cellar_schema schema = {"bids", sizeof(struct bid), columns, 2, BIDS, 0, 0};
+    const struct cellar_schema schema = {"bids", sizeof(struct bid), columns, 2, BIDS, 0, 0, 0, 0};
     const struct cellar_index_column order[] = {{"price", CELLAR_SORT_SIGNED, true},
                                                 {"time", CELLAR_SORT_UNSIGNED, false}};
     const struct cellar_index_def index = {.name = "by_price", .columns = order, .column_count = 2};

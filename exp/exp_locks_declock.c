@@ -62,11 +62,21 @@ static const struct exp_sweep many_clients = {.name = "declock-12-many-clients",
                                                         {256, "--threads 16 --clients 256", true},
                                                         {512, "--threads 16 --clients 512", true}}};
 
+/* ShiftLock twice: its text's order, in which a hand-over waits for its atomic, is the slower one. */
+static const struct exp_sweep_series all_and_order[] = {
+    {"CASLock", "--lock retry", SLOW},
+    {"DSLR+", "--lock dslr+", NULL},
+    {"ShiftLock", "--lock shiftlock", NULL},
+    {"ShiftLock, beat first", "--lock shiftlock --policy beat-first", NULL},
+    {"DecLock-TF", "--lock declock --policy ts-tf", NULL},
+    {"DecLock-PF", "--lock declock --policy ts-pf", NULL},
+    {NULL, NULL, NULL}};
+
 static const struct exp_sweep sections = {.name = "declock-12-sections",
                                           .arguments = CLUSTER " --clients 256",
                                           .length = FULL,
                                           .quick_length = QUICK,
-                                          .series = all,
+                                          .series = all_and_order,
                                           .steps = {{0, "--cs-ops 0", true},
                                                     {1, "--cs-ops 1", true},
                                                     {2, "--cs-ops 2", false},

@@ -1,7 +1,7 @@
 /*
  * exp_locks_netlock.c - NetLock's figures. Its testbed: a Tofino switch, 12 servers of 8 cores with 40 Gb/s cards and
- * DPDK; DSLR and DrTM ran on another one, with ConnectX-3 (section 6.1). Here all run on the same simulated nodes.
- * Nothing is READ or WRITTEN under the locks.
+ * DPDK; DSLR and DrTM ran on another one, with ConnectX-3 (section 6.1). So do they here, and once more on NetLock's
+ * simulated nodes. Nothing is READ or WRITTEN under the locks.
  */
 #include "exp_locks.h"
 
@@ -16,7 +16,8 @@
  */
 #define DPDK " --peer-ns 5700"
 #define MICRO "--nic cx5" DPDK " --cs-ops 0 --theta 0 --server-threads 8"
-#define TPCC "--nic cx5" DPDK " --mix tpcc --think-ns 0 --cs-ops 0"
+#define TPCC "--mix tpcc --think-ns 0 --cs-ops 0"
+#define NODES "--nic cx5" DPDK
 
 static const struct exp_sweep_series netlock[] = {{"NetLock", "--lock netlock", NULL}, {NULL, NULL, NULL}};
 
@@ -62,10 +63,12 @@ static const struct exp_sweep cores = {.name = "netlock-9",
                                        .full_only = true};
 
 /* Figs. 10 and 11: x is the number of warehouses of each node. */
-static const struct exp_sweep_series systems[] = {{"NetLock", "--lock netlock", NULL},
-                                                  {"DSLR", "--lock dslr", NULL},
-                                                  {"DrTM", "--lock drtm", NULL},
-                                                  {"NetChain", "--lock netchain", NULL},
+static const struct exp_sweep_series systems[] = {{"NetLock", "--lock netlock " NODES, NULL},
+                                                  {"DSLR", "--lock dslr --nic cx3", NULL},
+                                                  {"DrTM", "--lock drtm --nic cx3", NULL},
+                                                  {"NetChain", "--lock netchain " NODES, NULL},
+                                                  {"DSLR, NetLock's nodes", "--lock dslr " NODES, NULL},
+                                                  {"DrTM, NetLock's nodes", "--lock drtm " NODES, NULL},
                                                   {NULL, NULL, NULL}};
 static const struct exp_sweep ten = {.name = "netlock-10",
                                      .arguments = TPCC " --cns 10 --threads 8 --clients 80 --server-threads 16",
@@ -122,7 +125,7 @@ static const struct exp_sweep memory = {
     .full_only = true};
 
 /* Fig. 15: the switch loses its registers and is away; theirs ran for 20 s. The line is over time. */
-static const struct exp_sweep_series lone[] = {{"NetLock", "--lock netlock", NULL}, {NULL, NULL, NULL}};
+static const struct exp_sweep_series lone[] = {{"NetLock", "--lock netlock " NODES, NULL}, {NULL, NULL, NULL}};
 static const struct exp_sweep failure = {
     .name = "netlock-15",
     .arguments = TPCC " --cns 10 --threads 8 --clients 80 --server-threads 16 --warehouses 100",

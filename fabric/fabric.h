@@ -183,6 +183,7 @@ struct fabric_ep {
     const struct fabric_route *_Atomic route;
     /* set by the worker before it idles: nothing of it is under way that a thread from outside would be held up by */
     bool lends;
+    bool patient;       /* set by who opened it: no call waits for it, so it sleeps at once when it idles */
     uint32_t in_flight; /* batches that were posted and not reaped; kept by backends that lend */
     /* atomically, from any thread */
     uint32_t helm; /* enum fabric_helm, and FABRIC_WAITED: the worker's thread wants it back */
@@ -224,6 +225,12 @@ enum fabric_control_kind {
      */
     FABRIC_NODE_REPLACE,
     FABRIC_SYNC, /* flush the pool file, if there is one */
+    /*
+     * Of joint memory: from its return on no other process comes or goes, and `alone` is true to the fact. DEADLINE:
+     * another one has been at it for too long. The opening has it already
+     */
+    FABRIC_DOOR_TAKE,
+    FABRIC_DOOR_GIVE,
 };
 struct fabric_control {
     enum fabric_control_kind kind;
@@ -277,11 +284,14 @@ struct fabric {
     const struct fabric_ops *ops;
     uint32_t mn_count;
     uint32_t cn_count; /* compute nodes that may exist, in all processes */
+    uint32_t cn_first; /* shm: the first one of this process */
     uint64_t mn_bytes; /* region of each memory node */
     bool line_atomic;  /* see rule 2 */
     bool fresh;        /* the memory was made, all zero, by this open */
     bool lends;        /* workers are threads that lend their endpoints' helms while they sleep */
-    bool kept; /* the memory outlives this open, for the next one of a process that has it for itself: a pool file */
+    bool kept;         /* the memory outlives this open, for the next one: a pool file */
+    bool joint;        /* ... and other processes may have it, too, beside this one, whenever its door is not held */
+    bool alone;        /* while the door is held: none has */
     bool wide_atomics; /* FABRIC_WIDE_* are there, executed as the masked ones are; else they end with UNSUPPORTED */
     /* what executes masked CAS and field FAA, for reports: processor, simulation, device, loop of plain CAS */
     const char *masked_by;

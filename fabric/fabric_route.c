@@ -17,8 +17,23 @@ struct fabric_addr fabric_route_addr(const struct fabric_route *route, enum fabr
     return fabric_addr_of((node + 1) % route->mn_count, offset + route->area_bytes);
 }
 
+static void watch_op(struct fabric_watch *watch, const struct fabric_op *op)
+{
+    if (op->kind == FABRIC_READ || op->kind == FABRIC_SEND) return;
+    uint8_t generation = atomic_load_explicit(&watch->generation, memory_order_relaxed);
+    uint64_t offset = fabric_addr_offset(op->addr), bytes = op->size_bytes ? op->size_bytes : sizeof(uint64_t);
+    uint64_t last = (offset + bytes - 1) / FABRIC_WATCH_BYTES;
+    for (uint64_t i = offset / FABRIC_WATCH_BYTES; i <= last && i < watch->count; i++)
+        if (__atomic_load_n(&watch->marks[i], __ATOMIC_RELAXED) < generation)
+            __atomic_store_n(&watch->marks[i], generation, __ATOMIC_RELAXED);
+}
+
 void fabric_route_ops(const struct fabric_route *route, struct fabric_op *ops, uint32_t count)
 {
+    if (route->watch) {
+        for (uint32_t i = 0; i < count; i++) watch_op(route->watch, &ops[i]);
+        return;
+    }
     for (uint32_t i = 0; i < count; i++)
         if (ops[i].kind != FABRIC_SEND && !(ops[i].flags & FABRIC_DIRECT))
             ops[i].addr = fabric_route_addr(route, (enum fabric_op_kind)ops[i].kind, ops[i].addr);

@@ -17,7 +17,19 @@
 
 #include "fabric.h"
 
+/*
+ * Which pieces of a memory node's region were written, by what this process posts: a snapshot copies them again. A mark
+ * is the generation in which the last such operation was posted, which may be before it has had its effect.
+ */
+#define FABRIC_WATCH_BYTES 512 /* what one mark is of */
+struct fabric_watch {
+    uint8_t *marks; /* one for each piece */
+    uint64_t count;
+    _Atomic uint8_t generation; /* from 1 on */
+};
+
 struct fabric_route {
+    struct fabric_watch *watch; /* else NULL; then it routes nothing, and is for pools of one memory node */
     uint32_t mn_count;
     uint32_t away;
     uint64_t area_bytes;

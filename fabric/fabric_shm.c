@@ -46,11 +46,11 @@ static inline void relax(void)
 
 static int check_endpoint(const struct fabric_shm *shm, uint32_t cn, uint32_t worker, struct cellar_error *error)
 {
-    if (cn < shm->cn_first || cn - shm->cn_first >= shm->cns)
+    if (cn < shm->fabric.cn_first || cn - shm->fabric.cn_first >= shm->cns)
         return err_set(error, CELLAR_ERR_INVALID,
                        "compute node %u is not of this process, which has %u from %u"
                        " on",
-                       cn, shm->cns, shm->cn_first);
+                       cn, shm->cns, shm->fabric.cn_first);
     if (worker >= FABRIC_SHM_WORKERS_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "worker %u: a compute node has at most %d workers on shm", worker,
                        FABRIC_SHM_WORKERS_MAX);
@@ -89,12 +89,16 @@ static int open_endpoint(struct fabric_shm *shm, struct fabric_control *control,
     int code = check_endpoint(shm, control->cn, control->worker, error);
     if (code == 0 && !(sep = make_endpoint(shm, control->cn, control->worker)))
         code = err_set(error, CELLAR_ERR_NOMEM, "no memory for an endpoint");
+    if (code == 0 && shm->fabric.joint) code = fabric_shm_roll_buffers(shm, control->cn, control->worker, error);
     if (code == 0) {
         sep->mailbox = fabric_shm_mailbox_open(&shm->mailboxes, control->cn, control->worker);
         sep->doorbell_seen = __atomic_load_n(&sep->mailbox->doorbell, __ATOMIC_RELAXED);
         sep->next = shm->endpoints;
         shm->endpoints = sep;
         control->ep = &sep->ep;
+    } else if (sep) {
+        free(sep->delayed);
+        free(sep);
     }
     pthread_mutex_unlock(&shm->lock);
     return code;
@@ -159,7 +163,7 @@ static int replace_node(struct fabric_shm *shm, uint32_t node, struct cellar_err
 
 static int sync_pool(struct fabric_shm *shm, struct cellar_error *error)
 {
-    if (shm->pool_fd < 0 || msync(shm->regions[0].base, shm->regions[0].bytes, MS_SYNC) == 0) return 0;
+    if (!shm->pool.path || msync(shm->regions[0].base, shm->regions[0].bytes, MS_SYNC) == 0) return 0;
     return err_set(error, CELLAR_ERR_SYSTEM, "cannot flush the pool file: %s", strerror(errno));
 }
 
@@ -171,14 +175,14 @@ static int fence_cn(struct fabric_shm *shm, const struct fabric_control *control
     if (cn >= shm->fabric.cn_count)
         return err_set(error, CELLAR_ERR_INVALID, "there is no compute node %u; there may be %u", cn,
                        shm->fabric.cn_count);
-    bool own = !shm->attached || cn - shm->cn_first < shm->cns;
+    bool own = (!shm->attached && !shm->fabric.joint) || cn - shm->fabric.cn_first < shm->cns;
     if (own && !fabric_fence_concerns(control->life, __atomic_load_n(&shm->life, __ATOMIC_SEQ_CST))) return 0;
     if (own)
         return err_set(error, CELLAR_ERR_UNSUPPORTED,
                        "compute node %u is threads of this very process and cannot be fenced "
                        "alone; give each compute node a process of its own",
                        cn);
-    return fabric_shm_fence(shm, control, error);
+    return shm->attached ? fabric_shm_fence(shm, control, error) : fabric_shm_roll_fence(shm, control, error);
 }
 
 static int shm_control(struct fabric *fabric, struct fabric_control *control, struct cellar_error *error)
@@ -197,6 +201,7 @@ static int shm_control(struct fabric *fabric, struct fabric_control *control, st
     case FABRIC_CN_LIFE:
         if (shm->attached) return fabric_shm_life(shm, control->life, error);
         __atomic_store_n(&shm->life, control->life, __ATOMIC_SEQ_CST);
+        if (fabric->joint) fabric_shm_roll_life(shm, control->life);
         return 0;
     case FABRIC_CN_EVICT:
         return fence_cn(shm, control, error);
@@ -217,6 +222,9 @@ static int shm_control(struct fabric *fabric, struct fabric_control *control, st
         return replace_node(shm, control->node, error);
     case FABRIC_SYNC:
         return sync_pool(shm, error);
+    case FABRIC_DOOR_TAKE:
+    case FABRIC_DOOR_GIVE:
+        return fabric_shm_pool_door(shm, control->kind == FABRIC_DOOR_TAKE, error);
     }
     return err_set(error, CELLAR_ERR_INVALID, "unknown control %d", (int)control->kind);
 }
@@ -353,13 +361,14 @@ static void shm_idle(struct fabric_ep *ep, uint64_t until_ns)
         uint64_t due_ns = sep->delayed[sep->delayed_head % FABRIC_SHM_DELAYED_BATCHES].due_ns;
         if (due_ns < until_ns) until_ns = due_ns;
     }
-    uint64_t now_ns = fabric_shm_clock_ns(clock), spin_until_ns = ep->lends ? now_ns : now_ns + FABRIC_SHM_SPIN_NS;
+    uint64_t now_ns = fabric_shm_clock_ns(clock), sleep_least_ns = ep->patient ? 0 : SLEEP_MIN_NS;
+    uint64_t spin_until_ns = ep->lends || ep->patient ? now_ns : now_ns + FABRIC_SHM_SPIN_NS;
     for (; now_ns < until_ns && !take_event(sep); now_ns = fabric_shm_clock_ns(clock)) {
-        if (now_ns < spin_until_ns || until_ns - now_ns < SLEEP_MIN_NS) {
+        if (now_ns < spin_until_ns || until_ns - now_ns < sleep_least_ns) {
             relax();
             continue;
         }
-        uint64_t timeout_ns = until_ns == UINT64_MAX ? UINT64_MAX : until_ns - now_ns - SLEEP_MIN_NS / 2;
+        uint64_t timeout_ns = until_ns == UINT64_MAX ? UINT64_MAX : until_ns - now_ns - sleep_least_ns / 2;
         if (sleep_until_event(sep, timeout_ns)) return;
     }
 }
@@ -377,7 +386,7 @@ static void shm_close(struct fabric *fabric)
     for (uint32_t i = 0; i < FABRIC_NODES_MAX; i++) fabric_shm_unmap(&shm->regions[i]);
     fabric_shm_unmap(&shm->mailboxes.mapping);
     if (shm->attached) fabric_shm_detach(shm);
-    if (shm->pool_fd >= 0) close(shm->pool_fd);
+    if (shm->pool.path) fabric_shm_pool_close(shm);
     if (shm->mailbox_fd >= 0) close(shm->mailbox_fd);
     pthread_mutex_destroy(&shm->lock);
     free(shm);
@@ -412,7 +421,7 @@ static int check_config(const struct fabric_shm_config *config, struct cellar_er
     return 0;
 }
 
-/* All of it in this process. */
+/* All of it in this process; or a pool file, which others may have, too. */
 static int open_own_memory(struct fabric_shm *shm, const struct fabric_shm_config *config, struct cellar_error *error)
 {
     struct fabric_shm_mapping mailboxes;
@@ -424,15 +433,14 @@ static int open_own_memory(struct fabric_shm *shm, const struct fabric_shm_confi
     shm->fabric.cn_count = shm->cns = config->cn_count;
     shm->fabric.fresh = true;
     if (config->pool_path) {
-        code = fabric_shm_map_pool(&shm->regions[0], config, &shm->pool_fd, &shm->fabric.fresh, error);
-        shm->fabric.mn_bytes = shm->regions[0].bytes;
-        shm->fabric.kept = true;
+        code = fabric_shm_pool_open(shm, config, error);
     } else {
         shm->fabric.mn_bytes = config->mn_bytes;
         for (uint32_t i = 0; i < config->mn_count && code == 0; i++)
             code = fabric_shm_map_anonymous(&shm->regions[i], config->mn_bytes, error);
     }
-    if (code == 0) code = fabric_shm_map_anonymous(&mailboxes, fabric_shm_mailbox_bytes(config->cn_count), error);
+    if (code != 0 || shm->fabric.joint) return code;
+    code = fabric_shm_map_anonymous(&mailboxes, fabric_shm_mailbox_bytes(config->cn_count), error);
     if (code == 0) fabric_shm_mailbox_bind(&shm->mailboxes, mailboxes, config->cn_count);
     return code;
 }
@@ -459,7 +467,7 @@ static struct fabric_shm *make_fabric(const struct fabric_shm_config *config)
         free(shm);
         return NULL;
     }
-    shm->pool_fd = shm->watch_stop_fd = shm->mailbox_fd = -1;
+    shm->pool.fd = shm->pool.roll_fd = shm->watch_stop_fd = shm->mailbox_fd = -1;
     for (uint32_t i = 0; i < FABRIC_NODES_MAX; i++) shm->sockets[i] = -1;
     pthread_mutex_init(&shm->lock, NULL);
     fabric_shm_clock_open(&shm->clock);

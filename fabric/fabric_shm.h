@@ -2,9 +2,9 @@
  * fabric_shm.h - the embedded backend: memory nodes are shared memory of this host, and the posting thread executes
  * each operation at once with CPU atomics and copies.
  *
- * One process: anonymous memory or a pool file. Several: `cellar memnode` owns the segments (memfds, so that no
- * killed process leaves one behind), hands them out over a Unix socket, watches each CN process by pidfd, and fences
- * by killing.
+ * One process: anonymous memory. One or several: a pool file. Several: `cellar memnode` owns the segments (memfds, so
+ * that no killed process leaves one behind), hands them out over a Unix socket, watches each CN process by pidfd, and
+ * fences by killing.
  */
 #pragma once
 
@@ -17,8 +17,12 @@ struct fabric_shm_config {
     bool pool_private;         /* the file is there, and stays as it is: what is written is this process's alone */
     bool one_may_miss;         /* attached: a formatted pool does without one of its memory nodes */
     const char *memnode_paths; /* NULL, or comma-separated socket paths: attach; mn_count and mn_bytes are theirs */
-    uint32_t cn_index, cns;    /* with memnode_paths: the CN indexes [cn_index, cn_index + cns) this process claims */
-    uint64_t rtt_ns;           /* delay of each completion */
+    /*
+     * With memnode_paths: the CN indexes [cn_index, cn_index + cns) this process claims. With pool_path: cns indexes
+     * that are free; with fewer than cn_count other processes may come (0: all of them)
+     */
+    uint32_t cn_index, cns;
+    uint64_t rtt_ns; /* delay of each completion */
     uint64_t seed;
 };
 

@@ -216,7 +216,7 @@ int fabric_shm_attach(struct fabric_shm *shm, const struct fabric_shm_config *co
     if (config->cns == 0) code = err_set(error, CELLAR_ERR_INVALID, "a process must claim at least one compute node");
     while (code == 0 && (path = strsep(&rest, ","))) /* an empty path is one, and a wrong one */
         code = attach_one(shm, config, path, &attaching, error);
-    shm->cn_first = config->cn_index;
+    shm->fabric.cn_first = config->cn_index;
     shm->cns = config->cns;
     if (code == 0) code = missing_place(shm, &attaching, error);
     if (code == 0) code = mailboxes_share(shm, &attaching, error);
@@ -291,7 +291,7 @@ static int reattach(struct fabric_shm *shm, uint32_t node, struct cellar_error *
 {
     const char *path = shm->socket_paths[node];
     struct fabric_shm_message_wire message = {.kind = FABRIC_SHM_ATTACH,
-                                              .cn = shm->cn_first,
+                                              .cn = shm->fabric.cn_first,
                                               .cns = shm->cns,
                                               .opening = shm->opening,
                                               .life = __atomic_load_n(&shm->life, __ATOMIC_SEQ_CST)};
@@ -352,7 +352,7 @@ static int ask_apart(const char *path, struct fabric_shm_message_wire message, e
 int fabric_shm_life(struct fabric_shm *shm, uint64_t life, struct cellar_error *error)
 {
     const struct fabric_shm_message_wire message = {
-        .kind = FABRIC_SHM_LIFE, .cn = shm->cn_first, .cns = shm->cns, .opening = shm->opening, .life = life};
+        .kind = FABRIC_SHM_LIFE, .cn = shm->fabric.cn_first, .cns = shm->cns, .opening = shm->opening, .life = life};
     struct cellar_error why = {0};
     uint32_t told = 0;
     bool asked;

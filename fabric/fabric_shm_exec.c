@@ -280,21 +280,57 @@ static __attribute__((noinline)) int execute_other(const struct fabric_shm *shm,
     return code;
 }
 
-static inline int execute(struct fabric_shm *shm, struct fabric_shm_ep *sep, struct fabric_op *op, bool *unseen)
-{
-    uint32_t kind = op->kind, node = fabric_addr_node(op->addr), size = op->size_bytes;
-    if (UNLIKELY(kind >= FABRIC_SEND || node >= FABRIC_NODES_MAX || op->phase >= CELLAR_PHASES))
-        return execute_other(shm, sep, op, unseen);
-    counter_add(&sep->ep.counters.ops[node][op->phase][kind], 1);
+/* The node that an operation goes to. Most operations of a batch go to that of the one before. */
+struct target {
+    uint64_t origin; /* its address 0 */
+    unsigned char *base;
+    uint64_t limit;
+    uint64_t (*counts)[FABRIC_KINDS]; /* of each phase */
+};
 
-    uint64_t offset = fabric_addr_offset(op->addr);
-    /*
-     * Neither term exceeds 48 bits: the sum is exact. Acquire, as the base of a node that was replaced is another
-     * one.
-     */
-    if (UNLIKELY(size == 0 || offset + size > __atomic_load_n(&shm->nodes[node].limit, __ATOMIC_ACQUIRE)))
-        return refuse(shm, op);
-    unsigned char *remote = shm->nodes[node].base + offset;
+/* `node` is in range. Acquire, as the base of a node that was replaced is another one. */
+static inline void aim(struct target *target, const struct fabric_shm *shm, struct fabric_shm_ep *sep, uint32_t node)
+{
+    target->origin = fabric_addr_of(node, 0).bits;
+    target->limit = __atomic_load_n(&shm->nodes[node].limit, __ATOMIC_ACQUIRE);
+    target->base = shm->nodes[node].base;
+    target->counts = sep->ep.counters.ops[node];
+}
+
+/* Are these bytes there, and some? What is of another node is not. */
+static inline bool is_within(const struct target *target, uint64_t offset, uint64_t size)
+{
+    return offset < target->limit && size - 1 < target->limit - offset;
+}
+
+/* Its order is kept in a copy, so that the loop over a batch has its own in a register. */
+static inline int execute_apart(const struct fabric_shm *shm, struct fabric_shm_ep *sep, struct fabric_op *op,
+                                bool *unseen)
+{
+    bool now = *unseen;
+    int code = execute_other(shm, sep, op, &now);
+    *unseen = now;
+    return code;
+}
+
+static inline int execute(struct fabric_shm *shm, struct fabric_shm_ep *sep, struct fabric_op *op,
+                          struct target *target, bool *unseen)
+{
+    uint32_t kind = op->kind, size = op->size_bytes;
+    if (UNLIKELY(kind >= FABRIC_SEND || op->phase >= CELLAR_PHASES)) return execute_apart(shm, sep, op, unseen);
+    uint64_t offset = op->addr.bits - target->origin;
+    if (UNLIKELY(!is_within(target, offset, size))) {
+        uint32_t node = fabric_addr_node(op->addr);
+        if (node >= FABRIC_NODES_MAX) return execute_apart(shm, sep, op, unseen);
+        aim(target, shm, sep, node);
+        offset = fabric_addr_offset(op->addr);
+        if (!is_within(target, offset, size)) {
+            fabric_count(&sep->ep, op);
+            return refuse(shm, op);
+        }
+    }
+    counter_add(&target->counts[op->phase][kind], 1);
+    unsigned char *remote = target->base + offset;
 
     if (kind == FABRIC_READ) {
         if (*unseen) order_writes(sep, unseen);
@@ -331,16 +367,18 @@ static inline __attribute__((always_inline)) void prefetch(const struct fabric_s
 static inline uint32_t execute_batch(struct fabric_shm *shm, struct fabric_shm_ep *sep, struct fabric_op *ops,
                                      uint32_t count)
 {
+    struct target target;
     uint32_t failed = 0;
     bool unseen = false;
 
     /* Before any region is looked at: see fabric_shm_node_stop. */
     __atomic_store_n(&sep->post_sequence, sep->post_sequence + 1, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    aim(&target, shm, sep, 0);
     if (count >= PREFETCH_BATCH_MIN && ops[0].phase == CELLAR_PHASE_EXECUTE) /* later phases meet what this one met */
         for (uint32_t i = 0; i < count; i++) prefetch(shm, &ops[i]);
     for (struct fabric_op *op = ops, *end = ops + count; op < end; op++) {
-        op->status = execute(shm, sep, op, &unseen);
+        op->status = execute(shm, sep, op, &target, &unseen);
         if (UNLIKELY(op->status)) failed++;
     }
     if (unseen) order_writes(sep, &unseen);

@@ -5,7 +5,9 @@
  *   fabric_shm_exec.c     post: the operations themselves; the hot path
  *   fabric_shm_mailbox.c  messages: stacks of buffers in memory shared by all compute nodes
  *   fabric_shm_word.c     threads that wait for a count to be 0
- *   fabric_shm_memory.c   mapping: anonymous, pool file, received descriptors
+ *   fabric_shm_memory.c   mapping: anonymous, files, received descriptors
+ *   fabric_shm_pool.c     a pool file, its locks, and its door
+ *   fabric_shm_roll.c     which process has which compute nodes of a pool file; their messages; fencing them
  *   fabric_shm_clock.c    nanoseconds, from the time-stamp counter where that can be trusted
  *   fabric_shm_attach.c   a compute-node process and its memory-node processes
  *   fabric_shm_memnode.c  the memory-node process
@@ -38,12 +40,8 @@ struct fabric_shm_mapping {
 };
 
 NODISCARD int fabric_shm_map_anonymous(struct fabric_shm_mapping *mapping, uint64_t bytes, struct cellar_error *error);
-/*
- * Opens or makes the file, locked against other processes; *fd stays open as long as it is mapped. *bytes 0: the
- * file's own size.
- */
-NODISCARD int fabric_shm_map_pool(struct fabric_shm_mapping *mapping, const struct fabric_shm_config *config, int *fd,
-                                  bool *fresh, struct cellar_error *error);
+NODISCARD int fabric_shm_map_file(struct fabric_shm_mapping *mapping, int fd, uint64_t bytes, int flags,
+                                  struct cellar_error *error);
 /* A sealed memfd of exactly that size. */
 NODISCARD int fabric_shm_map_fd(struct fabric_shm_mapping *mapping, int fd, uint64_t bytes, struct cellar_error *error);
 void fabric_shm_unmap(struct fabric_shm_mapping *mapping);
@@ -121,6 +119,53 @@ void fabric_shm_mailbox_close(struct fabric_shm_mailboxes *mailboxes, uint32_t c
 struct fabric_shm_mailbox_wire *fabric_shm_mailbox_open(struct fabric_shm_mailboxes *mailboxes, uint32_t cn,
                                                         uint32_t worker);
 
+/* ---- pool files (docs/pool-files.md) ---- */
+
+struct fabric_shm_roll_wire; /* fabric_shm_roll.c */
+
+struct fabric_shm_pool {
+    char *path;                        /* NULL: there is no pool file */
+    int fd;                            /* its locks are this description's */
+    bool private;                      /* it is only looked at */
+    bool created, fresh;               /* by this open; it was empty */
+    bool door;                         /* held: no other process comes or goes */
+    bool entered;                      /* it is in the roll */
+    uint64_t bytes;                    /* 0 until it has a size */
+    char *roll_path;                   /* NULL: this process has the file for itself */
+    struct fabric_shm_mapping roll;    /* the file beside it */
+    struct fabric_shm_roll_wire *wire; /* its head */
+    int roll_fd;
+};
+
+struct fabric_shm;
+
+/* Region 0 is the file, opened or made; and what other processes have of it is found. */
+NODISCARD int fabric_shm_pool_open(struct fabric_shm *shm, const struct fabric_shm_config *config,
+                                   struct cellar_error *error);
+void fabric_shm_pool_close(struct fabric_shm *shm);
+/* FABRIC_DOOR_TAKE and FABRIC_DOOR_GIVE. */
+NODISCARD int fabric_shm_pool_door(struct fabric_shm *shm, bool take, struct cellar_error *error);
+/* Does any process have that compute node's index, but this one? */
+bool fabric_shm_pool_taken(const struct fabric_shm_pool *pool, uint32_t cn, uint32_t cns);
+/* Takes the indexes for this process, or gives them back. False: another one has them. */
+bool fabric_shm_pool_claim(const struct fabric_shm_pool *pool, uint32_t cn, uint32_t cns);
+void fabric_shm_pool_give(const struct fabric_shm_pool *pool, uint32_t cn, uint32_t cns);
+
+/* Was the process killed that made the pool file, before it was whole? */
+bool fabric_shm_roll_unmade(const struct fabric_shm_pool *pool);
+/* The door is held: alone it is made anew, else joined; sets the fabric's cn_count, and the mailboxes. */
+NODISCARD int fabric_shm_roll_open(struct fabric_shm *shm, bool alone, struct cellar_error *error);
+/* The pool file is whole from now on. */
+void fabric_shm_roll_made(struct fabric_shm_pool *pool);
+/* This process is the owner of its indexes, or is no more. */
+void fabric_shm_roll_sign(struct fabric_shm *shm, bool in);
+void fabric_shm_roll_close(struct fabric_shm *shm, bool last);
+/* The memory of messages that this endpoint sends. */
+NODISCARD int fabric_shm_roll_buffers(struct fabric_shm *shm, uint32_t cn, uint32_t worker, struct cellar_error *error);
+void fabric_shm_roll_life(struct fabric_shm *shm, uint64_t life);
+NODISCARD int fabric_shm_roll_fence(struct fabric_shm *shm, const struct fabric_control *control,
+                                    struct cellar_error *error);
+
 /* ---- the fabric and its endpoints ---- */
 
 /* A batch whose completion is delayed. */
@@ -154,12 +199,12 @@ struct fabric_shm {
     struct fabric_shm_clock clock;
     struct fabric_shm_mailboxes mailboxes;
     uint64_t rtt_ns;
-    uint32_t cn_first, cns; /* compute nodes that this process may open endpoints of */
-    uint64_t life;          /* which one they are; 0: it was not said yet */
-    bool attached;          /* the regions belong to memory-node processes */
-    uint64_t opening;       /* random: tells memory nodes one that comes back from another one of the same process */
+    uint32_t cns;     /* compute nodes that this process may open endpoints of, from fabric.cn_first on */
+    uint64_t life;    /* which one they are; 0: it was not said yet */
+    bool attached;    /* the regions belong to memory-node processes */
+    uint64_t opening; /* random: tells memory nodes one that comes back from another one of the same process */
     struct fabric_shm_mapping regions[FABRIC_NODES_MAX];
-    int pool_fd; /* -1 without a pool file */
+    struct fabric_shm_pool pool;
     int sockets
         [FABRIC_NODES_MAX]; /* attached: the connection to each memory-node process; -1: it was not there at open */
     int mailbox_fd;         /* attached: the segment that all compute nodes of the pool use, for fresh memory nodes */
@@ -190,6 +235,10 @@ static inline bool fabric_shm_has_messages(const struct fabric_shm_ep *sep)
 }
 /* Rings the doorbell, and wakes the owner if it sleeps. */
 void fabric_shm_ring(struct fabric_shm_mailbox_wire *mailbox);
+
+/* The bytes of the mailboxes, and where the buffers of that endpoint lie among them. */
+uint64_t fabric_shm_mailbox_boxes_bytes(uint32_t cn_count);
+uint64_t fabric_shm_mailbox_buffers_at(uint32_t cn_count, uint32_t cn, uint32_t worker);
 
 /* pthread_create with all signals blocked: they are the program's own threads' affair. */
 NODISCARD int fabric_shm_thread(pthread_t *thread, void *(*fn)(void *), void *arg);

@@ -55,6 +55,17 @@ uint64_t fabric_shm_mailbox_bytes(uint32_t cn_count)
            (sizeof(struct fabric_shm_mailbox_wire) + FABRIC_SHM_BUFFERS * sizeof(struct fabric_shm_buffer_wire));
 }
 
+uint64_t fabric_shm_mailbox_boxes_bytes(uint32_t cn_count)
+{
+    return (uint64_t)cn_count * FABRIC_SHM_WORKERS_MAX * sizeof(struct fabric_shm_mailbox_wire);
+}
+
+uint64_t fabric_shm_mailbox_buffers_at(uint32_t cn_count, uint32_t cn, uint32_t worker)
+{
+    return fabric_shm_mailbox_boxes_bytes(cn_count) +
+           (uint64_t)endpoint_index(cn, worker) * FABRIC_SHM_BUFFERS * sizeof(struct fabric_shm_buffer_wire);
+}
+
 void fabric_shm_mailbox_bind(struct fabric_shm_mailboxes *mailboxes, struct fabric_shm_mapping mapping,
                              uint32_t cn_count)
 {

@@ -63,6 +63,9 @@ struct fabric_sim_config {
     uint32_t hold_round_trips;
     fabric_sim_fault_fn fault; /* tests: exactly this operation fails */
     void *fault_arg;
+    /* a checker is told of each operation that a dead memory node executes, of a compute node that has not noticed */
+    void (*ghost)(void *arg, uint32_t cn, uint32_t mn);
+    void *ghost_arg;
     struct fabric_sim_faults faults; /* the menu, by rate; acts while armed */
     /*
      * Compute nodes from hubs_from on (0: none) keep a connection with every node, as servers do: no SEND from or to

@@ -221,7 +221,10 @@ static int32_t admit_event(const struct fabric_sim *sim, const struct fabric_sim
 {
     int32_t status = admit(sim, &event->ep->ep, event->op);
     if (status != 0 || event->op->kind == FABRIC_SEND) return status;
-    return event->generation == sim->nodes[event->conn->node].generation ? 0 : -CELLAR_ERR_UNREACHABLE;
+    const struct fabric_sim_node *node = &sim->nodes[event->conn->node];
+    if (event->generation != node->generation) return -CELLAR_ERR_UNREACHABLE;
+    if (node->dead && sim->config.ghost) sim->config.ghost(sim->config.ghost_arg, event->ep->ep.cn, event->conn->node);
+    return 0;
 }
 
 /*

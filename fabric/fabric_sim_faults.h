@@ -36,7 +36,11 @@
     X(masked_cas_fails, "an emulated masked CAS gives up: not executed, and the sender knows")                         \
     X(clock_skew, "a compute node's clock jumps ahead by up to a second")                                              \
     X(clock_drift, "a compute node's clock runs up to an eighth too fast or too slow from now on")                     \
-    X(preempt, "a worker loses its processor in the midst of a change to shared structures")
+    X(preempt, "a worker loses its processor in the midst of a change to shared structures")                           \
+    X(partition_cns_one, "one way: what a compute node sends to another one does not arrive")                          \
+    X(partition_decider, "a compute node and the register that decides cannot reach each other for a while")           \
+    X(partition_decider_ask, "one way: questions do not arrive")                                                       \
+    X(partition_decider_answer, "one way: answers do not arrive")
 
 enum fabric_sim_fault_kind {
 #define X(name, text) FABRIC_SIM_FAULT_##name,
@@ -51,7 +55,7 @@ struct fabric_sim_fault_event {
     bool dropped;
     uint32_t number;    /* among its kind, from 0 */
     uint32_t cn, mn;    /* victims; UINT32_MAX: none */
-    uint32_t peer;      /* of partition_cns: the other compute node; else UINT32_MAX */
+    uint32_t peer;      /* of partition_cns and _one: the other compute node; else UINT32_MAX */
     uint64_t op;        /* how many operations had been executed while armed */
     uint64_t time_ns;   /* virtual */
     uint64_t length_ns; /* of clock_skew: how far it jumps. 0: at once, or for ever */
@@ -105,6 +109,11 @@ uint64_t fabric_sim_cn_lost_ns(const struct fabric *fabric, uint32_t cn);
  * the earlier one's executes, or reaches it. From outside of workers.
  */
 void fabric_sim_cn_again(struct fabric *fabric, uint32_t cn);
+/* Until when no question of that compute node gets to the register that decides, and no answer back. */
+struct fabric_sim_decider_way {
+    uint64_t ask_ns, answer_ns;
+};
+struct fabric_sim_decider_way fabric_sim_decider_way(const struct fabric *fabric, uint32_t cn);
 bool fabric_sim_mn_lost(const struct fabric *fabric, uint32_t mn);
 /* Puts a fresh memory node, all zero, in the place of a lost one. */
 void fabric_sim_mn_replace(struct fabric *fabric, uint32_t mn);

@@ -47,10 +47,11 @@ int fabric_sim_inject_open(struct fabric_sim *sim, struct cellar_error *error)
         .cns = calloc(cns, sizeof *inject->cns),
         .ways = calloc(cns * sim->fabric.mn_count, sizeof *inject->ways),
         .peer_ns = calloc(cns * cns, sizeof *inject->peer_ns),
+        .ack_ns = calloc(cns * cns, sizeof *inject->ack_ns),
         .dropped = calloc(faults->dropped_count + 1, sizeof *inject->dropped),
         .dropped_count = faults->dropped_count,
     };
-    if (!inject->cns || !inject->ways || !inject->peer_ns || !inject->dropped)
+    if (!inject->cns || !inject->ways || !inject->peer_ns || !inject->ack_ns || !inject->dropped)
         return err_set(error, CELLAR_ERR_NOMEM, "no memory for the faults of %u nodes", sim->fabric.cn_count);
     for (uint32_t cn = 0; cn < cns; cn++) inject->cns[cn].lost_ns = UINT64_MAX;
     if (faults->dropped_count)
@@ -64,6 +65,7 @@ void fabric_sim_inject_close(struct fabric_sim *sim)
     free(sim->inject.cns);
     free(sim->inject.ways);
     free(sim->inject.peer_ns);
+    free(sim->inject.ack_ns);
     free(sim->inject.dropped);
     free(sim->inject.events);
 }
@@ -202,6 +204,7 @@ void fabric_sim_heal(struct fabric *fabric)
     inject->armed = false;
     memset(inject->ways, 0, cns * fabric->mn_count * sizeof *inject->ways);
     memset(inject->peer_ns, 0, cns * cns * sizeof *inject->peer_ns);
+    memset(inject->ack_ns, 0, cns * cns * sizeof *inject->ack_ns);
     for (uint32_t i = 0; i < sim->ep_count; i++) {
         struct fabric_sim_ep *ep = sim->eps[i];
         if (!ep || fabric_sim_inject_away_ns(sim, ep) <= sim->now_ns) continue;
@@ -210,6 +213,7 @@ void fabric_sim_heal(struct fabric *fabric)
     }
     for (uint32_t cn = 0; cn < cns; cn++) {
         inject->cns[cn].pause_end_ns = 0;
+        inject->cns[cn].decider = (struct fabric_sim_decider_way){0};
         if (inject->cns[cn].crash_lines) fabric_sim_inject_lose_cn(sim, cn); /* no such WRITE came: at a boundary */
     }
     fabric_sim_stall_release(sim);
@@ -232,6 +236,11 @@ void fabric_sim_cn_again(struct fabric *fabric, uint32_t cn)
     state->lost_ns = UINT64_MAX;
     state->life = state->pause_end_ns = 0;
     state->crashed = false;
+}
+
+struct fabric_sim_decider_way fabric_sim_decider_way(const struct fabric *fabric, uint32_t cn)
+{
+    return ((const struct fabric_sim *)fabric)->inject.cns[cn].decider;
 }
 
 bool fabric_sim_mn_lost(const struct fabric *fabric, uint32_t mn)

@@ -30,6 +30,7 @@ struct fabric_sim_inject_cn {
     bool crashed;
     uint32_t crash_lines; /* it will crash after so many lines of its next WRITE that has more; 0: no such plan */
     uint64_t pause_end_ns;
+    struct fabric_sim_decider_way decider;
     struct fabric_sim_clock clock;
 };
 
@@ -51,6 +52,7 @@ struct fabric_sim_inject {
     struct fabric_sim_inject_cn *cns;
     struct fabric_sim_inject_way *ways; /* by compute node, by memory node */
     uint64_t *peer_ns;                  /* by compute node, by compute node: nothing gets through before that */
+    uint64_t *ack_ns;                   /* likewise, what the first one answers to the second one's messages */
     uint32_t cn_losses, mn_losses;
     struct fabric_sim_fault_id *dropped;
     uint32_t dropped_count;

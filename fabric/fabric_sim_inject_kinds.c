@@ -155,18 +155,54 @@ static bool partition(const struct occasion *at) { return block(at, true, true);
 static bool partition_request(const struct occasion *at) { return block(at, true, false); }
 static bool partition_reply(const struct occasion *at) { return block(at, false, true); }
 
+/* Two compute nodes, and until when; false: there is one. */
+static bool draw_pair(const struct occasion *at, uint32_t *cn, uint32_t *peer, uint64_t *end_ns)
+{
+    uint32_t cns = at->sim->fabric.cn_count;
+    *cn = draw_cn(at);
+    if (cns < 2) return false;
+    *peer = (*cn + 1 + (uint32_t)prng_below(at->prng, cns - 1)) % cns;
+    *end_ns = at->sim->now_ns + draw_length(at, UINT64_MAX);
+    at->fault->peer = *peer;
+    return true;
+}
+
 static bool partition_cns(const struct occasion *at)
 {
-    uint32_t cns = at->sim->fabric.cn_count, cn = draw_cn(at);
-    if (cns < 2) return false;
-    uint32_t peer = (cn + 1 + (uint32_t)prng_below(at->prng, cns - 1)) % cns;
-    uint64_t end_ns = at->sim->now_ns + draw_length(at, UINT64_MAX);
-    at->fault->peer = peer;
+    uint32_t cns = at->sim->fabric.cn_count, cn, peer;
+    uint64_t end_ns;
+    if (!draw_pair(at, &cn, &peer, &end_ns)) return false;
     if (at->fault->dropped) return true;
     extend(&at->inject->peer_ns[cn * cns + peer], end_ns);
     extend(&at->inject->peer_ns[peer * cns + cn], end_ns);
     return true;
 }
+
+/* What the other one sends arrives, and its sender does not hear that it has. */
+static bool partition_cns_one(const struct occasion *at)
+{
+    uint32_t cns = at->sim->fabric.cn_count, cn, peer;
+    uint64_t end_ns;
+    if (!draw_pair(at, &cn, &peer, &end_ns)) return false;
+    if (at->fault->dropped) return true;
+    extend(&at->inject->peer_ns[cn * cns + peer], end_ns);
+    extend(&at->inject->ack_ns[cn * cns + peer], end_ns);
+    return true;
+}
+
+static bool block_decider(const struct occasion *at, bool ask, bool answer)
+{
+    struct fabric_sim_decider_way *way = &at->inject->cns[draw_cn(at)].decider;
+    uint64_t end_ns = at->sim->now_ns + draw_length(at, UINT64_MAX);
+    if (at->fault->dropped) return true;
+    if (ask) extend(&way->ask_ns, end_ns);
+    if (answer) extend(&way->answer_ns, end_ns);
+    return true;
+}
+
+static bool partition_decider(const struct occasion *at) { return block_decider(at, true, true); }
+static bool partition_decider_ask(const struct occasion *at) { return block_decider(at, true, false); }
+static bool partition_decider_answer(const struct occasion *at) { return block_decider(at, false, true); }
 
 /* ---- the operation at hand ---- */
 
@@ -263,12 +299,27 @@ bool fabric_sim_inject_begin(struct fabric_sim *sim, struct fabric_sim_event *ev
 {
 #define BEGIN(name) [FABRIC_SIM_FAULT_##name] = name
     static bool (*const begins[FABRIC_SIM_FAULT_KINDS])(const struct occasion *at) = {
-        BEGIN(cn_crash),        BEGIN(cn_pause),      BEGIN(cn_suspect),
-        BEGIN(mn_crash),        BEGIN(delay),         BEGIN(reorder),
-        BEGIN(late_completion), BEGIN(partition),     BEGIN(partition_request),
-        BEGIN(partition_reply), BEGIN(partition_cns), BEGIN(not_run),
-        BEGIN(reply_lost),      BEGIN(request_lost),  BEGIN(masked_cas_fails),
-        BEGIN(clock_skew),      BEGIN(clock_drift),
+        BEGIN(cn_crash),
+        BEGIN(cn_pause),
+        BEGIN(cn_suspect),
+        BEGIN(mn_crash),
+        BEGIN(delay),
+        BEGIN(reorder),
+        BEGIN(late_completion),
+        BEGIN(partition),
+        BEGIN(partition_request),
+        BEGIN(partition_reply),
+        BEGIN(partition_cns),
+        BEGIN(not_run),
+        BEGIN(reply_lost),
+        BEGIN(request_lost),
+        BEGIN(masked_cas_fails),
+        BEGIN(clock_skew),
+        BEGIN(clock_drift),
+        BEGIN(partition_cns_one),
+        BEGIN(partition_decider),
+        BEGIN(partition_decider_ask),
+        BEGIN(partition_decider_answer),
     };
     const struct occasion at = {sim, &sim->inject, event, prng, fault};
     return begins[fault->kind](&at);

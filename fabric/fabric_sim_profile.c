@@ -79,6 +79,29 @@ static const struct fabric_sim_profile profiles[] = {
      SWITCH,
      CPU},
     /*
+     * ConnectX-3, 56 Gb/s: what NetLock's paper ran DSLR and DrTM on (CloudLab's Apt).
+     *  - atomic, miss: 2.7 M/s on many words (notes of rdma_bench; 1.8 M/s where the memory exceeds the processor's
+     *    cache). So one unit; that a CAS that fails takes as long is our assumption.
+     *  - read, write: 26 and 35 M/s inbound (HERD, SIGCOMM '14, on Apt).
+     *  - rtt: some 1.9 us for a READ there. message: as cx5, software included. wide: this card has none; as cx5.
+     */
+    {.name = "cx3",
+     .rtt_ns = 1900 - 170,
+     .message_ns = 850 - 150,
+     .retarget_ns = 900,
+     .wide_ns = 220,
+     .link_ps = 143,
+     .header_bytes = 30,
+     .units = 1,
+     .atomic_ns = 370,
+     .miss_ns = 370,
+     .read_ns = 38,
+     .write_ns = 28,
+     .outstanding = 16,
+     QP,
+     SWITCH,
+     CPU},
+    /*
      * ConnectX-4, 100 Gb/s.
      *  - rtt, atomic, units: DecLock's CASLock, 1.61 M operations/s at its peak and 0.20 M at 256 clients; 3.4 us is
      *    what its clients see, software included. The wire alone is about 1.6 us.

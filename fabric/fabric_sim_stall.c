@@ -38,7 +38,11 @@ static uint64_t request_blocked_ns(const struct fabric_sim *sim, const struct fa
 
 static uint64_t reply_blocked_ns(const struct fabric_sim *sim, const struct fabric_sim_event *event)
 {
-    if (is_message(event->conn)) return 0; /* blocked both ways: then it has not been there */
+    if (is_message(event->conn)) {
+        const struct fabric_sim_ep *receiver = sim->eps[event->conn->node - FABRIC_NODES_MAX];
+        /* blocked both ways: then it has not been there */
+        return receiver ? sim->inject.ack_ns[receiver->ep.cn * sim->fabric.cn_count + event->ep->ep.cn] : 0;
+    }
     return sim->inject.ways[event->ep->ep.cn * sim->fabric.mn_count + event->conn->node].reply_ns;
 }
 

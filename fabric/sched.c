@@ -2,6 +2,7 @@
 
 #include "must.h"
 #include "plant.h"
+#include "probe.h"
 
 #include <stddef.h>
 
@@ -49,16 +50,35 @@ static void sleep_no_more(struct sched *sched, struct sched_task *task)
     if (*at) *at = task->sleep_next;
 }
 
+/* Suspends, and tells the task's watch. */
+static void wait_told(struct coro *co, struct sched_task *task)
+{
+    PROBE(wait__begin, task, task->why);
+    if (task->watch) task->watch->begun(task->watch->arg, task, task->why);
+    coro_yield(co);
+    PROBE(wait__end, task);
+    if (task->watch) task->watch->ended(task->watch->arg, task);
+}
+
 void sched_sleep(struct coro *co, struct sched *sched, struct sched_task *task, uint64_t ns)
 {
     sleep_until(sched, task, fabric_now_ns(sched->ep) + ns);
-    coro_yield(co);
+    wait_told(co, task);
+    task->why = NULL;
 }
 
 void sched_park(struct coro *co, struct sched_task *task)
 {
     must(task->co == co);
     coro_yield(co);
+}
+
+void sched_await(struct coro *co, struct sched_task *task, const char *why)
+{
+    must(task->co == co);
+    task->why = why;
+    wait_told(co, task);
+    task->why = NULL;
 }
 
 void sched_wake(struct sched *from, struct sched *to, struct sched_task *task)
@@ -89,7 +109,7 @@ static bool wait_once(struct coro *co, struct sched *sched, struct sched_task *t
     }
     task->timed = until_ns != UINT64_MAX;
     if (task->timed) sleep_until(sched, task, until_ns);
-    coro_yield(co);
+    wait_told(co, task);
     if (task->timed) sleep_no_more(sched, task);
     task->timed = false;
     return atomic_exchange(signal, false);
@@ -99,10 +119,10 @@ static bool wait_once(struct coro *co, struct sched *sched, struct sched_task *t
 bool sched_wait(struct coro *co, struct sched *sched, struct sched_task *task, atomic_bool *signal, uint64_t until_ns)
 {
     must(task->co == co);
-    if (atomic_exchange(signal, false)) return true;
-    while (fabric_now_ns(sched->ep) < until_ns)
-        if (wait_once(co, sched, task, signal, until_ns)) return true;
-    return false;
+    bool signalled = atomic_exchange(signal, false);
+    while (!signalled && fabric_now_ns(sched->ep) < until_ns) signalled = wait_once(co, sched, task, signal, until_ns);
+    task->why = NULL;
+    return signalled;
 }
 
 void sched_signal(struct sched *from, struct sched *to, struct sched_task *task, atomic_bool *signal)

@@ -12,14 +12,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct sched_task;
+
+/*
+ * Hears when a task begins to wait, or has waited, for anything but the fabric, and why; NULL: it was not said. On its
+ * worker's thread.
+ */
+struct sched_watch {
+    void *arg;
+    void (*begun)(void *arg, const struct sched_task *task, const char *why);
+    void (*ended)(void *arg, const struct sched_task *task);
+};
+
 /* One coroutine as its scheduler sees it; owned by the worker that runs it. */
 struct sched_task {
     struct coro *co;
-    struct sched_task *next;       /* in the ready queue, or among those that others have woken */
-    struct sched_task *sleep_next; /* among the sleepers */
-    uint64_t wake_ns;              /* of a sleeper */
-    bool timed;                    /* a sleeper that waits for a signal, too */
-    atomic_bool waiting;           /* in sched_wait: the thread that clears it makes the task ready */
+    const struct sched_watch *watch; /* NULL: none */
+    const char *why;                 /* what it will wait for next; then NULL again */
+    struct sched_task *next;         /* in the ready queue, or among those that others have woken */
+    struct sched_task *sleep_next;   /* among the sleepers */
+    uint64_t wake_ns;                /* of a sleeper */
+    bool timed;                      /* a sleeper that waits for a signal, too */
+    atomic_bool waiting;             /* in sched_wait: the thread that clears it makes the task ready */
 };
 
 struct sched {
@@ -48,8 +62,10 @@ void sched_share_task(struct coro *co, struct sched *sched, struct sched_task *t
 void sched_sleep(struct coro *co, struct sched *sched, struct sched_task *task, uint64_t ns);
 /* Makes a parked task of any worker ready, from the thread of `from`. */
 void sched_wake(struct sched *from, struct sched *to, struct sched_task *task);
-/* Suspends until sched_ready or sched_wake is called for it. */
+/* Suspends until sched_ready or sched_wake is called for it: it rests, */
 void sched_park(struct coro *co, struct sched_task *task);
+/* ... or waits, amid its work, for that. */
+void sched_await(struct coro *co, struct sched_task *task, const char *why);
 /*
  * Suspends until *signal (which is then cleared) or until_ns (UINT64_MAX: no limit); true: signalled. One task waits
  * for a signal, any thread may set it by sched_signal; one set before is not lost.

@@ -24,8 +24,6 @@
  * (history_journal.h), whose work is done then, is removed. SYSTEM, or INVALID for ids and times above 2^63.
  */
 NODISCARD int history_write(const struct history *history, const char *path, struct cellar_error *error);
-/* Could it be written there? Refuses early what history_write would refuse after the run. Nothing is left behind. */
-NODISCARD int history_write_accept(const char *path, struct cellar_error *error);
 /*
  * Into *history, which is empty before, and after an error. Foreign, or nonsense: -CORRUPT with one clear line that
  * names the file and the line in it; UNSUPPORTED: another version of the format; SYSTEM: it could not be read.

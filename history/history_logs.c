@@ -6,6 +6,7 @@
 
 #include "history_digest.h"
 #include "loader_logs.h"
+#include "session.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -293,6 +294,25 @@ static int order_error(const struct logs *logs, const struct logged_entry *a, co
                       TEXT(b->ts));
 }
 
+static bool worker_has_extent(const struct worker *worker, const struct logged_entry *entry)
+{
+    for (uint32_t i = 0; worker->cn == entry->cn && i < worker->coordinator_count; i++)
+        if (worker->coordinators[i].cn_index == entry->coordinator)
+            return worker->coordinators[i].txn && worker->coordinators[i].txn->log.extent_bytes;
+    return false;
+}
+
+/* Has its coordinator an extent (docs/large.md)? Then any number of entries may have been there one after the other. */
+static bool has_extent(const struct logs *logs, const struct logged_entry *entry)
+{
+    const struct cellar *db = logs->db;
+    bool has = false;
+    for (uint32_t i = 0; i < db->worker_count; i++) has = has || worker_has_extent(&db->workers[i], entry);
+    for (uint32_t i = 0; i < db->config.sessions; i++)
+        if (db->sessions[i] && db->sessions[i]->worker) has = has || worker_has_extent(db->sessions[i]->worker, entry);
+    return has;
+}
+
 static int order_check(struct logs *logs)
 {
     struct logged_entry *entries = logs->entries;
@@ -301,8 +321,8 @@ static int order_check(struct logs *logs)
     for (uint64_t i = 1; i < logs->entry_count; i++) {
         const struct logged_entry *a = &entries[i - 1], *b = &entries[i];
         uint64_t behind = a->at + (a->bytes + LAYOUT_LINE - 1) / LAYOUT_LINE * LAYOUT_LINE;
-        if (same_ring(a, b) && b->at == behind && !b->begins_half && b->sequence > a->sequence + 1)
-            return order_error(logs, a, b, "lies directly before");
+        bool gap = same_ring(a, b) && b->at == behind && !b->begins_half && b->sequence > a->sequence + 1;
+        if (gap && !has_extent(logs, a)) return order_error(logs, a, b, "lies directly before");
     }
     if (logs->entry_count) qsort(entries, logs->entry_count, sizeof *entries, by_sequence);
     for (uint64_t i = 1; i < logs->entry_count; i++) {

@@ -142,10 +142,27 @@ static void object_read(struct history_recorder *recorder, struct history_record
     }
 }
 
+/* False without memory. */
+static bool taken_reach(struct history_recorder_lane *lane, uint32_t objects)
+{
+    if (objects > lane->objects_max) {
+        uint32_t most = objects > 2 * lane->objects_max ? objects : 2 * lane->objects_max;
+        uint32_t *taken = realloc(lane->taken, most * sizeof *taken);
+        if (!taken) return false;
+        lane->taken = taken;
+        lane->objects_max = most;
+    }
+    while (lane->objects < objects) lane->taken[lane->objects++] = 0;
+    return true;
+}
+
 static void objects_read(struct history_recorder *recorder, struct history_recorder_lane *lane, const struct txn *txn,
                          bool dated)
 {
-    while (lane->objects < txn->cache.object_count) lane->taken[lane->objects++] = 0;
+    if (!taken_reach(lane, txn->cache.object_count)) {
+        atomic_store(&recorder->incomplete, true);
+        return;
+    }
     for (uint32_t i = 0; i < txn->cache.object_count; i++) object_read(recorder, lane, txn, i, dated);
     lane->reads = lane->count;
     if (dated) lane->dated = lane->count;
@@ -287,7 +304,7 @@ static void keep_aborted(struct history_recorder *recorder, struct history_recor
 }
 
 /* An attempt before this one of which no end was told was aborted. */
-static void begun(void *arg, const struct txn *txn)
+static bool begun(void *arg, const struct txn *txn)
 {
     struct history_recorder *recorder = arg;
     struct history_recorder_lane *lane = lane_of(recorder, txn);
@@ -298,6 +315,7 @@ static void begun(void *arg, const struct txn *txn)
     lane->count = lane->reads = lane->dated = lane->objects = lane->claim_count = 0;
     lane->begin_ns = now_ns;
     lane->open = true;
+    return false;
 }
 
 static void ranged(void *arg, const struct txn *txn, const struct cellar_index *index, uint64_t low, uint64_t high,
@@ -345,9 +363,8 @@ static void ended(void *arg, const struct txn *txn, int code, uint64_t ts)
 static int tables_add(const struct cellar *db, struct history *history)
 {
     int rc = 0;
-    for (uint32_t i = 0; rc == 0 && i < db->catalog->table_count; i++)
-        rc = history_table_add(history, db->catalog->tables[i]->id, db->catalog->tables[i]->schema.cell_count,
-                               db->catalog->tables[i]->name);
+    catalog_each(db->catalog, table) if (rc == 0) rc =
+        history_table_add(history, table->id, table->schema.cell_count, table->name);
     return rc;
 }
 
@@ -405,7 +422,13 @@ int history_recorder_open(struct cellar *db, history_clock_fn clock, uint64_t tx
     if (!recorder) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a history");
     recorder->clock = clock ? clock : own_clock;
     recorder->txns_max = txns_max;
-    recorder->observer = (struct observer){recorder, begun, fetched, serialized, logging, ended, ranged};
+    recorder->observer = (struct observer){.arg = recorder,
+                                           .begun = begun,
+                                           .fetched = fetched,
+                                           .serialized = serialized,
+                                           .logging = logging,
+                                           .ended = ended,
+                                           .ranged = ranged};
     int rc = recorder_make(db, file, recorder, error);
     if (rc) {
         history_recorder_free(recorder);
@@ -525,6 +548,7 @@ void history_recorder_free(struct history_recorder *recorder)
             history_journal_release(recorder->journal, done);
         }
         free(lane->accesses);
+        free(lane->taken);
         free(lane->claims);
     }
     free(recorder->lanes);

@@ -1,6 +1,7 @@
 /*
  * history_recorder_lane.h - what a recorder is made of: history_recorder.c, history_recorder_notes.c and
- * history_recorder_ranges.c fill its lanes, history_recorder_merge.c makes a history of them. No other file includes it.
+ * history_recorder_ranges.c fill its lanes, history_recorder_merge.c makes a history of them. No other file includes
+ * it.
  */
 #pragma once
 
@@ -29,12 +30,12 @@ struct history_recorder_lane {
     struct history_txn *pending; /* about to be logged: kept as indeterminate, until it ends */
     struct history_access *accesses;
     uint32_t count, capacity;
-    uint32_t reads;                    /* of these; writes follow */
-    uint32_t dated;                    /* of the reads: their versions are known */
-    bool open;                         /* begun, and neither kept nor aborted */
-    uint32_t objects;                  /* that `taken` knows */
-    uint32_t taken[CACHE_OBJECTS_MAX]; /* of each object: what is in accesses already */
-    uint32_t fence;                    /* of fence_full */
+    uint32_t reads;                /* of these; writes follow */
+    uint32_t dated;                /* of the reads: their versions are known */
+    bool open;                     /* begun, and neither kept nor aborted */
+    uint32_t objects, objects_max; /* that `taken` knows, and has room for */
+    uint32_t *taken;               /* of each object: what is in accesses already */
+    uint32_t fence;                /* of fence_full */
     struct history_recorder_claim *claims;
     uint32_t claim_count, claim_capacity;
 } __attribute__((aligned(64)));

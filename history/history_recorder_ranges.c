@@ -33,6 +33,19 @@ void history_recorder_claim(struct history_recorder *recorder, struct history_re
     lane->claims[lane->claim_count++] = claim;
 }
 
+/* A leaf's shape as it was when it was read. False: it is none. */
+static bool shape_read(const struct txn *txn, const struct cellar_index *index, int32_t ref,
+                       struct treenode_shape *shape)
+{
+    bool sane;
+    for (uint32_t i = 0; i < txn->tree->before_count; i++)
+        if (txn->tree->before[i].ref == ref) {
+            *shape = txn->tree->before[i].shape;
+            return true;
+        }
+    return tree_shape(txn, index, ref, shape, &sane) && sane && !shape->level;
+}
+
 /* A leaf that the transaction has read: the part that begins at `at`, or the next one behind it, if that is nearer. */
 static void leaf_look(const struct cellar_index *index, const struct cache_object *object,
                       const struct treenode_shape *shape, uint64_t at, struct part *part)
@@ -58,9 +71,8 @@ static struct part part_at(const struct txn *txn, const struct cellar_index *ind
     for (uint32_t i = 0; i < txn->cache.object_count && !part.ts; i++) {
         const struct cache_object *object = txn_object(txn, (int32_t)i);
         struct treenode_shape shape;
-        bool sane;
         if (object->table != index->nodes || !(object->fetched_cells & TREENODE_SHAPE)) continue;
-        if (!tree_shape(txn, index, (int32_t)i, &shape, &sane) || !sane || shape.level) continue;
+        if (!shape_read(txn, index, (int32_t)i, &shape)) continue;
         leaf_look(index, object, &shape, at, &part);
     }
     return part;

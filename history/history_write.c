@@ -3,6 +3,7 @@
 #include "history_journal.h"
 #include "history_line.h"
 #include "layout.h"
+#include "partial.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +18,6 @@
 #include <xxhash.h>
 
 #define STATES_PER_LINE 1000
-#define PATH_BYTES 4096
 
 struct writer {
     FILE *file;
@@ -253,47 +253,21 @@ static int write_to(FILE *file, const struct history *history)
     return code;
 }
 
-/* The temporary name beside it, opened. */
-static int partial_open(const char *path, char partial[PATH_BYTES], FILE **file, struct cellar_error *error)
-{
-    struct stat status;
-
-    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
-        return err_set(error, CELLAR_ERR_INVALID, "%.120s is there already, and no regular file", path);
-    if ((size_t)snprintf(partial, PATH_BYTES, "%s.partial", path) >= PATH_BYTES)
-        return err_set(error, CELLAR_ERR_INVALID, "%.120s: the name is too long", path);
-    *file = fopen(partial, "w");
-    return *file ? 0 : err_set(error, CELLAR_ERR_SYSTEM, "%.120s: %s", partial, strerror(errno));
-}
-
-int history_write_accept(const char *path, struct cellar_error *error)
-{
-    char partial[PATH_BYTES];
-    FILE *file;
-
-    int code = partial_open(path, partial, &file, error);
-    if (code) return code;
-    fclose(file);
-    unlink(partial);
-    return 0;
-}
-
 int history_write(const struct history *history, const char *path, struct cellar_error *error)
 {
-    char partial[PATH_BYTES], journal[HISTORY_JOURNAL_PATH_BYTES];
-    FILE *file;
+    char journal[HISTORY_JOURNAL_PATH_BYTES];
+    struct partial partial;
 
     if (!writable(history))
         return err_set(error, CELLAR_ERR_INVALID, "%.120s: an id or a time of the history is too large", path);
-    int code = partial_open(path, partial, &file, error);
+    int code = partial_open(&partial, path, error);
     if (code) return code;
-    code = write_to(file, history);
-    if (fclose(file) && !code) code = errno;
-    if (!code && rename(partial, path)) code = errno;
-    if (!code) {
-        if (!history_journal_name(path, journal, NULL)) unlink(journal);
-        return 0;
+    int cause = write_to(partial.file, history);
+    if (cause) {
+        partial_drop(&partial);
+        return err_set(error, CELLAR_ERR_SYSTEM, "%.120s: %s", path, strerror(cause));
     }
-    unlink(partial);
-    return err_set(error, CELLAR_ERR_SYSTEM, "%.120s: %s", path, strerror(code));
+    code = partial_end(&partial, path, error);
+    if (code == 0 && !history_journal_name(path, journal, NULL)) unlink(journal);
+    return code;
 }

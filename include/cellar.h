@@ -11,14 +11,18 @@
  *   keys                 64-bit unsigned integers; or, in interactive transactions, byte strings of at most
  *                        CELLAR_KEY_BYTES_MAX bytes. Ranges and secondary keys by ordered indexes (at most
  *                        CELLAR_INDEXES_MAX a table; not in mode motor)
- *   columns              fixed width, 1..CELLAR_COLUMN_BYTES_MAX bytes; at most CELLAR_COLUMNS_MAX a table
+ *   columns              fixed width, 1..CELLAR_COLUMN_BYTES_MAX bytes; at most CELLAR_COLUMNS_MAX a table; or, in
+ *                        interactive transactions, variable length, up to CELLAR_VALUE_BYTES_MAX bytes
  *   cells                at most CELLAR_CELLS_MAX a table; columns that share a cell are locked together
  *   compute nodes        at most 2^min(8, 60 / cells) - 1, so that a cell's lock can name its owner
  *   a transaction        at most CELLAR_TXN_RECORDS_MAX records, and its redo-log entry within half a log
- *                        segment (cellar_config.log_bytes); both are declared when a procedure is registered
- *   processes            one for each compute-node index
- *   durability           a pool file survives a clean close, and a killed process: the next open recovers it.
- *                        Power loss is NOT survived: the pool is memory
+ *                        segment (cellar_config.log_bytes); both are declared when a procedure is registered. An
+ *                        interactive one: CELLAR_SESSION_RECORDS_MAX records, and an entry of
+ *                        CELLAR_SESSION_LOG_BYTES (docs/large.md)
+ *   processes            one for each compute-node index; of a pool file it is found, and as many as cns_max says
+ *   durability           with cellar_config.durable what a call has acknowledged is on the disk, and survives the
+ *                        loss of power. Without, the pool is memory: a pool file survives a clean close, and a
+ *                        killed process, whose next open recovers it
  *   losses               every record and log entry is written to `replicas` further memory nodes before it is
  *                        unlocked or acknowledged. With replicas, one memory node at a time may be lost: its
  *                        backups take over, and cellar_replace fills a fresh one
@@ -27,7 +31,7 @@
  * that take a struct cellar may be called from any thread; those that take a struct cellar_txn or a struct
  * cellar_client, only from the procedure or client function that was handed it; a session, and its interactive
  * transactions, only from the thread that opened it. Errors: functions return 0 (or a non-negative value) or a
- * negative code, -CELLAR_ERR_x.
+ * negative code, -CELLAR_ERR_x; INVALID, too, for a pointer that is NULL and must not be.
  */
 #pragma once
 
@@ -47,8 +51,11 @@ extern "C" {
 #define CELLAR_COLUMNS_MAX 64
 #define CELLAR_COLUMN_BYTES_MAX 4096
 #define CELLAR_TXN_RECORDS_MAX 2048
+#define CELLAR_SESSION_RECORDS_MAX (1 << 17)
+#define CELLAR_SESSION_LOG_BYTES (128 << 20)
 #define CELLAR_NAME_BYTES 32
 #define CELLAR_KEY_BYTES_MAX 512
+#define CELLAR_VALUE_BYTES_MAX (1 << 20)
 
 #if defined(__GNUC__)
 #define CELLAR_NODISCARD __attribute__((warn_unused_result))
@@ -86,7 +93,8 @@ extern "C" {
     X(RETRY, 22, "aborted: another transaction came between; a procedure returns it at once, and is tried again")      \
     X(BUSY, 23, "transactions of this process are under way, and whole tables are read and loaded at rest")            \
     X(QUEUE_FULL, 24, "the completion queue has as many calls as it may")                                              \
-    X(UNFETCHED, 25, "the procedure used a record before it was fetched")
+    X(UNFETCHED, 25, "the procedure used a record before it was fetched")                                              \
+    X(DROPPED, 26, "the table or index was dropped: this handle leads nowhere")
 
 enum cellar_error_code {
     CELLAR_OK = 0,
@@ -149,7 +157,7 @@ enum cellar_cc {
 };
 
 struct cellar;         /* an open database: the compute nodes of this process and their memory */
-struct cellar_table;   /* a table's handle; valid until cellar_close */
+struct cellar_table;   /* a table's handle; valid until cellar_close, but DROPPED once the table is */
 struct cellar_proc;    /* a registered procedure; valid until cellar_close */
 struct cellar_txn;     /* one attempt of a procedure, valid inside it only; or an interactive transaction */
 struct cellar_session; /* what a thread has for interactive transactions */
@@ -159,9 +167,17 @@ enum cellar_log_level { CELLAR_LOG_DEBUG, CELLAR_LOG_INFO, CELLAR_LOG_WARNING, C
 /* May be called from any thread, never from two at once; text is valid during the call only. */
 typedef void (*cellar_log_fn)(void *arg, enum cellar_log_level level, const char *text);
 
+/* When a call is acknowledged: its commit, and what it tells of what it has read. */
+enum cellar_level {
+    CELLAR_LEVEL_DEFAULT, /* the database's; of a database with a folder DURABLE, else MEMORY */
+    CELLAR_LEVEL_MEMORY,  /* when it is in the memory of replicas + 1 memory nodes */
+    CELLAR_LEVEL_DURABLE  /* when all that it rests on is on the disk, too */
+};
+
 /* cellar_config.lease_ns: this process watches no other, and no other suspects it. */
 #define CELLAR_LEASE_NONE UINT64_MAX
 /* All zero is a usable configuration: one anonymous memory node in this process. */
+struct cellar_decider;
 struct cellar_config {
     const char *fabric; /* "shm" (default), "sim" or "verbs" */
     enum cellar_cc cc;  /* concurrency control (CELLAR_CC_CELLAR) */
@@ -176,13 +192,35 @@ struct cellar_config {
     uint32_t sessions;   /* sessions that may be open at once (16); with `threads` at most 128 for each compute node */
     uint32_t replicas;   /* backups of each record and log (0); less than mns */
     uint64_t pool_bytes; /* memory of each memory node (64 MiB) */
-    const char *pool_path; /* NULL: anonymous. Else a file that keeps the data over a clean close; mns must be 1 */
+    /*
+     * NULL: anonymous. Else a file that keeps the data over a clean close; mns must be 1. Several processes may have it
+     * open at once, by this path alone (docs/pool-files.md); the last one closes it.
+     */
+    const char *pool_path;
+    /*
+     * Of a pool file that is made: how many compute nodes it can have, all processes together (7); a table of many
+     * cells allows no more. As many as `cns`: one process has the file for itself. The file of another one keeps its
+     * own number; EXISTS when it has no compute node left.
+     */
+    uint32_t cns_max;
     /*
      * Of a pool file that is there: what changes stays in this process's memory and is gone when it closes. The file
      * may be read-only, and stays as it is, even if it has to be recovered. Several may look at one so, none while it
-     * is in use.
+     * is in use. Of a folder (`durable`) that is there: likewise; it is let go of when it is read, and then nothing can
+     * be durable.
      */
     bool pool_private;
+    /*
+     * NULL, or a folder, which is made if it is not there, that keeps what is durable (a pool_path that names a folder
+     * is one, too): a log of what commits, and checkpoints. The pool itself is anonymous memory, restored from there.
+     * One process has it at a time. For one memory node of its own, on shm, in all modes but ford; pool_bytes is the
+     * folder's. What cellar_load and cellar_index_create have made, and tables, are durable after the next durable
+     * transaction, after cellar_wait_durable, or after cellar_close.
+     */
+    const char *durable;
+    uint64_t durable_bytes;  /* of its log, which a checkpoint frees at half (pool_bytes, 256 MiB to 4 GiB) */
+    uint64_t epoch_ns;       /* what is durable goes to the disk together, so often (2 ms; 0.1 ms to 1 s) */
+    enum cellar_level level; /* of calls that do not say otherwise */
     /*
      * NULL: own memory. Else the socket paths of `cellar memnode` processes, comma separated; on verbs their
      * ADDRESS[:PORT].
@@ -191,14 +229,20 @@ struct cellar_config {
     /* verbs: the file with the pool's secret. NULL: none, for networks that only the pool's machines are on. */
     const char *secret_path;
     /*
+     * Memory nodes that are processes: NULL: the pool's own words say which compute nodes live and which memory node
+     * is away. Else a register outside of it does, the same for all processes of the pool; must outlive the database.
+     */
+    const struct cellar_decider *decider;
+    /*
      * Redo-log segment of each coordinator (128 KiB). A full pool still has a segment of 64 KiB for the first
      * coordinator of each compute node: with coros 1 and log_bytes 64 KiB it can be opened, to replace a
      * memory node or to make room.
      */
     uint64_t log_bytes;
-    bool existing;     /* the pool was made before: memory without one is refused (NOT_FOUND), and no pool is made */
-    uint64_t rtt_ns;   /* shm: delay each completion by this much (0) */
-    uint64_t lease_ns; /* a compute node that shows no sign of life for so long is declared dead (1 s with memnodes) */
+    bool existing;   /* the pool was made before: memory without one is refused (NOT_FOUND), and no pool is made */
+    uint64_t rtt_ns; /* shm: delay each completion by this much (0) */
+    /* A compute node that shows no sign of life for so long is declared dead (1 s where other processes may be). */
+    uint64_t lease_ns;
     /*
      * Before an attempt is tried again its coordinator waits for a random time: up to 1 us at first, twice as long each
      * time, and up to this (1,024,000; 1,000 .. 100,000,000). From there on the bound doubles every eighth time only,
@@ -224,9 +268,42 @@ CELLAR_NODISCARD int cellar_open(const struct cellar_config *config, struct cell
  * Refuses new calls and waits for those that run. An attempt that has begun is finished, and its call has its
  * result. A call that would have to try again ends with CLOSED and without effect, and so does each later
  * cellar_exec of a client function: closing waits for no lock. Then leaves the pool, marks a pool file clean,
- * with checksums of what is in use, and frees everything. Only one thread may call it, once. NULL is allowed.
+ * with checksums of what is in use, and frees everything. Only one thread may call it, once. NULL is allowed. In a
+ * child of fork it does nothing, and nor does cellar_session_close: the database is the parent's. No other call may be
+ * made there.
  */
 void cellar_close(struct cellar *db);
+
+#define CELLAR_CNS_MAX 255 /* compute nodes, all processes of a pool together */
+
+/* All that was decided of a pool's members, as one value that only grows (docs/membership.md). */
+struct cellar_ruling {
+    uint64_t epoch;                /* one more with each decision; 0: nothing was decided yet */
+    uint64_t cluster;              /* the pool's number, which no other has */
+    uint64_t configuration;        /* the last loss of a memory node that was decided; 0: none */
+    uint64_t dead[CELLAR_CNS_MAX]; /* of each compute node the last life that was declared dead; 0: none */
+};
+
+/*
+ * A register outside of the pool that holds a ruling and is moved by compare-and-swap: a consensus service, reached by
+ * functions that never block, and that any thread may call. The program has one over etcd.
+ */
+struct cellar_decider {
+    const char *name; /* as messages call it */
+    uint32_t place;   /* which register it is: a number that all processes of the pool have, and no other register */
+    uint32_t drawn;   /* at random: with `place` the number of a pool that has none yet */
+    /*
+     * A question of compute node `cn`, which has none under way: the ruling becomes *to if its epoch is `from`; `to`
+     * NULL: it is only read. *to is copied. EXISTS: try again.
+     */
+    int (*begin)(const struct cellar_decider *decider, uint32_t cn, uint64_t from, const struct cellar_ruling *to);
+    /*
+     * Its answer. EXISTS: none yet. 0: *now is the ruling after it, *to or what another one made of it. UNREACHABLE:
+     * whether it had its effect is not known. MISMATCH: the register holds something else.
+     */
+    int (*end)(const struct cellar_decider *decider, uint32_t cn, struct cellar_ruling *now,
+               struct cellar_error *error);
+};
 
 /*
  * Recovers a compute node of another process that ended without cellar_close: its acknowledged transactions
@@ -262,6 +339,30 @@ enum cellar_fate {
 CELLAR_NODISCARD int cellar_outcome(struct cellar *db, const uint64_t txn_id[2], enum cellar_fate *fate,
                                     struct cellar_error *error);
 
+/*
+ * Waits until a transaction that has ended, of whatever level, is durable, and with it all that had ended before this
+ * call; txn_id NULL: all of them. For those who commit many at level MEMORY, and wait once. Not from a procedure or
+ * client function. INVALID: the database has no folder, or the transaction was another opening's. SYSTEM, FULL: the
+ * disk has failed, or is full, with the line that says so. CLOSED.
+ */
+CELLAR_NODISCARD int cellar_wait_durable(struct cellar *db, const uint64_t txn_id[2], struct cellar_error *error);
+/*
+ * Calls whose result has this epoch, or an earlier one, are on the disk. It grows. For who makes calls at level MEMORY
+ * and acknowledges them later, in any thread; cellar_client_wait_durable waits for it. 0: the database has no folder.
+ */
+uint64_t cellar_durable_epoch(const struct cellar *db);
+/* What a durable folder has taken since the database was opened. */
+struct cellar_durable {
+    uint64_t epochs;               /* that became durable */
+    uint64_t entries, entry_bytes; /* redo entries in the log, and their bytes */
+    uint64_t log_bytes;            /* written to the log, in whole blocks, */
+    uint64_t syncs, sync_ns,
+        sync_most_ns; /* ... so often; each write, with its fdatasync, took so long: sum, longest */
+    uint64_t checkpoints, checkpoint_bytes; /* written */
+};
+/* INVALID: the database has no folder; then all are 0. */
+int cellar_durable_read(const struct cellar *db, struct cellar_durable *durable);
+
 /* ---- tables ---------------------------------------------------------------------------------------- */
 
 /* One column: where it is in the row struct, and which cell holds it. */
@@ -294,7 +395,28 @@ struct cellar_schema {
      * cellar_txn_find and cellar_txn_remove alone.
      */
     uint32_t key_bytes;
+    /*
+     * Columns whose values have variable length, up to CELLAR_VALUE_BYTES_MAX: a bit each (CELLAR_BIT). Each is a
+     * CELLAR_VALUE in a cell of its own. Records are written in interactive transactions only, these columns by
+     * cellar_txn_put_bytes. Not in mode motor. The table takes seven places of the pool's 64.
+     */
+    uint64_t variable;
+    /* Of these: what does not fit into the rows, bytes of all records together. Sizes indexes. 0: 4 KiB for each */
+    uint64_t long_bytes;
 };
+#define CELLAR_BIT(column) ((uint64_t)1 << (column))
+/*
+ * A value of variable length, as a member of a row struct, with room for n bytes in the row; what a value has more than
+ * that lies elsewhere. cellar_value_set fills one that has room enough; `sum` and `place` are the engine's.
+ */
+#define CELLAR_VALUE(n)                                                                                                \
+    struct {                                                                                                           \
+        uint32_t bytes, sum;                                                                                           \
+        uint64_t place;                                                                                                \
+        uint8_t head[n];                                                                                               \
+    }
+/* `capacity`: sizeof the member. TOO_LARGE: there is no such room in the row. */
+CELLAR_NODISCARD int cellar_value_set(void *value, size_t capacity, const void *data, size_t bytes);
 /* A key of at most n bytes, as a member of a row struct. cellar_key_set fills it; `twins` is the engine's. */
 #define CELLAR_KEY(n)                                                                                                  \
     struct {                                                                                                           \
@@ -322,6 +444,42 @@ const struct cellar_table *cellar_table_next(struct cellar *db, const struct cel
 void cellar_table_describe(const struct cellar_table *table, struct cellar_schema *schema,
                            struct cellar_column *columns);
 
+/*
+ * Drops a table with its indexes, or takes all its records. At rest: BUSY when transactions of this process are under
+ * way, or another process uses the pool; one that opens it at that moment is either refused nothing, and then this is
+ * BUSY, or does not find the table. The space is used again, by any table. Each is done or not done, whenever the
+ * process ends: the next one that is alone with the pool goes on with what was begun. Interactive transactions that are
+ * open end with RETRY. Handles of what was dropped stay valid for calls to refuse: DROPPED. An error other than these
+ * after which a handle says DROPPED: it was decided, and the pool could not be written to the end.
+ */
+CELLAR_NODISCARD int cellar_table_drop(struct cellar *db, const struct cellar_table *table, struct cellar_error *error);
+CELLAR_NODISCARD int cellar_table_truncate(struct cellar *db, const struct cellar_table *table,
+                                           struct cellar_error *error);
+
+/*
+ * Gives a table another schema, of the same name: records keep the columns that both have (of the same name, and as
+ * many bytes), lose the others, and get the rest from `row`, a row struct as the new schema has it (NULL: zeros; it is
+ * read for new columns alone). Offsets, cells, records_max and cluster_bits may be others, too. At rest, as
+ * cellar_table_drop; all records are written anew, so that the pool needs room for both, and by one decision the one
+ * table is there or the other: *out is its handle, the old one says DROPPED. MISMATCH: a column has other bytes, or
+ * keys are others. UNSUPPORTED: the table has an ordered index, which is to be dropped first and made again afterwards,
+ * or a column of variable length. FULL, INVALID. An error with *out set: it was decided, and the pool could not be
+ * written to the end.
+ */
+CELLAR_NODISCARD int cellar_table_alter(struct cellar *db, const struct cellar_table *table,
+                                        const struct cellar_schema *schema, const void *row,
+                                        const struct cellar_table **out, struct cellar_error *error);
+/*
+ * The same for one column: added after the others, in a cell of its own, aligned as C aligns a member of that size,
+ * with that value (NULL: zeros) in all records; EXISTS. Or dropped; the others stay where they are in the row struct.
+ * NOT_FOUND; INVALID: it is the key, or the only one.
+ */
+CELLAR_NODISCARD int cellar_column_add(struct cellar *db, const struct cellar_table *table, const char *column,
+                                       uint32_t bytes, const void *value, const struct cellar_table **out,
+                                       struct cellar_error *error);
+CELLAR_NODISCARD int cellar_column_drop(struct cellar *db, const struct cellar_table *table, const char *column,
+                                        const struct cellar_table **out, struct cellar_error *error);
+
 typedef uint32_t cellar_cells; /* a set of cells of one table: bit i is cell i */
 #define CELLAR_ALL ((cellar_cells)(~0u >> 1))
 #define CELLAR_CELLS_UNKNOWN ((cellar_cells)1u << 31)
@@ -338,7 +496,8 @@ int cellar_column_of(const struct cellar_table *table, const char *column);
 enum cellar_sort {
     CELLAR_SORT_UNSIGNED, /* a number of 1, 2, 4 or 8 bytes */
     CELLAR_SORT_SIGNED,   /* likewise, in two's complement */
-    CELLAR_SORT_BYTES     /* byte by byte, all of the column */
+    CELLAR_SORT_BYTES,    /* byte by byte, all of the column */
+    CELLAR_COVERED        /* of an index's column alone: not compared, but in its entries */
 };
 
 /*
@@ -367,7 +526,10 @@ CELLAR_NODISCARD int cellar_key_unpack(const void *key, uint32_t bytes, struct c
  */
 uint32_t cellar_key_print(char *text, uint32_t capacity, const void *key, uint32_t bytes);
 
-/* A column of an ordered index; the first of them counts most. */
+/*
+ * A column of an ordered index; the first of them counts most. CELLAR_COVERED ones stand behind the others: a scan that
+ * wants the index's columns and no more reads no records (cellar_cursor_row, cellar_txn_scan_rows).
+ */
 struct cellar_index_column {
     const char *column; /* of the table */
     enum cellar_sort sort;
@@ -375,8 +537,8 @@ struct cellar_index_column {
 };
 enum cellar_index_flags { CELLAR_UNIQUE = 1 /* no two records have the same columns: a change that would is EXISTS */ };
 /*
- * Records in the order of these columns and, where those are equal, of their keys. No column at all: of their keys
- * alone.
+ * Records in the order of these columns and, where those are equal, of their keys. No column but covered ones: of their
+ * keys alone.
  */
 struct cellar_index_def {
     const char *name; /* unique among the table's; with the table's at most CELLAR_NAME_BYTES - 2 bytes */
@@ -385,9 +547,9 @@ struct cellar_index_def {
     uint32_t flags;
 };
 #define CELLAR_INDEXES_MAX 8       /* of one table */
-#define CELLAR_INDEX_COLUMNS_MAX 8 /* of one index; together at most 96 bytes */
+#define CELLAR_INDEX_COLUMNS_MAX 8 /* of one index, with those covered; together at most 96 bytes */
 
-struct cellar_index; /* an ordered index's handle; valid until cellar_close */
+struct cellar_index; /* an ordered index's handle; valid until cellar_close, but DROPPED once the index is */
 
 /*
  * Creates an ordered index of a table, with entries for the records that it has, or returns the existing one of that
@@ -399,6 +561,8 @@ struct cellar_index; /* an ordered index's handle; valid until cellar_close */
 CELLAR_NODISCARD int cellar_index_create(struct cellar *db, const struct cellar_table *table,
                                          const struct cellar_index_def *def, const struct cellar_index **out,
                                          struct cellar_error *error);
+/* As cellar_table_drop, of an index alone. */
+CELLAR_NODISCARD int cellar_index_drop(struct cellar *db, const struct cellar_index *index, struct cellar_error *error);
 /* The table's index of that name, or NULL. */
 const struct cellar_index *cellar_index_find(const struct cellar_table *table, const char *name);
 /* The table's indexes, and what they were created as; `columns` has room for CELLAR_INDEX_COLUMNS_MAX. */
@@ -423,8 +587,18 @@ struct cellar_proc_def {
     uint32_t records_max;   /* records it declares at most, inserts and deletes included */
     uint32_t writes_max;    /* of these, how many it writes, inserts or deletes at most */
     uint64_t log_bytes_max; /* redo-log bytes at most; 0: computed from writes_max and the widest table */
+    uint64_t stack_bytes;   /* that it may use; 0: CELLAR_STACK_BYTES, less what the engine needs of it (16 KiB) */
 };
-/* Refused with TOO_LARGE when such a transaction cannot fit the engine's limits. */
+#define CELLAR_STACK_BYTES (256u << 10)
+#define CELLAR_STACK_BYTES_MAX (64u << 20)
+/*
+ * Refused with TOO_LARGE when such a transaction cannot fit the engine's limits. A procedure that asks for a larger
+ * stack runs on one of its own, which each coordinator has, and which takes memory as far as it is used.
+ *
+ * A procedure returns. A C++ exception that leaves it ends the program (std::terminate, before anything is unwound); a
+ * longjmp out of it is as undefined as one to a function that has returned. Within it both may be used, but for a
+ * longjmp over a call of this header.
+ */
 CELLAR_NODISCARD int cellar_proc_register(struct cellar *db, const struct cellar_proc_def *def,
                                           const struct cellar_proc **out, struct cellar_error *error);
 
@@ -472,16 +646,25 @@ struct cellar_bound {
 };
 struct cellar_range {
     struct cellar_bound low, high; /* in the index's order */
-    /* Of an index without columns: keys from low_key to high_key, both included. */
+    /* Of an index without columns: keys from low_key to high_key, both included. Of others: CELLAR_AFTER. */
     uint64_t low_key, high_key;
 };
-enum cellar_cursor_flags { CELLAR_BACKWARD = 1 /* from the high end down */ };
+enum cellar_cursor_flags {
+    CELLAR_BACKWARD = 1, /* from the high end down */
+    /*
+     * To go on where a scan has stopped: after the record whose columns equal the low bound's, all of the index's, and
+     * whose key is low_key (backward: before that of the high bound and high_key). In a unique index the columns alone
+     * say which.
+     */
+    CELLAR_AFTER = 2
+};
 #define CELLAR_CURSORS_MAX 8 /* open at once, in one transaction */
 /*
  * Opens a cursor over a range, of `limit` records at most (0: all). `read` and `write` are cells of the records that
  * the procedure will read or write (none: only keys are wanted, and no record is read). Each record of which cells are
  * wanted counts to the procedure's records_max. Returns its number (>= 0), or a negative code: INVALID when the ends
- * are reversed or the columns are not the index's.
+ * are reversed or the columns are not the index's. Nothing is read before the first cellar_cursor_next, which then
+ * reads for all cursors that are open and have read nothing yet.
  */
 CELLAR_NODISCARD int cellar_cursor_open(struct cellar_txn *txn, const struct cellar_index *index,
                                         const struct cellar_range *range, cellar_cells read, cellar_cells write,
@@ -491,6 +674,12 @@ CELLAR_NODISCARD int cellar_cursor_open(struct cellar_txn *txn, const struct cel
  * none. INVALID: no such cursor is open.
  */
 CELLAR_NODISCARD int cellar_cursor_next(struct cellar_txn *txn, int cursor, uint64_t *key, int *ref);
+/*
+ * Of the record that cellar_cursor_next gave last: the index's columns, covered ones too, as its entry had them when
+ * the cursor read it, into the table's row struct, whose other bytes stay. A string key that the index is sorted by has
+ * its bytes there, but not its length.
+ */
+CELLAR_NODISCARD int cellar_cursor_row(struct cellar_txn *txn, int cursor, void *row);
 /* It may be opened again; all are closed when the procedure returns. */
 int cellar_cursor_close(struct cellar_txn *txn, int cursor);
 /* The first record whose columns equal the row's, all of the index's: 1 with its key, or 0. */
@@ -512,6 +701,11 @@ struct cellar_call_options {
      */
     const uint32_t *cancel;
     uint32_t attempts_max; /* 0: none. When so many attempts have been aborted, the call ends with RETRY */
+    /*
+     * DURABLE: the call returns when it is (its deadline does not count then). A disk that fails, or is full, meanwhile
+     * ends it with INDETERMINATE, or, if it has written nothing, with SYSTEM or FULL. Without a folder it is MEMORY.
+     */
+    enum cellar_level level;
 };
 
 /* What the code of a call is about, beyond what the code itself says: X(name, text). */
@@ -531,9 +725,10 @@ struct cellar_call_options {
     X(COPIES, "its copies of records take more bytes than a coordinator has for them")                                 \
     X(BUCKETS, "more index buckets than a transaction may touch")                                                      \
     X(LOCKS, "more locks than a transaction may hold")                                                                 \
-    X(LOG_BYTES, "its redo-log entry takes more bytes than half of log_bytes")                                         \
+    X(LOG_BYTES, "its redo-log entry takes more bytes than half of log_bytes: raise log_bytes")                        \
     X(RECORD_CACHE, "more versions than the record cache has bytes for")                                               \
-    X(CHAIN, "its index chain is as long as may be: raise records_max of the table")                                   \
+    X(CHAIN,                                                                                                           \
+      "its index chain is as long as may be: raise records_max of the table (long_bytes where its name has //)")       \
     X(POOL, "a memory node has no space left: raise pool_bytes")                                                       \
     X(TIMESTAMPS, "no timestamp is left")                                                                              \
     X(INDEX, "the index leads to no place of a record")                                                                \
@@ -548,6 +743,7 @@ struct cellar_call_options {
     X(TREE, "nodes of an ordered index contradict each other")                                                         \
     X(LOCK, "a lock names a compute node that is none, or that has given all its locks back")                          \
     X(CHANGED, "what the transaction has read was changed by another one")                                             \
+    X(SCHEMA, "a table was dropped, or emptied, since the transaction began")                                          \
     X(ENDED, "the transaction has ended, or is none of a session")                                                     \
     X(OPEN, "the session has a transaction that has not ended")                                                        \
     X(READ_ONLY, "the transaction was begun read-only")                                                                \
@@ -559,11 +755,23 @@ struct cellar_call_options {
     X(KEY_BYTES, "a key has 1 byte at least, and no more than the table's key_bytes")                                  \
     X(TWINS, "a key and the number of its record contradict each other")                                               \
     X(TWINS_MAX, "more keys of one hash than there may be")                                                            \
+    X(VARIABLE, "a column of variable length, or its table's records: interactive transactions write those, as bytes") \
+    X(NOT_VARIABLE, "the column's values have fixed length")                                                           \
+    X(VALUE_BYTES, "more bytes than a value may have")                                                                 \
+    X(VALUE_ROOM, "more bytes than there is room for")                                                                 \
+    X(VALUE, "a value of variable length and what lies beside its row contradict each other")                          \
     X(OPTIONS, "unknown flags")                                                                                        \
     X(SCAN_LIMIT, "a scan wants room for 1 to 2,048 keys")                                                             \
+    X(DISK, "the disk of the durable folder has failed, or is full")                                                   \
     X(LOCK_NS, "lock_ns is more than a second")                                                                        \
     X(LOCK_BOUND, "lock_ns has passed since it locked for update: what it had locked was given back")                  \
-    X(LOCK_DISTURBED, "its compute node had to stand still: what it had locked for update was given back")
+    X(LOCK_DISTURBED, "its compute node had to stand still: what it had locked for update was given back")             \
+    X(SESSION_RECORDS, "more records than an interactive transaction may read or change")                              \
+    X(SESSION_LOG_BYTES, "its redo-log entry takes more bytes than an interactive transaction's may")                  \
+    X(INDEXED_MAX, "more records whose change changes an ordered index than one transaction may have")                 \
+    X(LOG_EXTENT, "no memory for it, or a memory node has no space left for its redo-log entry")                       \
+    X(NO_MEMORY_GIVEN, "where something is to be read from, or written to, is NULL")                                   \
+    X(LEVEL, "no such level")
 
 enum cellar_why {
 #define X(name, text) CELLAR_WHY_##name,
@@ -585,6 +793,8 @@ struct cellar_result {
     uint64_t latency_ns;         /* from the call to the acknowledgement */
     uint64_t txn_id[2];          /* (compute node, coordinator, incarnation), sequence */
     struct cellar_detail detail; /* only when code is not 0: set then */
+    /* What it tells is on the disk once cellar_durable_epoch has come to this number; 0: it rests on nothing there. */
+    uint64_t epoch;
 };
 /* How the call ended, as code and line: what the code means, and which table, key, column or limit it is about. */
 void cellar_result_error(const struct cellar_result *result, struct cellar_error *error);
@@ -655,6 +865,11 @@ uint32_t cellar_client_cn(const struct cellar_client *client); /* its compute no
 uint64_t cellar_client_now_ns(struct cellar_client *client);   /* the fabric's clock: virtual in sim */
 /* Lets other coordinators of this worker run. */
 void cellar_client_yield(struct cellar_client *client);
+/*
+ * Waits until a result's epoch is durable, while other coordinators of this worker run. SYSTEM, FULL: the disk has
+ * failed, or is full, and it may never be. INVALID: the database has no folder.
+ */
+CELLAR_NODISCARD int cellar_client_wait_durable(struct cellar_client *client, uint64_t epoch);
 /* Runs a procedure on this coordinator. Returns result->code; result may be NULL. */
 CELLAR_NODISCARD int cellar_exec(struct cellar_client *client, const struct cellar_proc *proc, void *args,
                                  const struct cellar_call_options *options, struct cellar_result *result);
@@ -695,6 +910,7 @@ struct cellar_txn_options {
     const uint32_t *cancel; /* as in cellar_call_options; must stay valid until the transaction has ended */
     /* 0: 10 ms; at most a second. So long after the first cellar_txn_get_for_update what is locked is given back. */
     uint64_t lock_ns;
+    enum cellar_level level; /* as in cellar_call_options: of cellar_commit and cellar_check */
 };
 /* options NULL: all zero. CLOSED, INVALID. */
 CELLAR_NODISCARD int cellar_begin(struct cellar_session *session, const struct cellar_txn_options *options,
@@ -733,6 +949,13 @@ CELLAR_NODISCARD int cellar_txn_scan(struct cellar_txn *txn, const struct cellar
                                      const struct cellar_range *range, cellar_cells cells, uint32_t flags,
                                      uint64_t *keys, uint64_t limit);
 /*
+ * The same with cells 0, and into `rows`, one behind the other, the index's columns of these records, covered ones too
+ * (cellar_cursor_row): no record is read.
+ */
+CELLAR_NODISCARD int cellar_txn_scan_rows(struct cellar_txn *txn, const struct cellar_index *index,
+                                          const struct cellar_range *range, uint32_t flags, uint64_t *keys, void *rows,
+                                          uint64_t limit);
+/*
  * These are kept here until the commit. Where the transaction knows already whether there is such a record, NOT_FOUND
  * and EXISTS come at once, else from cellar_commit. A put changes one column; columns that share a cell and were not
  * put keep what they have at the commit. An insert takes a whole row.
@@ -742,6 +965,21 @@ CELLAR_NODISCARD int cellar_txn_put(struct cellar_txn *txn, const struct cellar_
 CELLAR_NODISCARD int cellar_txn_insert(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key,
                                        const void *row);
 CELLAR_NODISCARD int cellar_txn_delete(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key);
+
+/*
+ * Columns of variable length (cellar_schema.variable), as the transaction sees them. Of a value in such a column
+ * cellar_txn_get gives the CELLAR_VALUE: its length, and the first bytes; cellar_txn_put refuses it (INVALID). An
+ * insert takes a row whose values have room in it (cellar_value_set); a longer one is put then. A delete frees what
+ * lies beside the row.
+ *
+ * cellar_txn_get_bytes: the whole value, and its length in *bytes (NULL: not wanted). TOO_LARGE: it has more bytes than
+ * the capacity; nothing is copied, and *bytes says how many. cellar_txn_put_bytes replaces the value; it reads how long
+ * the old one is. TOO_LARGE, beyond CELLAR_VALUE_BYTES_MAX, too.
+ */
+CELLAR_NODISCARD int cellar_txn_get_bytes(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key,
+                                          int column, void *value, size_t capacity, size_t *bytes);
+CELLAR_NODISCARD int cellar_txn_put_bytes(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key,
+                                          int column, const void *value, size_t bytes);
 
 /*
  * Tables whose keys are byte strings (cellar_schema.key_bytes). Their records have numbers, which stand for the key in
@@ -765,6 +1003,8 @@ CELLAR_NODISCARD int cellar_savepoint(struct cellar_txn *txn);
  * value of it still ends the transaction.
  */
 CELLAR_NODISCARD int cellar_rollback_to(struct cellar_txn *txn, int savepoint);
+/* Forgets that savepoint and later ones, whose numbers are free again. What was written since stays. */
+CELLAR_NODISCARD int cellar_release(struct cellar_txn *txn, int savepoint);
 
 /* Is all that was read true at one moment, now, and committed? 0, or RETRY. */
 CELLAR_NODISCARD int cellar_check(struct cellar_txn *txn);
@@ -812,6 +1052,18 @@ CELLAR_NODISCARD int cellar_scan(struct cellar_client *client, const struct cell
  * CORRUPT with the first violation in *error.
  */
 CELLAR_NODISCARD int cellar_audit(struct cellar_client *client, struct cellar_error *error);
+
+/*
+ * Writes a copy of the pool to a new file, as of one moment while transactions run: with the effects of all that were
+ * acknowledged before the call, of no part of one, and of none that began after it has returned. The file is a pool as
+ * a process leaves it that ends at that moment; who opens it (cellar_config.pool_path) recovers it. Transactions stand
+ * still several times, for as long as those under way take to end, and the last time also while what was written
+ * lately is copied. From any thread that is not a procedure's; it needs a session's place (cellar_config.sessions).
+ * EXISTS: there is such a file. BUSY: another process has the pool open, or opens it meanwhile; whole-table work is
+ * under way; another snapshot is. FULL: no place of a session. SYSTEM: the file cannot be written; nothing is left of
+ * it. UNSUPPORTED: a pool of several memory nodes; mode 2pl.
+ */
+CELLAR_NODISCARD int cellar_snapshot(struct cellar *db, const char *path, struct cellar_error *error);
 
 /* ---- statistics ------------------------------------------------------------------------------------ */
 
@@ -870,14 +1122,72 @@ struct cellar_way {
     uint32_t nodes, plain; /* compute nodes; of these, so many go the plain way now. Both 0 in other modes */
     uint64_t wait_ns;      /* of the fabric, as last measured; the longest of the nodes'. 0: not yet measured */
     uint64_t turns;        /* from one way to the other, since the opening */
+    uint32_t coros;        /* coordinators of a worker that run transactions at a time; the fewest of the nodes' */
 };
 void cellar_way_read(const struct cellar *db, struct cellar_way *way);
+
+/* A record over which attempts met other transactions: a lock of theirs, or a change. */
+struct cellar_hot_record {
+    const struct cellar_table *table;
+    uint64_t key;       /* a record's number, where keys are byte strings */
+    uint64_t conflicts; /* about so many, since the opening: never too few of those that lead the list */
+};
+/*
+ * The records with most conflicts of this process's transactions, most first, `max` at most; returns how many. In
+ * every mode; waits in queues of hot records are no conflicts.
+ */
+uint32_t cellar_hot_read(struct cellar *db, struct cellar_hot_record *records, uint32_t max);
+
+/*
+ * What cellar_stats_read, cellar_hot_read and cellar_table_read have, in Prometheus' text format, for an HTTP server of
+ * the program's own to give out. Counts are since the opening, whatever cellar_stats_reset does. Returns the bytes of
+ * all of it; `text` has as much of that as fits into `capacity`, and a zero at its end. CELLAR_METRICS_BYTES are
+ * enough. Waits for no transaction and no memory node.
+ */
+size_t cellar_metrics(struct cellar *db, char *text, size_t capacity);
+#define CELLAR_METRICS_BYTES 65536
+
+/*
+ * What calls of one procedure came to, in this process, since it was registered; each worker counts for itself, so
+ * reading costs the calls nothing, and may be done while they run. Of each finished call it has all or nothing, but for
+ * those that end just now.
+ */
+#define CELLAR_LATENCY_BUCKETS 252 /* four for each power of two of nanoseconds */
+struct cellar_tally {
+    uint64_t calls, committed;             /* that had an attempt and have ended; those that committed */
+    uint64_t attempts;                     /* of these calls, with those that whole-table work put off */
+    uint64_t aborts[CELLAR_ABORT_REASONS]; /* of these attempts, aborted for that reason */
+    uint64_t latency[CELLAR_LATENCY_BUCKETS];
+};
+/*
+ * The registered procedures, the newest first: the one before that one, or (NULL) the newest. NULL: there are no more.
+ */
+const struct cellar_proc *cellar_proc_next(struct cellar *db, const struct cellar_proc *after);
+const char *cellar_proc_name(const struct cellar_proc *proc);
+void cellar_proc_read(struct cellar *db, const struct cellar_proc *proc, struct cellar_tally *tally);
+/*
+ * What transactions of this process did with the records of one table, since it was opened or made; counted and read
+ * likewise. A record counts once for each transaction that committed, as what became of it there. An interactive one
+ * counts what it reads when it does, and what it compares at its commit again.
+ */
+struct cellar_table_tally {
+    uint64_t read;                       /* records that were read, or looked for, and stayed as they were */
+    uint64_t written, inserted, deleted; /* records that changed */
+    /* Attempts that were aborted over a record of the table, or over one of its indexes'. */
+    uint64_t conflicts[CELLAR_ABORT_REASONS];
+};
+/* All zero: the table was dropped. */
+void cellar_table_read(struct cellar *db, const struct cellar_table *table, struct cellar_table_tally *tally);
+/*
+ * Nanoseconds within which that share (0..1) of the committed calls was acknowledged, or up to a quarter more; 0: none.
+ */
+uint64_t cellar_tally_latency_ns(const struct cellar_tally *tally, double share);
 
 /* Memory of a table on the memory nodes: what records take as laid out, and what is around them. */
 struct cellar_space {
     uint64_t records;       /* live records, primary replica */
-    uint64_t payload_bytes; /* their columns and an 8-byte key */
-    uint64_t record_bytes;  /* as laid out: header, cells, padding */
+    uint64_t payload_bytes; /* their columns and an 8-byte key; of long values what is not in the rows, too */
+    uint64_t record_bytes;  /* as laid out: header, cells, padding; extents of long values as well */
     uint64_t slot_bytes;    /* chunks handed out, free slots included */
     uint64_t index_bytes;   /* index buckets, overflow included */
 };

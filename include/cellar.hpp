@@ -18,6 +18,7 @@
 
 #include "cellar.h"
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -87,11 +88,25 @@ class database
         table made = nullptr;
         return ::cellar_table_create(get(), &schema, &made, &why) == 0 ? made : nullptr;
     }
+    /* The same table with another schema; `row` has the values of new columns. NULL, with the error, likewise. */
+    table alter(table of, const ::cellar_schema &schema, const void *row, error &why) const
+    {
+        table altered = nullptr;
+        (void)!::cellar_table_alter(get(), of, &schema, row, &altered, &why);
+        return altered;
+    }
     table find(const char *name) const { return ::cellar_table_find(get(), name); }
     index create(table of, const ::cellar_index_def &def, error &why) const
     {
         index made = nullptr;
         return ::cellar_index_create(get(), of, &def, &made, &why) == 0 ? made : nullptr;
+    }
+    /* What transactions of this process did with the table's records. */
+    ::cellar_table_tally tally(table of) const
+    {
+        ::cellar_table_tally counts;
+        ::cellar_table_read(get(), of, &counts);
+        return counts;
     }
 
   private:
@@ -133,6 +148,17 @@ class transaction
     {
         return ::cellar_txn_insert(txn_, of, key, &row);
     }
+    /* Columns of variable length: how many bytes the value has; its bytes are in `to`, if they fit. */
+    result<std::size_t> get_bytes(table of, std::uint64_t key, int column, std::span<std::byte> to) const
+    {
+        result<std::size_t> got{};
+        got.code = ::cellar_txn_get_bytes(txn_, of, key, column, to.data(), to.size(), &got.value);
+        return got;
+    }
+    int put_bytes(table of, std::uint64_t key, int column, bytes value) const
+    {
+        return ::cellar_txn_put_bytes(txn_, of, key, column, value.data(), value.size());
+    }
     int remove(table of, std::uint64_t key) const { return ::cellar_txn_delete(txn_, of, key); }
     int prefetch(std::span<const ::cellar_txn_read> reads) const
     {
@@ -143,6 +169,14 @@ class transaction
              std::uint32_t flags = 0) const
     {
         return ::cellar_txn_scan(txn_, of, &range, cells, flags, keys.data(), keys.size());
+    }
+    /* With the index's columns in `rows`, of which there are as many as keys; no record is read. */
+    template <column_value Row>
+    int scan_rows(index of, const ::cellar_range &range, std::span<std::uint64_t> keys, std::span<Row> rows,
+                  std::uint32_t flags = 0) const
+    {
+        return ::cellar_txn_scan_rows(txn_, of, &range, flags, keys.data(), rows.data(),
+                                      std::min(keys.size(), rows.size()));
     }
 
     /* Tables whose keys are byte strings. */
@@ -162,6 +196,7 @@ class transaction
 
     int savepoint() const { return ::cellar_savepoint(txn_); }
     int rollback_to(int savepoint) const { return ::cellar_rollback_to(txn_, savepoint); }
+    int release(int savepoint) const { return ::cellar_release(txn_, savepoint); }
     int check() const { return ::cellar_check(txn_); }
     int commit() { return ::cellar_commit(std::exchange(txn_, nullptr), nullptr); }
 

@@ -2,6 +2,7 @@
 #include "lockbench.h"
 #include "locks_report.h"
 #include "locks_settings.h"
+#include "locks_spans.h"
 #include "json_file.h"
 
 #include <stdio.h>
@@ -40,7 +41,8 @@ static int run_and_report(struct locks_settings *settings, struct watch *watch, 
                                       .wall_s = wall_s};
         *well = locks_report_well(&report);
         locks_report_print(&report, out);
-        if (settings->json) code = locks_report_json(&report, settings->json, error);
+        code = locks_spans_write(settings, out, error);
+        if (code == 0 && settings->json) code = locks_report_json(&report, settings->json, error);
     }
     locks_result_free(&result);
     return code;
@@ -59,8 +61,10 @@ int lockbench_main(int count, char *const *arguments, struct watch *watch)
         return COMMAND_OK;
     }
     if (code == 0) code = json_file_check(settings.json, &error);
+    if (code == 0) code = locks_spans_open(&settings, &error);
     if (code == 0) code = run_and_report(&settings, watch, &well, &error);
     locks_trace_free(&settings.trace);
+    locks_spans_free(&settings);
     if (code < 0) {
         fprintf(stderr, "cellar bench lock: %s\n", error.text);
         return COMMAND_ERROR;

@@ -13,6 +13,7 @@
 #include "hist.h"
 #include "lockmgr.h"
 #include "locks_trace.h"
+#include "trace_client.h"
 #include "watch.h"
 #include "zipf.h"
 
@@ -65,6 +66,7 @@ struct locks_plan {
     const char *memnodes; /* the memory node's socket or address; NULL: memory of this process */
     uint32_t process, processes;
     struct watch *watch; /* with memnodes */
+    struct trace *spans; /* of what clients do; NULL: none */
     uint32_t *stop;      /* NULL, or set when the user wants an end */
 };
 
@@ -139,6 +141,7 @@ struct locks_client {
     struct sched_task task;
     struct fabric_wait wait;
     struct prng prng;
+    struct trace_client trace;
     struct lockmgr_hold holds[LOCKS_TXN_MAX];
     uint8_t *buffer;   /* LOCKS_OBJECT_MAX bytes, registered */
     uint64_t rounds;   /* in the window */

@@ -265,6 +265,9 @@ static int start_client(struct locks_worker *worker, uint32_t number, uint32_t i
     prng_seed_stream(&client->prng, run->plan->seed, STREAM_CLIENTS + place);
     client->co = client->task.co = client->wait.co = coro_new(STACK_BYTES, client_main, client);
     if (!client->co) return -CELLAR_ERR_NOMEM;
+    if (run->plan->spans)
+        trace_client_join(&client->trace, run->plan->spans, worker->cn,
+                          worker->number * run->config.clients_per_worker + i, worker->ep, &client->task);
     client->locks = lockmgr_client_of(worker->locks, i, &client->task);
     lockmgr_ask_slots(client->locks, run->config.slots_max);
     sched_ready(&worker->sched, &client->task);
@@ -319,7 +322,10 @@ static int allocate(struct locks_run *run, struct cellar_error *error)
     run->running = workers;
     atomic_store(&run->active, run->client_count);
     atomic_store(&run->unquiet, workers);
-    int code = fabric_register_local(run->fabric, run->buffers, (uint64_t)run->client_count * LOCKS_OBJECT_MAX);
+    uint32_t clients_of_node = config->workers_per_cn * config->clients_per_worker;
+    int code = plan->spans ? trace_clients_start(plan->spans, run->first_cn, run->own_cns, clients_of_node, error) : 0;
+    if (code) return code;
+    code = fabric_register_local(run->fabric, run->buffers, (uint64_t)run->client_count * LOCKS_OBJECT_MAX);
     return code ? err_set(error, CELLAR_ERR_NOMEM, "the fabric refused the clients' buffers") : 0;
 }
 
@@ -508,6 +514,7 @@ int locks_run(const struct locks_plan *plan, struct locks_result *result, struct
         result->wide_atomics = run.fabric->wide_atomics;
     }
     if (code == 0) code = run_all(&run, result, error);
+    trace_stop(plan->spans);
     locks_meeting_close(&run, code == 0);
     if (run.fabric) close_all(&run);
     return code;

@@ -79,11 +79,11 @@ static const struct option_def defs[] = {
      .kind = OPTION_NUMBER,
      .offset = AT(plan.think_ns),
      .max = 1e9},
-    {.name = "trace",
+    {.name = "history",
      .argument = "FILE",
      .help = "of --mix trace: a history that cellar bench --history has written",
      .kind = OPTION_TEXT,
-     .offset = AT(trace_path)},
+     .offset = AT(history_path)},
     {.name = "locks",
      .argument = "N",
      .help = "locks, each with an object",
@@ -324,6 +324,9 @@ static const struct option_def defs[] = {
      .max = SHARED_OPTIONS_SECONDS_MAX},
     {SHARED_OPTIONS_SEED(AT(plan.seed))},
     {SHARED_OPTIONS_JSON(AT(json))},
+    {SHARED_OPTIONS_TRACE(AT(spans), "clients")},
+    {SHARED_OPTIONS_TRACE_EVERY(AT(spans_every), "rounds of each client")},
+    {SHARED_OPTIONS_TRACE_EVENTS(AT(spans_events))},
 };
 const struct options locks_settings_options = {
     .program = "cellar bench lock", .defs = defs, .count = sizeof defs / sizeof defs[0]};
@@ -336,10 +339,10 @@ static int apply_trace(struct locks_settings *settings, uint64_t given, struct c
 {
     struct locks_plan *plan = &settings->plan;
     bool traced = !strcmp(settings->mix, "trace");
-    if (traced != (settings->trace_path != NULL))
-        return err_set(error, CELLAR_ERR_INVALID, "--mix trace and --trace FILE go together");
+    if (traced != (settings->history_path != NULL))
+        return err_set(error, CELLAR_ERR_INVALID, "--mix trace and --history FILE go together");
     if (!traced) return 0;
-    int code = locks_trace_read(settings->trace_path, LOCKS_TXN_MAX, &settings->trace, error);
+    int code = locks_trace_read(settings->history_path, LOCKS_TXN_MAX, &settings->trace, error);
     if (code) return code;
     plan->mix = LOCKS_TRACE;
     plan->trace = &settings->trace;
@@ -493,7 +496,8 @@ static int apply_time(struct locks_settings *settings, uint64_t given, struct ce
 int locks_settings_parse(int count, char *const *arguments, struct locks_settings *settings, struct cellar_error *error)
 {
     uint64_t given;
-    *settings = (struct locks_settings){.fabric = "sim", .mix = "micro"};
+    *settings =
+        (struct locks_settings){.fabric = "sim", .mix = "micro", .spans_every = 64, .spans_events = TRACE_EVENTS_MAX};
     settings->plan =
         (struct locks_plan){.nic = "cx5", .seed = 1, .theta = 0.99, .cs_ops = 1, .lock.algorithm = "declock"};
     int code = options_parse(&locks_settings_options, count, arguments, settings, &given, error);
@@ -503,6 +507,7 @@ int locks_settings_parse(int count, char *const *arguments, struct locks_setting
     if (code == 0) code = apply_shape(settings, given, error);
     if (code == 0) code = apply_time(settings, given, error);
     if (code == 0) code = locks_check(&settings->plan, error);
+    if (code == 0) code = shared_options_trace(&locks_settings_options, given, settings->spans, error);
     if (code == 0) code = locks_settings_check_lock(&settings->plan.lock, given, error);
     return code ? code : check_load(settings, given, error);
 }

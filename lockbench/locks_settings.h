@@ -9,8 +9,11 @@ struct locks_settings {
     const char *fabric, *mix, *json, *process;
     double seconds, warmup, kill_at, detect, fail_at, switch_down, silence, lose_at;
     uint32_t clients;
-    const char *trace_path;
+    const char *history_path;
     struct locks_trace trace; /* of --mix trace: the caller frees it (locks_trace_free) */
+    const char *spans;        /* the file that --trace names; NULL: none */
+    uint32_t spans_every;     /* one of so many rounds of a client is in it */
+    uint64_t spans_events;    /* ... of at most so many events */
 };
 
 extern const struct options locks_settings_options;

@@ -99,6 +99,11 @@ void locks_forget_grant(struct locks_client *client, uint32_t at)
 
 /* ---- a round ---- */
 
+static const char *mode_name(enum lockmgr_mode mode)
+{
+    return mode == LOCKMGR_SHARED ? "shared" : mode == LOCKMGR_UPDATE ? "update" : "exclusive";
+}
+
 static bool acquire(struct coro *co, struct locks_client *client, uint32_t at, uint64_t lock, enum lockmgr_mode mode)
 {
     struct locks_run *run = client->worker->run;
@@ -106,8 +111,10 @@ static bool acquire(struct coro *co, struct locks_client *client, uint32_t at, u
     struct locks_order *order = order_of(run, lock);
     uint64_t call = order ? atomic_fetch_add(&order->calls, 1) + 1 : 0, begin_ns = now_ns(client);
     client->wanted[at] = lock + 1;
+    trace_client_step_begin(&client->trace);
     client->failed = lockmgr_acquire(co, client->locks, &client->holds[at], fabric_addr_of(0, run->stride * (lock + 1)),
                                      mode, LOCKMGR_FOREVER);
+    trace_client_step_end(&client->trace, TRACE_STEP_ACQUIRE, lock, mode_name(mode), client->failed);
     if (client->failed) return give_reason(client, client->failed);
     watch_grant(co, client, at, lock, client->holds[at].mode);
     watch_order(client, lock, mode, call);
@@ -127,7 +134,10 @@ static bool release(struct coro *co, struct locks_client *client, uint32_t at)
     else
         locks_forget_grant(client, at);
     uint64_t begin_ns = now_ns(client);
+    trace_client_step_begin(&client->trace);
+    enum lockmgr_mode mode = client->holds[at].mode;
     int code = lockmgr_release(co, &client->holds[at]);
+    trace_client_step_end(&client->trace, TRACE_STEP_RELEASE, client->wanted[at] - 1, mode_name(mode), code);
     uint64_t end_ns = now_ns(client);
     if (counts(client, end_ns)) hist_add(&client->worker->tally->release, end_ns - begin_ns);
     if (code == -CELLAR_ERR_FENCED) atomic_store(&client->worker->run->states[client->wanted[at] - 1].left, 1);
@@ -209,6 +219,15 @@ static bool use_objects(struct coro *co, struct locks_client *client, const stru
     return true;
 }
 
+static bool use_all(struct coro *co, struct locks_client *client, const struct locks_txn *txn)
+{
+    trace_client_step_begin(&client->trace);
+    bool one = client->worker->run->plan->mix == LOCKS_MICRO;
+    bool well = one ? use_object(co, client, txn) : use_objects(co, client, txn);
+    trace_client_step_end(&client->trace, TRACE_STEP_USE, 0, "", client->failed);
+    return well;
+}
+
 bool locks_take_once(struct coro *co, struct locks_client *client, uint64_t lock)
 {
     return acquire(co, client, 0, lock, LOCKMGR_EXCLUSIVE) && release(co, client, 0);
@@ -229,10 +248,11 @@ static bool one_round(struct coro *co, struct locks_client *client)
     uint32_t held = 0;
     locks_txn_draw(client, &txn);
     lockmgr_ask_slots(client->locks, txn.scan || !plan->scans ? plan->lock.slots_max : 1);
+    trace_client_round_begin(&client->trace);
     uint64_t begin_ns = now_ns(client);
     while (held < txn.count && acquire(co, client, held, txn.locks[held].lock, txn.locks[held].mode)) held++;
     bool well = held == txn.count;
-    if (well) well = plan->mix == LOCKS_MICRO ? use_object(co, client, &txn) : use_objects(co, client, &txn);
+    if (well) well = use_all(co, client, &txn);
     bool fails = well && happens(client, plan->forget_ratio);
     client->lost = 0;
     while (held-- > 0) {
@@ -242,6 +262,7 @@ static bool one_round(struct coro *co, struct locks_client *client)
             well = release(co, client, held) && well;
     }
     uint64_t end_ns = now_ns(client);
+    trace_client_round_end(&client->trace, client->failed);
     if (!well || !counts(client, end_ns)) return well;
     client->rounds++;
     struct locks_tally *tally = client->worker->tally;

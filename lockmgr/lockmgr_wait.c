@@ -8,12 +8,14 @@
 
 void lockmgr_sleep(struct coro *co, struct lockmgr_client *client, uint64_t ns)
 {
+    client->task->why = "lock, to look again";
     sched_sleep(co, client->worker->sched, client->task, ns);
 }
 
 bool lockmgr_wait(struct coro *co, struct lockmgr_client *client, uint64_t until_ns)
 {
     if (lockmgr_ends(client->worker)) return false;
+    client->task->why = "lock";
     return sched_wait(co, client->worker->sched, client->task, &client->signal, until_ns);
 }
 

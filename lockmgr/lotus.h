@@ -12,7 +12,7 @@
  * has reported what its clients hold of that shard, lock by lock. (It cannot just wait until they have released them:
  * they may wait for others of the same shard.)
  *
- *     home ── REPORT ──> worker: is there one that an earlier home granted? ── HELD ──> home: word ── KEPT ──> worker: ...
+ *     home ── REPORT ──> worker: is there one that an earlier home granted? ── HELD ──> home: word ── KEPT ──> worker
  *                                └── there is none ── REPORTED ──> home: when all living ones have said so, it serves
  *
  *   INV-LOTUS-1  a word is cleared by the call that it names, or by a home that knows the holder's node to be dead

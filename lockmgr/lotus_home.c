@@ -70,7 +70,9 @@ static void note_reported(struct lockmgr_worker *worker, const struct fabric_mes
     if (own->reported && shard < config->cn_count && known) own->reported[shard * workers + number] = true;
 }
 
-/* The word of a lock that an earlier home has granted. One that has been released meanwhile is cleared by its worker. */
+/*
+ * The word of a lock that an earlier home has granted. One that has been released meanwhile is cleared by its worker.
+ */
 static void keep(struct lockmgr_worker *worker, const struct fabric_message *message, uint32_t client, uint64_t index,
                  const struct lockmgr_message_wire *wire)
 {

@@ -16,6 +16,8 @@
 #define POLL_NS 1862 /* between two READs of the entry (its authors' code: 4096 cycles of 2.2 GHz) */
 #define WRITERS_IN_A_ROW 16
 
+enum { SHIFTLOCK_SIDE_BY_SIDE, SHIFTLOCK_BEAT_FIRST }; /* policies: how the hand-over and its atomic go */
+
 _Static_assert(sizeof(struct shiftlock_place) <= sizeof(uint64_t[LOCKMGR_HOLD_WORDS]), "fits a hold");
 
 static uint64_t tail_of(const struct lockmgr_client *client, uint16_t ticket)
@@ -439,22 +441,31 @@ static int hand_over(struct lockmgr_hold *hold)
     return 0;
 }
 
-/* The handover and the beat, which only shows that the lock moves, go side by side. */
+/* The beat, which only shows that the lock moves. */
+static int beat(struct coro *co, struct lockmgr_hold *hold)
+{
+    struct fabric_wide wide = addends(0, 0, 0, 1);
+    struct shiftlock_entry old;
+    int code = shiftlock_wide(co, hold->client, hold->lock, FABRIC_WIDE_FAA, &wide, &old);
+    return code == -CELLAR_ERR_FENCED ? code : 0;
+}
+
+/* The handover and the beat go side by side, unless the policy is the paper's order: the beat first. */
 static int release_to_successor(struct coro *co, struct lockmgr_hold *hold)
 {
     struct shiftlock_place *place = shiftlock_place(hold);
     uint32_t in_a_row = lockmgr_config_of(hold)->writers_in_a_row;
-    struct shiftlock_entry old;
+    bool beat_first = hold->client->worker->lockmgr->policy == SHIFTLOCK_BEAT_FIRST;
     int code = 0;
     if (!in_a_row) in_a_row = WRITERS_IN_A_ROW;
     place->grant = SHIFTLOCK_HANDOVER;
     bool enough = ++place->in_a_row >= in_a_row && !PLANT(shiftlock_no_limit);
-    if (enough) code = let_readers_in(co, hold);
+    if (enough)
+        code = let_readers_in(co, hold);
+    else if (beat_first)
+        code = beat(co, hold);
     if (code == 0) code = hand_over(hold);
-    if (code || enough) return code;
-    struct fabric_wide wide = addends(0, 0, 0, 1);
-    code = shiftlock_wide(co, hold->client, hold->lock, FABRIC_WIDE_FAA, &wide, &old);
-    return code == -CELLAR_ERR_FENCED ? code : 0;
+    return code || enough || beat_first ? code : beat(co, hold);
 }
 
 static int release_exclusive(struct coro *co, struct lockmgr_hold *hold)
@@ -524,11 +535,14 @@ static bool quiet(const struct lockmgr_worker *worker)
     return !own->ghosts;
 }
 
+static const char *const policies[] = {"side-by-side", "beat-first", NULL};
+
 const struct lockmgr_algorithm lockmgr_algorithm_shiftlock = {
     .name = "shiftlock",
     .about = "writers hand over by messages, readers are counted (ShiftLock)",
     .wide = true,
     .times_itself = true,
+    .policies = policies,
     .promises = LOCKMGR_SHARES | LOCKMGR_PHASE_FAIR | LOCKMGR_BOUNDED | LOCKMGR_TIMEOUTS,
     .server_promises = LOCKMGR_RECOVERS | LOCKMGR_ABANDONS,
     .lock_bytes = lock_bytes,

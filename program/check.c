@@ -63,12 +63,15 @@ static const struct options options = {
 static void print_help(void)
 {
     fputs(
-        "Usage: cellar check POOL [--json FILE]\n"
+        "Usage: cellar check POOL|DIR [--json FILE]\n"
         "       cellar check --history FILE[,FILE...] [options]\n\n"
         "Judges a pool file at rest: its checksums, records, indexes and their agreement. It is read, never written; "
         "one "
         "that\n"
-        "was not closed is recovered in memory first.\n\n"
+        "was not closed is recovered in memory first. Or a durable folder (docs/durability.md): all its files, and "
+        "then "
+        "the\n"
+        "pool as an opening restores it. A torn tail is what a crash leaves, and no violation.\n\n"
         "Or judges the history of a run (docs/history.md), as cellar bench --history records it: is it strictly "
         "serializable,\n"
         "and is the pool what its last versions say? A violation is told in words: who read and wrote which versions,\n"
@@ -79,11 +82,13 @@ static void print_help(void)
     options_print(&options, stdout);
     fputs("\nExamples\n"
           "  cellar check bank.pool\n"
+          "  cellar check /var/lib/bank\n"
           "  cellar check --history run.jsonl\n"
           "  cellar check --history run.jsonl --no-realtime --json verdict.json\n"
           "  cellar check --history part0.jsonl,part1.jsonl\n"
           "  cellar check --history part0.jsonl,part1.jsonl.recording\n"
-          "\nExit status: 0 all is in order, 1 a violation, 2 wrong usage or a file that is no pool or history.\n",
+          "\nExit status: 0 all is in order, 1 a violation, 2 wrong usage or a file that is no pool or history, or is "
+          "in use.\n",
           stdout);
 }
 
@@ -93,7 +98,8 @@ static int parse(int count, char *const *arguments, struct check *check, struct 
     check->memory_bytes = 1ull << 30;
     int code = options_parse(&options, count, arguments, check, &given, error);
     if (code == 0 && !check->history_path)
-        return err_set(error, CELLAR_ERR_INVALID, "name what is to be checked: a pool file, or --history FILE");
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "name what is to be checked: a pool file, a durable folder, or --history FILE");
     return code;
 }
 

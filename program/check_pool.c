@@ -1,9 +1,10 @@
 /*
- * check_pool.c - `cellar check POOL`: judges a pool file at rest, by cellar.h alone. The file is mapped privately, so
- * that it stays as it is even where it has to be recovered first.
+ * check_pool.c - `cellar check POOL|DIR`: judges a pool at rest, by cellar.h. It is opened privately, so that it stays
+ * as it is even where it has to be recovered first. Of a durable folder the files are judged before, each by itself.
  */
 #include "program.h"
 #include "cellar.h"
+#include "folder_look.h"
 #include "json_file.h"
 #include "options.h"
 #include "pool_file.h"
@@ -12,6 +13,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LOG_BYTES_LEAST (64u << 10) /* a full pool has room for that; one with wide index nodes needs */
 #define LOG_BYTES_MORE (1u << 20)   /* ... more to open, though nothing is written here */
@@ -26,7 +28,9 @@ struct judged_table {
 
 struct pool_check {
     const char *path, *json;
-    uint64_t bytes;
+    bool folder; /* path is a durable folder, not a pool file, */
+    struct folder_look files;
+    uint64_t bytes; /* of the pool file; of a folder 0 */
     struct cellar *db;
     struct judged_table *tables;
     uint32_t table_count;
@@ -54,7 +58,10 @@ static const struct options options = {
 static void log_line(void *arg, enum cellar_log_level level, const char *text)
 {
     struct pool_check *check = arg;
-    if (level < CELLAR_LOG_WARNING) return;
+    if (level < CELLAR_LOG_WARNING) {
+        if (strncmp(text, "restor", 6) == 0 && isatty(STDERR_FILENO)) fprintf(stderr, "cellar check: %s\n", text);
+        return;
+    }
     if (check->recovered_count < RECOVERED_MAX)
         snprintf(check->recovered[check->recovered_count], sizeof check->recovered[0], "%s", text);
     check->recovered_count++;
@@ -63,7 +70,8 @@ static void log_line(void *arg, enum cellar_log_level level, const char *text)
 static int pool_open(struct pool_check *check, uint32_t log_bytes, struct cellar_error *error)
 {
     const struct cellar_config config = {.cc = CELLAR_CC_RECORD, /* runs no transaction: the least set-up */
-                                         .pool_path = check->path,
+                                         .pool_path = check->folder ? NULL : check->path,
+                                         .durable = check->folder ? check->path : NULL,
                                          .pool_bytes = check->bytes,
                                          .pool_private = true,
                                          .existing = true,
@@ -112,13 +120,24 @@ static void draw(void *arg, double elapsed_s, char *line, size_t bytes)
              elapsed_s);
 }
 
+static int folder_judge(struct pool_check *check)
+{
+    struct durable *durable = NULL;
+    int code = folder_look_open(check->path, &durable, &check->violation);
+    if (code == 0) code = folder_look_read(check->path, durable, &check->files, &check->violation);
+    durable_free(durable);
+    return code;
+}
+
 /* 0: there is a verdict. */
 static int run(struct pool_check *check, struct watch *watch, struct cellar_error *error)
 {
-    int code = pool_file_look("", check->path, &check->bytes, error);
+    check->folder = disk_real_is_folder(check->path);
+    int code = check->folder ? 0 : pool_file_look("", check->path, &check->bytes, error);
     if (code) return code;
     watch->begin(watch, &(struct watch_phase){.draw = draw, .arg = check});
-    code = pool_open(check, LOG_BYTES_LEAST, &check->violation);
+    if (check->folder) code = folder_judge(check);
+    if (code == 0) code = pool_open(check, LOG_BYTES_LEAST, &check->violation);
     if (code == -CELLAR_ERR_TOO_LARGE) code = pool_open(check, LOG_BYTES_MORE, &check->violation);
     if (code == 0) code = tables_list(check);
     if (code == 0) code = cellar_run(check->db, judge, check);
@@ -146,8 +165,10 @@ static void print_text(const struct pool_check *check, FILE *out)
     char used[STYLE_BYTES], all[STYLE_BYTES];
 
     fprintf(out, "%s%s%s\n", style.bold, check->path, style.end);
+    folder_look_print(&check->files, out);
     for (uint32_t i = 0; i < check->recovered_count && i < RECOVERED_MAX; i++)
-        fprintf(out, "  not closed: %s (in memory; the file is as it was)\n", check->recovered[i]);
+        fprintf(out, "  not closed: %s (in memory; the %s is as it was)\n", check->recovered[i],
+                check->folder ? "folder" : "file");
     if (!check->broken) {
         fprintf(out, "  %s of %s are in use\n", style_bytes(used, (double)check->space.used_bytes),
                 style_bytes(all, (double)check->space.pool_bytes));
@@ -164,7 +185,12 @@ static void print_text(const struct pool_check *check, FILE *out)
 
 static json_t *verdict_json(const struct pool_check *check)
 {
-    json_t *tables = json_array(), *recovered = json_array();
+    json_t *tables = json_array(), *recovered = json_array(), *files = json_array();
+    for (uint32_t i = 0; i < check->files.count; i++) {
+        const struct folder_line *line = &check->files.lines[i];
+        json_array_append_new(files, json_pack("{s:s, s:I, s:s}", "name", line->name, "bytes", (json_int_t)line->bytes,
+                                               "says", line->says));
+    }
     for (uint32_t i = 0; i < check->table_count && !check->broken; i++) {
         const struct judged_table *table = &check->tables[i];
         json_array_append_new(tables,
@@ -176,9 +202,10 @@ static json_t *verdict_json(const struct pool_check *check)
     }
     for (uint32_t i = 0; i < check->recovered_count && i < RECOVERED_MAX; i++)
         json_array_append_new(recovered, json_string(check->recovered[i]));
-    return json_pack("{s:s, s:b, s:s, s:o, s:o, s:I, s:I}", "pool", check->path, "ok", !check->broken, "text",
-                     check->broken ? check->violation.text : "", "recovered", recovered, "tables", tables, "used_bytes",
-                     (json_int_t)check->space.used_bytes, "pool_bytes", (json_int_t)check->bytes);
+    return json_pack("{s:s, s:b, s:s, s:o, s:o, s:o, s:I, s:I}", "pool", check->path, "ok", !check->broken, "text",
+                     check->broken ? check->violation.text : "", "recovered", recovered, "files", files, "tables",
+                     tables, "used_bytes", (json_int_t)check->space.used_bytes, "pool_bytes",
+                     (json_int_t)(check->folder ? check->space.pool_bytes : check->bytes));
 }
 
 static int tell(const struct pool_check *check, struct cellar_error *error)
@@ -200,11 +227,13 @@ int program_check_pool(int count, char *const *arguments, struct watch *watch)
     int code = options_parse(&options, count - 1, arguments + 1, &check, &given, &error);
 
     if (code == OPTIONS_HELP) return program_check(1, (char *const[]){(char[]){"--help"}}, watch);
+    if (code == 0) code = options_spare(&options, given, &check, check.path, &error);
     if (code == 0) code = json_file_check(check.json, &error);
     if (code == 0) code = run(&check, watch, &error);
     if (code == 0) code = tell(&check, &error);
     if (code) fprintf(stderr, "cellar check: %s\n", error.code ? error.text : cellar_error_text(code));
     cellar_close(check.db);
+    folder_look_free(&check.files);
     free(check.tables);
     return code ? COMMAND_ERROR : check.broken ? COMMAND_CHECK_FAILED : COMMAND_OK;
 }

@@ -1,10 +1,12 @@
 /*
- * inspect.c - `cellar inspect POOL`: what the bytes of a pool file say, as they are: nothing is recovered, and nothing
- * is written. For who looks into a pool that is damaged, or was not closed.
+ * inspect.c - `cellar inspect POOL|DIR`: what the bytes of a pool file say, as they are: nothing is recovered, and
+ * nothing is written. For who looks into a pool that is damaged, or was not closed. Of a durable folder that is the
+ * memory which an opening restores, before its recovery, and the log of the folder.
  */
 #include "program.h"
 #include "batch.h"
 #include "fabric_shm.h"
+#include "folder_look.h"
 #include "heap.h"
 #include "logseg.h"
 #include "members.h"
@@ -25,6 +27,9 @@ struct inspect {
     uint64_t key;
     uint32_t log_cn;
     bool key_given, log_given;
+    struct durable *durable; /* of a folder, until the memory is restored */
+    struct folder_look files;
+    uint64_t entries; /* of a folder's log, shown */
     struct fabric *fabric;
     struct fabric_ep *ep;
     struct catalog *catalog;
@@ -48,7 +53,7 @@ static const struct option_def defs[] = {
      .offset = AT(key)},
     {.name = "log",
      .argument = "CN",
-     .help = "the redo-log entries of this compute node",
+     .help = "the redo-log entries of this compute node; a folder's: those in its log",
      .kind = OPTION_COUNT,
      .offset = AT(log_cn),
      .min = 0,
@@ -59,15 +64,18 @@ static const struct options options = {
 
 static void print_help(void)
 {
-    fputs("Usage: cellar inspect POOL [options]\n\n"
+    fputs("Usage: cellar inspect POOL|DIR [options]\n\n"
           "Prints what a pool file holds, as its bytes are: nothing is recovered first, and nothing is written. A pool "
-          "that is in\nuse is refused. To judge one: cellar check POOL.\n",
+          "that is in\nuse is refused. To judge one: cellar check POOL. Of a durable folder it prints the files, and "
+          "what "
+          "an opening\nwould restore from them, before its recovery.\n",
           stdout);
     options_print(&options, stdout);
     fputs("\nExamples\n"
           "  cellar inspect bank.pool\n"
           "  cellar inspect bank.pool --table accounts --key 17\n"
-          "  cellar inspect bank.pool --log 0\n",
+          "  cellar inspect bank.pool --log 0\n"
+          "  cellar inspect /var/lib/bank --log 0\n",
           stdout);
 }
 
@@ -77,7 +85,8 @@ static int parse(int count, char *const *arguments, struct inspect *inspect)
     bool named = count > 0 && arguments[0][0] != '-';
     int code = options_parse(&options, count - named, arguments + named, inspect, &given, inspect->error);
     if (code) return code;
-    if (!named) return err_set(inspect->error, CELLAR_ERR_INVALID, "name a pool file: cellar inspect POOL");
+    if (!named)
+        return err_set(inspect->error, CELLAR_ERR_INVALID, "name a pool file or a durable folder: cellar inspect POOL");
     inspect->path = arguments[0];
     inspect->key_given = options_given(&options, given, "key");
     inspect->log_given = options_given(&options, given, "log");
@@ -101,8 +110,10 @@ static int locks_bytes_read(struct inspect *inspect, uint64_t *bytes)
     return 0;
 }
 
+/* Of a folder the memory is restored first, and the log done again when its tables are known. */
 static int catalog_read(struct inspect *inspect)
 {
+    bool restored;
     struct catalog_shape shape = {
         .mn_count = 1, .cn_count = 1, .mn_bytes = inspect->fabric->mn_bytes, .existing = true};
     int code = fabric_endpoint_open(inspect->fabric, 0, 0, &inspect->ep, inspect->error);
@@ -112,13 +123,29 @@ static int catalog_read(struct inspect *inspect)
     if (!inspect->memory) return err_set(inspect->error, CELLAR_ERR_NOMEM, "no memory");
     code = fabric_register_local(inspect->fabric, inspect->memory, sizeof *inspect->memory);
     if (code) return err_set(inspect->error, err_code(code), "%s", cellar_error_text(code));
-    code = locks_bytes_read(inspect, &shape.locks_bytes);
-    return code ? code : catalog_open(NULL, inspect->ep, &shape, false, false, &inspect->catalog, inspect->error);
+    if (inspect->durable) code = durable_restore(NULL, inspect->ep, inspect->durable, &restored, inspect->error);
+    if (code == 0) code = locks_bytes_read(inspect, &shape.locks_bytes);
+    if (code == 0) code = catalog_open(NULL, inspect->ep, &shape, false, false, &inspect->catalog, inspect->error);
+    if (code == 0 && inspect->durable)
+        code = durable_redo(NULL, inspect->ep, inspect->durable, inspect->catalog, inspect->error);
+    return code;
+}
+
+static int folder_open(struct inspect *inspect)
+{
+    int code = folder_look_open(inspect->path, &inspect->durable, inspect->error);
+    if (code == 0) code = folder_look_read(inspect->path, inspect->durable, &inspect->files, inspect->error);
+    if (code) return code;
+    const struct fabric_shm_config config = {
+        .mn_count = 1, .cn_count = 1, .mn_bytes = inspect->durable->folder.memory_bytes, .seed = 1};
+    code = fabric_shm_open(&config, &inspect->fabric, inspect->error);
+    return code ? code : catalog_read(inspect);
 }
 
 static int pool_open(struct inspect *inspect)
 {
     uint64_t bytes;
+    if (disk_real_is_folder(inspect->path)) return folder_open(inspect);
     int code = pool_file_look("", inspect->path, &bytes, inspect->error);
     if (code) return code;
     if (bytes <= LAYOUT_HEAP_OFFSET)
@@ -135,6 +162,8 @@ static void pool_close(struct inspect *inspect)
     catalog_free(inspect->catalog);
     if (inspect->ep) fabric_endpoint_close(inspect->ep);
     if (inspect->fabric) fabric_close(inspect->fabric);
+    durable_free(inspect->durable);
+    folder_look_free(&inspect->files);
     free(inspect->memory);
 }
 
@@ -167,22 +196,26 @@ static int pool_print(struct inspect *inspect)
     int code = catalog_chunks_used(NULL, inspect->ep, catalog, 0, &inspect->memory->word, &chunks);
     if (code) return err_set(inspect->error, err_code(code), "its heap: %s", cellar_error_text(code));
     printf("%s: %s, %s; %s of its heap handed out; for %u compute node%s%s\n", inspect->path,
-           style_bytes(all, (double)catalog->mn_bytes), catalog->closed ? "closed" : "not closed",
+           style_bytes(all, (double)catalog->mn_bytes),
+           inspect->durable  ? "as an opening restores it"
+           : catalog->closed ? "closed"
+                             : "not closed",
            style_bytes(used, (double)chunks * LAYOUT_CHUNK_BYTES), catalog->cn_count, catalog->cn_count == 1 ? "" : "s",
            catalog->versions ? "; its tables keep old versions" : "");
+    if (inspect->files.count) printf("files\n");
+    folder_look_print(&inspect->files, stdout);
     code = members_print(inspect);
     if (code) return code;
     printf("tables\n");
-    for (uint32_t i = 0; i < catalog->table_count; i++) {
-        const struct cellar_table *table = catalog->tables[i];
+    catalog_each(catalog, table)
+    {
         printf("  %3u  %-31s %u columns in %u cells, %u bytes a record", table->id, table->name,
                table->schema.column_count, table->schema.cell_count, table->schema.record_bytes);
-        if (table->orders.of)
-            printf("; nodes of an index of table %u%s", table->orders.of,
-                   table->orders.ready ? "" : ", which was not finished");
+        if (table->orders.of) printf("; nodes of an index of table %u", table->orders.of);
+        if (table->extent_size) printf("; extents of long values of table %u", table->extents_of);
         putchar('\n');
     }
-    if (catalog->table_count == 0) printf("  none\n");
+    if (!catalog_table_after(catalog, 0)) printf("  none\n");
     return 0;
 }
 
@@ -195,14 +228,13 @@ static void table_print(const struct inspect *inspect, const struct cellar_table
     printf("table %s: %u bytes a record, room for about %llu records\n", table->name, schema->record_bytes,
            TEXT(table->records_max));
     for (uint32_t i = 0; i < schema->column_count; i++)
-        printf("  column %-31s %5u bytes  cell %u\n", schema->columns[i].name, schema->columns[i].bytes,
-               schema->columns[i].cell);
-    for (uint32_t i = 0; i < inspect->catalog->table_count; i++) {
-        const struct cellar_table *nodes = inspect->catalog->tables[i];
+        printf("  column %-31s %5u bytes  cell %u%s\n", schema->columns[i].name, schema->columns[i].bytes,
+               schema->columns[i].cell, table->variable >> i & 1 ? "  of variable length" : "");
+    catalog_each(inspect->catalog, nodes)
+    {
         if (nodes->orders.of != table->id) continue;
         const char *name = strchr(nodes->name, '/');
-        printf("  index %s%s%s:", name ? name + 1 : nodes->name, nodes->orders.flags & CELLAR_UNIQUE ? ", unique" : "",
-               nodes->orders.ready ? "" : ", not finished");
+        printf("  index %s%s:", name ? name + 1 : nodes->name, nodes->orders.flags & CELLAR_UNIQUE ? ", unique" : "");
         for (uint32_t k = 0; k < nodes->orders.column_count; k++) {
             uint32_t word = nodes->orders.columns[k], number = word & 0xffff, sort = word >> 16 & 0xff;
             printf(" %s (%s%s)", number < schema->column_count ? schema->columns[number].name : "?",
@@ -344,6 +376,29 @@ static int64_t ring_print(struct inspect *inspect, const struct heap_walk *walk)
                 : found;
 }
 
+/* Of a folder: what its log has of that compute node, group by group, with what does not count. */
+static int item_print(void *arg, const struct journal_item *item)
+{
+    struct inspect *inspect = arg;
+    const struct log_entry_wire *entry =
+        item->kind == JOURNAL_ENTRY ? logseg_parse((uint8_t *)(uintptr_t)item->bytes, item->count) : NULL;
+    if (!entry || entry->cn != inspect->log_cn) return 0;
+    printf("  group %llu  life %llu  epoch %llu%s\n", TEXT(item->group), TEXT(item->life), TEXT(item->epoch),
+           item->counts ? "" : "  beyond the cut: does not count");
+    entry_print(inspect, entry);
+    inspect->entries++;
+    return 0;
+}
+
+static int folder_log_inspect(struct inspect *inspect)
+{
+    struct durable *durable = inspect->durable;
+    int code = journal_items(&durable->wal, &durable->cut, item_print, inspect, inspect->error);
+    if (code) return code;
+    printf("%llu entries of compute node %u in the log of the folder\n", TEXT(inspect->entries), inspect->log_cn);
+    return 0;
+}
+
 static int log_inspect(struct inspect *inspect)
 {
     struct heap_walk walk;
@@ -375,9 +430,10 @@ int program_inspect(int count, char *const *arguments, struct watch *watch)
     }
     if (code == 0) code = pool_open(&inspect);
     if (code == 0)
-        code = inspect.log_given ? log_inspect(&inspect)
-               : inspect.table   ? table_inspect(&inspect)
-                                 : pool_print(&inspect);
+        code = inspect.log_given && inspect.durable ? folder_log_inspect(&inspect)
+               : inspect.log_given                  ? log_inspect(&inspect)
+               : inspect.table                      ? table_inspect(&inspect)
+                                                    : pool_print(&inspect);
     pool_close(&inspect);
     if (code == 0) return COMMAND_OK;
     fprintf(stderr, "cellar inspect: %s\n", error.code ? error.text : cellar_error_text(code));

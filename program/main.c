@@ -1,11 +1,13 @@
 /* main.c - the `cellar` program: finds the subcommand and gives it the process it needs. */
 #include "bench.h"
 #include "cellar.h"
+#include "chaos.h"
 #include "exp.h"
 #include "lockbench.h"
 #include "err.h"
 #include "main_watch.h"
 #include "program.h"
+#include "shell.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -22,12 +24,19 @@ static const struct command bench_lock = {"lock", "cellar bench lock", NULL, loc
 static const struct command commands[] = {
     {"bench", "cellar bench", "run a workload, check the data it leaves, and report both", bench_main, &bench_lock},
     {"sim", "cellar sim", "run seeded clusters with faults in virtual time, and check all they do", program_sim, NULL},
-    {"check", "cellar check", "judge a pool file, or a recorded history", program_check, NULL},
-    {"inspect", "cellar inspect", "print what a pool file holds: tables, a record, its locks, the log", program_inspect,
-     NULL},
+    {"check", "cellar check", "judge a pool file, a durable folder, or a recorded history", program_check, NULL},
+    {"inspect", "cellar inspect", "print what a pool file or folder holds: tables, a record, its locks, the log",
+     program_inspect, NULL},
+    {"shell", "cellar shell", "look into a pool and change it, command by command", shell_main, NULL},
+    {"dump", "cellar dump", "write the rows of a table as CSV or JSON lines", shell_dump, NULL},
+    {"load", "cellar load", "insert rows of CSV or JSON lines into a table", shell_load, NULL},
+    {"snapshot", "cellar snapshot", "copy a pool that no process uses", shell_snapshot, NULL},
+    {"top", "cellar top", "show what running processes do, live, from their metrics", shell_top, NULL},
     {"memnode", "cellar memnode", "run a memory node for compute nodes of other processes", program_memnode, NULL},
     {"recover", "cellar recover", "recover a compute node that ended without closing its pool", program_recover, NULL},
     {"replace", "cellar replace", "fill a fresh memory node in the place of a lost one", program_replace, NULL},
+    {"cluster", "cellar cluster", "start, show and end a cluster of processes on this host", chaos_cluster_main, NULL},
+    {"chaos", "cellar chaos", "kill and stop processes of such a cluster, and judge what is left", chaos_main, NULL},
     {"exp", "cellar exp", "repeat published measurements on the simulator", exp_main, NULL},
     {"list", "cellar list", "print the fabrics, modes, workloads and experiments of this build", program_list, NULL},
 };

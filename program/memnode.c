@@ -5,6 +5,7 @@
 #include "fabric_verbs.h"
 #include "layout.h"
 #include "machine.h"
+#include "memnode_metrics.h"
 #include "metrics.h"
 #include "options.h"
 #include "style.h"
@@ -16,6 +17,7 @@ struct memnode {
     uint64_t bytes, seed;
     uint32_t node, mns, cns, metrics_port;
     struct watch *watch;
+    struct memnode_metrics values;
     struct metrics *metrics;
     uint64_t start_ns;
     volatile int stop;
@@ -177,16 +179,17 @@ static void on_verbs_status(void *arg, const struct fabric_verbs_memnode_status 
     struct memnode *memnode = arg;
     __atomic_store_n(&memnode->attached, status->cns_attached, __ATOMIC_RELAXED);
     if (__atomic_load_n(&memnode->watch->stop, __ATOMIC_RELAXED)) memnode->stop = 1;
-    metrics_set(memnode->metrics, METRICS_BYTES, status->bytes);
-    metrics_set(memnode->metrics, METRICS_CNS, status->cns_attached);
-    metrics_set(memnode->metrics, METRICS_QUEUE_PAIRS, status->queue_pairs);
-    metrics_set(memnode->metrics, METRICS_ADMITTED, status->admitted);
-    metrics_set(memnode->metrics, METRICS_REFUSED, status->refused);
-    metrics_set(memnode->metrics, METRICS_FENCED, status->fenced);
-    metrics_set(memnode->metrics, METRICS_NATIVE, status->native_masked);
-    metrics_set(memnode->metrics, METRICS_WIDE, status->wide_atomics);
-    metrics_set(memnode->metrics, METRICS_HUGE_PAGES, status->huge_pages);
-    metrics_set(memnode->metrics, METRICS_UPTIME_S, (memnode->watch->now_ns() - memnode->start_ns) / 1000000000);
+    memnode_metrics_set(&memnode->values, MEMNODE_BYTES, status->bytes);
+    memnode_metrics_set(&memnode->values, MEMNODE_CNS, status->cns_attached);
+    memnode_metrics_set(&memnode->values, MEMNODE_QUEUE_PAIRS, status->queue_pairs);
+    memnode_metrics_set(&memnode->values, MEMNODE_ADMITTED, status->admitted);
+    memnode_metrics_set(&memnode->values, MEMNODE_REFUSED, status->refused);
+    memnode_metrics_set(&memnode->values, MEMNODE_FENCED, status->fenced);
+    memnode_metrics_set(&memnode->values, MEMNODE_NATIVE, status->native_masked);
+    memnode_metrics_set(&memnode->values, MEMNODE_WIDE, status->wide_atomics);
+    memnode_metrics_set(&memnode->values, MEMNODE_HUGE_PAGES, status->huge_pages);
+    memnode_metrics_set(&memnode->values, MEMNODE_UPTIME_S,
+                        (memnode->watch->now_ns() - memnode->start_ns) / 1000000000);
 }
 
 /* A daemon's journal shows which compute nodes came and went, too. */
@@ -225,8 +228,10 @@ static int run_verbs(struct memnode *memnode, struct cellar_error *error)
         .log_arg = memnode};
     int code = 0;
     memnode->start_ns = memnode->watch->now_ns();
+    memnode->values.node = memnode->node;
     if (memnode->metrics_port)
-        code = metrics_open((uint16_t)memnode->metrics_port, memnode->node, &memnode->metrics, error);
+        code = metrics_open((uint16_t)memnode->metrics_port, memnode_metrics_page, &memnode->values, &memnode->metrics,
+                            error);
     if (code == 0) code = fabric_verbs_memnode_run(&config, &memnode->stop, on_verbs_status, memnode, error);
     metrics_close(memnode->metrics);
     return code;

@@ -2,13 +2,15 @@
 #include "program.h"
 #include "cellar.h"
 #include "err.h"
+#include "etcd.h"
 #include "options.h"
+#include "shared_options.h"
 
 #include <stdio.h>
 #include <string.h>
 
 struct replace {
-    const char *memnodes;
+    const char *memnodes, *etcd, *etcd_prefix;
     uint32_t mn, cn, replicas;
 };
 
@@ -29,6 +31,8 @@ static const struct option_def defs[] = {
      .offset = AT(replicas),
      .min = 1,
      .max = 63},
+    {SHARED_OPTIONS_ETCD(AT(etcd))},
+    {SHARED_OPTIONS_ETCD_PREFIX(AT(etcd_prefix))},
     {.group = "Which memory node",
      .name = "mn",
      .argument = "I",
@@ -96,19 +100,22 @@ static void log_line(void *arg, enum cellar_log_level level, const char *text)
 static int run(const struct replace *replace, struct cellar_error *error)
 {
     struct cellar *db;
-    const struct cellar_config config = {.cc =
-                                             CELLAR_CC_RECORD, /* runs no transaction: the one with the least set-up */
-                                         .memnodes = replace->memnodes,
-                                         .cn_index = replace->cn,
-                                         .replicas = replace->replicas,
-                                         .coros = 1,
-                                         .log_bytes = 64 << 10, /* a full pool has room for that */
-                                         .existing = true,
-                                         .log = log_line};
-    int code = cellar_open(&config, &db, error);
-    if (code != 0) return code;
-    code = cellar_replace(db, replace->mn, error);
-    cellar_close(db);
+    struct etcd *etcd;
+    struct cellar_config config = {.cc = CELLAR_CC_RECORD, /* runs no transaction: the one with the least set-up */
+                                   .memnodes = replace->memnodes,
+                                   .cn_index = replace->cn,
+                                   .replicas = replace->replicas,
+                                   .coros = 1,
+                                   .log_bytes = 64 << 10, /* a full pool has room for that */
+                                   .existing = true,
+                                   .log = log_line};
+    int code = etcd_attach(replace->etcd, replace->etcd_prefix, &config, &etcd, error);
+    if (code == 0) code = cellar_open(&config, &db, error);
+    if (code == 0) {
+        code = cellar_replace(db, replace->mn, error);
+        cellar_close(db);
+    }
+    etcd_close(etcd);
     if (code == 0) printf("memory node %u has all that the lost one had\n", replace->mn);
     return code;
 }

@@ -2,13 +2,15 @@
 #include "program.h"
 #include "cellar.h"
 #include "err.h"
+#include "etcd.h"
 #include "options.h"
 #include "pool_file.h"
+#include "shared_options.h"
 
 #include <string.h>
 
 struct rescue {
-    const char *fabric, *memnodes, *secret_path, *pool_path;
+    const char *fabric, *memnodes, *secret_path, *pool_path, *etcd, *etcd_prefix;
     uint32_t cn, replicas;
     uint64_t recovered;
 };
@@ -43,6 +45,8 @@ static const struct option_def defs[] = {
      .offset = AT(replicas),
      .min = 0,
      .max = 63},
+    {SHARED_OPTIONS_ETCD(AT(etcd))},
+    {SHARED_OPTIONS_ETCD_PREFIX(AT(etcd_prefix))},
     {.name = "pool",
      .argument = "FILE",
      .help = "a pool file: all that had it open are recovered",
@@ -84,8 +88,8 @@ static int parse(int count, char *const *arguments, struct rescue *rescue, struc
     if (code != 0) return code;
     if (!rescue->memnodes == !rescue->pool_path)
         return err_set(error, CELLAR_ERR_INVALID, "name the pool: either --memnodes A,B or --pool FILE");
-    static const char *const of_memnodes[] = {"fabric", "replicas", "cn"};
-    for (uint32_t i = 0; rescue->pool_path && i < 3; i++)
+    static const char *const of_memnodes[] = {"fabric", "replicas", "cn", "etcd", "etcd-prefix"};
+    for (uint32_t i = 0; rescue->pool_path && i < sizeof of_memnodes / sizeof *of_memnodes; i++)
         if (options_given(&options, given, of_memnodes[i]))
             return err_set(error, CELLAR_ERR_INVALID, "--%s is for --memnodes: --pool FILE tells it", of_memnodes[i]);
     if (rescue->secret_path && strcmp(rescue->fabric, "verbs") != 0)
@@ -109,23 +113,25 @@ static int run(struct rescue *rescue, struct cellar_error *error)
     uint64_t bytes = 0;
     int code = rescue->pool_path ? pool_file_look("--pool ", rescue->pool_path, &bytes, error) : 0;
     if (code != 0) return code;
-    const struct cellar_config config = {.fabric = rescue->fabric,
-                                         .cc =
-                                             CELLAR_CC_RECORD, /* runs no transaction: the one with the least set-up */
-                                         .memnodes = rescue->memnodes,
-                                         .secret_path = rescue->secret_path,
-                                         .pool_path = rescue->pool_path,
-                                         .pool_bytes = bytes,
-                                         .cn_index = rescue->memnodes ? rescue->cn : 0,
-                                         .replicas = rescue->replicas,
-                                         .coros = 1,
-                                         .log_bytes = 64 << 10, /* a full pool has room for that */
-                                         .existing = true,
-                                         .log = log_line,
-                                         .log_arg = rescue};
-    code = pool_file_open(&config, &db, error);
+    struct etcd *etcd;
+    struct cellar_config config = {.fabric = rescue->fabric,
+                                   .cc = CELLAR_CC_RECORD, /* runs no transaction: the one with the least set-up */
+                                   .memnodes = rescue->memnodes,
+                                   .secret_path = rescue->secret_path,
+                                   .pool_path = rescue->pool_path,
+                                   .pool_bytes = bytes,
+                                   .cn_index = rescue->memnodes ? rescue->cn : 0,
+                                   .replicas = rescue->replicas,
+                                   .coros = 1,
+                                   .log_bytes = 64 << 10, /* a full pool has room for that */
+                                   .existing = true,
+                                   .log = log_line,
+                                   .log_arg = rescue};
+    code = etcd_attach(rescue->etcd, rescue->etcd_prefix, &config, &etcd, error);
+    if (code == 0) code = pool_file_open(&config, &db, error);
+    if (code == 0) cellar_close(db);
+    etcd_close(etcd);
     if (code != 0) return code;
-    cellar_close(db);
     if (rescue->recovered == 0) puts("nothing was left to be recovered");
     return 0;
 }

@@ -104,6 +104,8 @@ static enum child_exit run_seeds(const struct seeds_jobs *jobs, struct seeds_slo
         __atomic_store_n(&slot->at, index + 1, __ATOMIC_RELEASE);
         seeds_settings_plan(settings, settings->first + index, plan);
         plan->history = settings->history;
+        plan->trace = settings->trace;
+        plan->trace_every = settings->trace_every;
         int code = run_plan(plan, settings->twice, &slot->report, &slot->error);
         if (code != 0 && code != -CELLAR_ERR_CORRUPT) return CHILD_ERROR;
         count_run(&shared->totals, &slot->report);

@@ -3,8 +3,10 @@
 #include "db.h"
 #include "history_file.h"
 #include "layout.h"
+#include "partial.h"
 #include "plant.h"
 #include "style.h"
+#include "trace.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,6 +18,7 @@
 static const char *const workloads[] = {"cells", "sessions", "ranges", "smallbank", "ycsb", "tpcc", "all", NULL};
 static const char *const schedules[] = {"random", "pct", "time", "preempt", NULL};
 static const char *const reopens[] = {"never", "closed", "crashed", NULL};
+static const char *const deciders[] = {"on", "off", NULL};
 static const char *const en_bits[] = {"4", "16", NULL};
 
 #define AT(field) offsetof(struct seeds_settings, field)
@@ -121,6 +124,12 @@ static const struct option_def defs[] = {
      .fallback = "drawn",
      .kind = OPTION_TEXT,
      .offset = AT(lease)},
+    {.name = "decider",
+     .help = "a register outside of the pool decides which nodes are lost: late, lossy, away for a while",
+     .fallback = "drawn",
+     .kind = OPTION_CHOICE,
+     .offset = AT(decider),
+     .choices = deciders},
     {.name = "reopen",
      .help = "the pool is opened again: once it was closed, or all compute nodes crashed",
      .fallback = "drawn",
@@ -181,6 +190,19 @@ static const struct option_def defs[] = {
      .help = "of one --seed: write what its transactions did, for cellar check",
      .kind = OPTION_TEXT,
      .offset = AT(history)},
+    {.name = "trace",
+     .argument = "FILE",
+     .help = "of one --seed: what its coordinators do and wait for, for Perfetto",
+     .kind = OPTION_TEXT,
+     .offset = AT(trace)},
+    {.name = "trace-every",
+     .argument = "N",
+     .help = "trace one of so many transactions of each coordinator",
+     .fallback = "1",
+     .kind = OPTION_COUNT,
+     .offset = AT(trace_every),
+     .min = 1,
+     .max = 1000000000},
     {.name = "trace-hashes",
      .argument = "FILE",
      .help = "write the trace hash of each seed; - is stdout",
@@ -274,7 +296,7 @@ static uint32_t fixed_by(const struct seeds_settings *settings, uint64_t given)
         {"threads", SIM_FIXED_THREADS}, {"coros", SIM_FIXED_COROS},       {"replicas", SIM_FIXED_REPLICAS},
         {"nic", SIM_FIXED_PROFILE},     {"schedule", SIM_FIXED_SCHEDULE}, {"txns", SIM_FIXED_TXNS},
         {"en-bits", SIM_FIXED_EN},      {"lease", SIM_FIXED_LEASE},       {"lock", SIM_FIXED_LOCK},
-        {"reopen", SIM_FIXED_REOPEN},
+        {"reopen", SIM_FIXED_REOPEN},   {"decider", SIM_FIXED_DECIDER},
     };
     uint32_t fixed = 0;
     for (uint32_t i = 0; i < sizeof(fixing) / sizeof(fixing[0]); i++)
@@ -294,7 +316,21 @@ static int files_check(const struct seeds_settings *settings, struct cellar_erro
         if (!file) return err_set(error, CELLAR_ERR_SYSTEM, "%s cannot be written: %s", paths[i], strerror(errno));
         fclose(file);
     }
-    return settings->history ? history_write_accept(settings->history, error) : 0;
+    int code = settings->history ? partial_accept(settings->history, error) : 0;
+    return code == 0 && settings->trace ? partial_accept(settings->trace, error) : code;
+}
+
+/* Of one run they say what it did. */
+static int run_files_check(const struct seeds_settings *settings, uint64_t given, struct cellar_error *error)
+{
+    const char *const names[] = {"history", "trace"}, *const paths[] = {settings->history, settings->trace};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (!paths[i]) continue;
+        if (settings->first != settings->last) REFUSE("--%s belongs to one --seed", names[i]);
+        if (!strcmp(paths[i], "-")) REFUSE("--%s needs a file of its own: - is none", names[i]);
+    }
+    if (!settings->trace && options_given(&options, given, "trace-every")) REFUSE("--trace-every needs --trace FILE");
+    return files_check(settings, error);
 }
 
 /* Both are of the first plan; the others are drawn alike. */
@@ -337,6 +373,7 @@ int seeds_settings_parse(int count, char *const *arguments, const struct machine
     uint64_t given;
     memset(settings, 0, sizeof(*settings));
     settings->jobs = machine->cores;
+    settings->trace_every = 1;
     int code = options_parse(&options, count, arguments, settings, &given, error);
     if (code != 0) return code;
     settings->fixed = fixed_by(settings, given);
@@ -345,6 +382,7 @@ int seeds_settings_parse(int count, char *const *arguments, const struct machine
     for (int reopen = SIM_REOPEN_NEVER; settings->reopen && reopen <= SIM_REOPEN_CRASHED; reopen++)
         if (!strcmp(settings->reopen, sim_plan_reopen_name((enum sim_reopen)reopen)))
             settings->plan.reopen = (enum sim_reopen)reopen;
+    settings->plan.decides = settings->decider && !strcmp(settings->decider, "on");
     settings->plan.en_small = settings->en_bits && !strcmp(settings->en_bits, "4");
     if (settings->cc && settings->plan.lock && !mode_of(settings->plan.cc)->locks)
         REFUSE("--lock is for --cc 2pl, not %s", settings->cc);
@@ -356,10 +394,7 @@ int seeds_settings_parse(int count, char *const *arguments, const struct machine
     if (code == 0) code = lease_resolve(settings, error);
     if (code == 0) code = drops_resolve(settings, error);
     if (code == 0) code = plan_check(settings, machine, error);
-    if (code == 0 && settings->history && settings->first != settings->last) REFUSE("--history belongs to one --seed");
-    if (code == 0 && settings->history && !strcmp(settings->history, "-"))
-        REFUSE("--history needs a file of its own: - is none");
-    return code == 0 ? files_check(settings, error) : code;
+    return code == 0 ? run_files_check(settings, given, error) : code;
 }
 
 void seeds_settings_print_help(FILE *out)

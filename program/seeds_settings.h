@@ -14,10 +14,11 @@ struct seeds_settings {
     uint32_t fixed;       /* enum sim_fixed */
     uint32_t jobs;
     bool keep_going, no_shrink, twice;
-    const char *trace_hashes, *json, *history;
+    const char *trace_hashes, *json, *history, *trace;
+    uint32_t trace_every;
     /* as written on the command line, before they become the above */
-    const char *workload, *seeds, *cc, *nic, *faults, *schedule, *en_bits, *lease, *reopen, *plant, *drop_txns,
-        *drop_faults;
+    const char *workload, *seeds, *cc, *nic, *faults, *schedule, *en_bits, *lease, *reopen, *decider, *plant,
+        *drop_txns, *drop_faults;
     uint64_t seed;
 };
 

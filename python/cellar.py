@@ -10,8 +10,9 @@
             session.transact(lambda txn: txn.put(accounts, 7, cents=txn.get(accounts, 7, "cents") - 10))
 
 Columns are codes of the `struct` module, in the machine's byte order: b B h H i I q Q f d, and Ns for N bytes (zeros
-at the end are cut). A session is the thread's that opened it. Errors are cellar.Error, with `code` and the engine's
-line; cellar.Retry means that another transaction came between: begin again, or let transact do it.
+at the end are cut); or Nv: bytes of any length up to a MiB, of which N have room in the row. A session is the thread's
+that opened it. Errors are cellar.Error, with `code` and the engine's line; cellar.Retry means that another transaction
+came between: begin again, or let transact do it.
 """
 
 import ctypes
@@ -22,7 +23,9 @@ import struct
 
 NOT_FOUND, EXISTS, RETRY = 8, 9, 22
 READ_ONLY, BACKWARD = 1, 1
+COVERED = 3  # CELLAR_COVERED
 KEY_HEAD = struct.Struct("<HH")
+VALUE_HEAD = struct.Struct("<IIQ")
 
 
 class Error(Exception):
@@ -57,8 +60,11 @@ class _Config(ctypes.Structure):
         ("fabric", ctypes.c_char_p), ("cc", ctypes.c_int), ("cns", ctypes.c_uint32), ("mns", ctypes.c_uint32),
         ("cn_index", ctypes.c_uint32), ("threads", ctypes.c_uint32), ("coros", ctypes.c_uint32),
         ("sessions", ctypes.c_uint32), ("replicas", ctypes.c_uint32), ("pool_bytes", ctypes.c_uint64),
-        ("pool_path", ctypes.c_char_p), ("pool_private", ctypes.c_bool), ("memnodes", ctypes.c_char_p),
-        ("secret_path", ctypes.c_char_p), ("log_bytes", ctypes.c_uint64), ("existing", ctypes.c_bool),
+        ("pool_path", ctypes.c_char_p), ("cns_max", ctypes.c_uint32), ("pool_private", ctypes.c_bool),
+        ("durable", ctypes.c_char_p), ("durable_bytes", ctypes.c_uint64), ("epoch_ns", ctypes.c_uint64),
+        ("level", ctypes.c_int), ("memnodes", ctypes.c_char_p),
+        ("secret_path", ctypes.c_char_p), ("decider", ctypes.c_void_p), ("log_bytes", ctypes.c_uint64),
+        ("existing", ctypes.c_bool),
         ("rtt_ns", ctypes.c_uint64), ("lease_ns", ctypes.c_uint64), ("backoff_cap_ns", ctypes.c_uint64),
         ("hot", ctypes.c_char_p), ("way", ctypes.c_char_p), ("seed", ctypes.c_uint64), ("lock", ctypes.c_char_p),
         ("lock_policy", ctypes.c_char_p), ("log", ctypes.c_void_p), ("log_arg", ctypes.c_void_p),
@@ -73,7 +79,8 @@ class _Column(ctypes.Structure):
 class _Schema(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("row_bytes", ctypes.c_uint32), ("columns", ctypes.POINTER(_Column)),
                 ("column_count", ctypes.c_uint32), ("records_max", ctypes.c_uint64),
-                ("cluster_bits", ctypes.c_uint32), ("key_bytes", ctypes.c_uint32)]
+                ("cluster_bits", ctypes.c_uint32), ("key_bytes", ctypes.c_uint32),
+                ("variable", ctypes.c_uint64), ("long_bytes", ctypes.c_uint64)]
 
 
 class _IndexColumn(ctypes.Structure):
@@ -95,7 +102,20 @@ class _Range(ctypes.Structure):
 
 class _TxnOptions(ctypes.Structure):
     _fields_ = [("flags", ctypes.c_uint32), ("timeout_ns", ctypes.c_uint64), ("cancel", ctypes.c_void_p),
-                ("lock_ns", ctypes.c_uint64)]
+                ("lock_ns", ctypes.c_uint64), ("level", ctypes.c_int)]
+
+
+# enum cellar_abort_reason, in its order
+ABORT_REASONS = ("lock_busy", "read_locked", "validation", "index_busy", "index_validation", "torn_read", "node_failed",
+                 "local_order", "draining", "dependency", "cache_full", "log_full", "hot_wait", "snapshot_gone",
+                 "lock_wait", "lock_upgrade", "tree_node")
+
+
+class _TableTally(ctypes.Structure):
+    """struct cellar_table_tally."""
+
+    _fields_ = [(name, ctypes.c_uint64) for name in ("read", "written", "inserted", "deleted")] + [
+        ("conflicts", ctypes.c_uint64 * len(ABORT_REASONS))]
 
 
 def _load():
@@ -103,23 +123,29 @@ def _load():
     library = ctypes.CDLL(path)
     handle, out, key = ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p), ctypes.c_uint64
     error, number = ctypes.POINTER(_CError), ctypes.POINTER(ctypes.c_uint64)
+    size = ctypes.c_size_t
     signatures = {
         "cellar_open": [ctypes.POINTER(_Config), out, error],
         "cellar_table_create": [handle, ctypes.POINTER(_Schema), out, error],
+        "cellar_table_alter": [handle, handle, ctypes.POINTER(_Schema), ctypes.c_void_p, out, error],
         "cellar_index_create": [handle, handle, ctypes.POINTER(_IndexDef), out, error],
         "cellar_session_open": [handle, out, error],
         "cellar_begin": [handle, ctypes.POINTER(_TxnOptions), out],
         "cellar_txn_get": [handle, handle, key, ctypes.c_int, ctypes.c_void_p],
         "cellar_txn_get_for_update": [handle, handle, key, ctypes.c_int, ctypes.c_void_p],
+        "cellar_txn_get_bytes": [handle, handle, key, ctypes.c_int, ctypes.c_void_p, size, ctypes.POINTER(size)],
+        "cellar_txn_put_bytes": [handle, handle, key, ctypes.c_int, ctypes.c_char_p, size],
         "cellar_txn_put": [handle, handle, key, ctypes.c_int, ctypes.c_void_p],
         "cellar_txn_insert": [handle, handle, key, ctypes.c_void_p],
         "cellar_txn_delete": [handle, handle, key],
         "cellar_txn_find": [handle, handle, ctypes.c_char_p, ctypes.c_uint32, number],
         "cellar_txn_add": [handle, handle, ctypes.c_void_p, number],
         "cellar_txn_remove": [handle, handle, key],
+        "cellar_txn_scan_rows": [handle, handle, ctypes.POINTER(_Range), ctypes.c_uint32, number, ctypes.c_void_p, key],
         "cellar_txn_scan": [handle, handle, ctypes.POINTER(_Range), ctypes.c_uint32, ctypes.c_uint32, number, key],
         "cellar_savepoint": [handle],
         "cellar_rollback_to": [handle, ctypes.c_int],
+        "cellar_release": [handle, ctypes.c_int],
         "cellar_check": [handle],
         "cellar_commit": [handle, ctypes.c_void_p],
         "cellar_abort": [handle],
@@ -128,13 +154,21 @@ def _load():
         function = getattr(library, name)
         function.argtypes, function.restype = arguments, ctypes.c_int
     for name, arguments in {"cellar_close": [handle], "cellar_session_close": [handle],
-                            "cellar_session_error": [handle, error]}.items():
+                            "cellar_session_error": [handle, error],
+                            "cellar_table_read": [handle, handle, ctypes.POINTER(_TableTally)]}.items():
         function = getattr(library, name)
         function.argtypes, function.restype = arguments, None
     return library
 
 
 _lib = _load()
+
+
+def _key(key):
+    """An integer that a record's key may be: ctypes takes any, and cuts it."""
+    if not 0 <= key < 1 << 64:
+        raise ValueError(f"a key is 0 to 2**64 - 1, not {key}")
+    return key
 
 
 def _made(function, *arguments):
@@ -173,13 +207,17 @@ class _Owner:
 class _Table:
     """A table's columns, and rows of them as bytes."""
 
-    def __init__(self, columns, key_bytes):
+    def __init__(self, name, columns, key_bytes):
         self.handle, self.key_bytes = None, key_bytes
-        self.names, self.formats, self.offsets = [], [], []
+        self.name = name
+        self.names, self.formats, self.offsets, self.variable = [], [], [], set()
         at = 0
         for name, code in columns.items():
-            if not re.fullmatch(r"[bBhHiIqQfd]|[1-9][0-9]*s", code):
-                raise ValueError(f"column {name}: {code!r} is none of b B h H i I q Q f d or Ns")
+            if not re.fullmatch(r"[bBhHiIqQfd]|[1-9][0-9]*[sv]", code):
+                raise ValueError(f"column {name}: {code!r} is none of b B h H i I q Q f d, Ns or Nv")
+            if code.endswith("v"):
+                self.variable.add(len(self.names))
+                code = f"{VALUE_HEAD.size + int(code[:-1])}s"
             packed = struct.Struct("=" + code)
             if not code.endswith("s"):
                 at = -(-at // packed.size) * packed.size
@@ -188,6 +226,13 @@ class _Table:
             self.offsets.append(at)
             at += packed.size
         self.row_bytes = -(-at // 8) * 8
+
+    def schema(self, records_max, long_bytes):
+        fields = (_Column * len(self.names))()
+        for i, column in enumerate(self.names):
+            fields[i] = _Column(column.encode(), self.offsets[i], self.formats[i].size, -1)
+        return _Schema(self.name.encode(), self.row_bytes, fields, len(fields), records_max, 0, self.key_bytes,
+                       sum(1 << column for column in self.variable), long_bytes)
 
     def column(self, name):
         try:
@@ -200,6 +245,9 @@ class _Table:
             if not 1 <= len(value) <= self.key_bytes:
                 raise ValueError(f"a key has 1 to {self.key_bytes} bytes, not {len(value)}")
             value = KEY_HEAD.pack(len(value), 0) + value
+        if column in self.variable:
+            room = self.formats[column].size - VALUE_HEAD.size
+            value = VALUE_HEAD.pack(len(value), 0, 0) + value if len(value) <= room else b""
         code = self.formats[column].format
         if code.endswith("s") and len(value) > self.formats[column].size:
             raise ValueError(f"column {self.names[column]}: {len(value)} bytes; it has {self.formats[column].size}")
@@ -210,6 +258,17 @@ class _Table:
         if self.key_bytes and column == 0:
             return value[KEY_HEAD.size:KEY_HEAD.size + KEY_HEAD.unpack_from(value)[0]]
         return value.rstrip(b"\0") if isinstance(value, bytes) else value
+
+    def unpack_at(self, name, rows, at):
+        """A column of a row that begins there."""
+        column = self.column(name)
+        first = at + self.offsets[column]
+        return self.unpack(column, rows[first:first + self.formats[column].size])
+
+    def long_values(self, values):
+        """Those that have no room in a row."""
+        return {name: value for name, value in values.items() if self.column(name) in self.variable
+                and len(value) > self.formats[self.column(name)].size - VALUE_HEAD.size}
 
     def row(self, values, partly=False):
         """Bytes of a row; `partly`: columns that are not named are zero, else there are none."""
@@ -250,9 +309,19 @@ class Transaction:
     def get(self, table, key, column, for_update=False):
         number = table.column(column)
         value = ctypes.create_string_buffer(table.formats[number].size)
+        if number in table.variable:
+            return self._get_bytes(table, key, number, for_update)
         function = _lib.cellar_txn_get_for_update if for_update else _lib.cellar_txn_get
-        self._call(function, table.handle, key, number, value)
+        self._call(function, table.handle, _key(key), number, value)
         return table.unpack(number, value.raw)
+
+    def _get_bytes(self, table, key, number, for_update):
+        head = ctypes.create_string_buffer(table.formats[number].size)
+        function = _lib.cellar_txn_get_for_update if for_update else _lib.cellar_txn_get
+        self._call(function, table.handle, _key(key), number, head)
+        value, size = ctypes.create_string_buffer(VALUE_HEAD.unpack_from(head)[0] or 1), ctypes.c_size_t()
+        self._call(_lib.cellar_txn_get_bytes, table.handle, _key(key), number, value, len(value), ctypes.byref(size))
+        return value.raw[:size.value]
 
     def row(self, table, key):
         """All columns, by name."""
@@ -261,13 +330,17 @@ class Transaction:
     def put(self, table, key, **values):
         for name, value in values.items():
             number = table.column(name)
-            self._call(_lib.cellar_txn_put, table.handle, key, number, table.pack(number, value))
+            if number in table.variable:
+                self._call(_lib.cellar_txn_put_bytes, table.handle, _key(key), number, value, len(value))
+            else:
+                self._call(_lib.cellar_txn_put, table.handle, _key(key), number, table.pack(number, value))
 
     def insert(self, table, key, **values):
-        self._call(_lib.cellar_txn_insert, table.handle, key, table.row(values))
+        self._call(_lib.cellar_txn_insert, table.handle, _key(key), table.row(values))
+        self.put(table, key, **table.long_values(values))
 
     def delete(self, table, key):
-        self._call(_lib.cellar_txn_delete, table.handle, key)
+        self._call(_lib.cellar_txn_delete, table.handle, _key(key))
 
     def find(self, table, key):
         """The number of the record with this byte-string key, or None."""
@@ -282,13 +355,34 @@ class Transaction:
         """Inserts a row of a table with byte-string keys: its record's number."""
         record = ctypes.c_uint64()
         self._call(_lib.cellar_txn_add, table.handle, table.row(values), ctypes.byref(record))
+        self.put(table, record.value, **table.long_values(values))
         return record.value
 
     def remove(self, table, record):
-        self._call(_lib.cellar_txn_remove, table.handle, record)
+        self._call(_lib.cellar_txn_remove, table.handle, _key(record))
 
     def scan(self, index, low=None, high=None, limit=1000, backward=False):
         """Keys in the index's order; low and high are columns' values by name, both included."""
+        scope, _rows = self._range(index, low, high)
+        keys = (ctypes.c_uint64 * limit)()
+        found = self._call(_lib.cellar_txn_scan, index.handle, ctypes.byref(scope), 0, BACKWARD if backward else 0,
+                           keys, limit)
+        return list(keys[:found])
+
+    def scan_rows(self, index, low=None, high=None, limit=1000, backward=False):
+        """The same, each key with the index's columns by name, covered ones too: no record is read."""
+        scope, _rows = self._range(index, low, high)
+        table, keys = index.table, (ctypes.c_uint64 * limit)()
+        names = [name for name in index.names if table.column(name) or not table.key_bytes] + index.covering
+        rows = ctypes.create_string_buffer(limit * table.row_bytes)
+        found = self._call(_lib.cellar_txn_scan_rows, index.handle, ctypes.byref(scope), BACKWARD if backward else 0,
+                           keys, rows, limit)
+        return [(keys[i], {name: table.unpack_at(name, rows, i * table.row_bytes) for name in names})
+                for i in range(found)]
+
+    @staticmethod
+    def _range(index, low, high):
+        """And what it points to."""
         rows, scope = [], _Range(high_key=2**64 - 1)
         for bound, values in ((scope.low, low), (scope.high, high)):
             if values:
@@ -296,16 +390,16 @@ class Transaction:
                     raise ValueError(f"a range is of the index's first columns, in order: {index.names}")
                 rows.append(index.table.row(values, partly=True))
                 bound.row, bound.columns = ctypes.addressof(rows[-1]), len(values)
-        keys = (ctypes.c_uint64 * limit)()
-        found = self._call(_lib.cellar_txn_scan, index.handle, ctypes.byref(scope), 0, BACKWARD if backward else 0,
-                           keys, limit)
-        return list(keys[:found])
+        return scope, rows
 
     def savepoint(self):
         return self._call(_lib.cellar_savepoint)
 
     def rollback_to(self, savepoint):
         self._call(_lib.cellar_rollback_to, savepoint)
+
+    def release(self, savepoint):
+        self._call(_lib.cellar_release, savepoint)
 
     def check(self):
         self._call(_lib.cellar_check)
@@ -348,37 +442,57 @@ class Session(_Owner):
 
 
 class _Index:
-    def __init__(self, handle, table, names):
-        self.handle, self.table, self.names = handle, table, names
+    def __init__(self, handle, table, names, covering):
+        self.handle, self.table, self.names, self.covering = handle, table, names, covering
 
 
 class Database(_Owner):
-    def table(self, name, columns, records_max, key_bytes=0):
+    def table(self, name, columns, records_max, key_bytes=0, long_bytes=0):
         """
         Creates a table, or finds it. key_bytes: keys are byte strings of at most so many bytes, in the first column,
-        whose code must leave room for 4 bytes more.
+        whose code must leave room for 4 bytes more. long_bytes: of columns Nv, what has no room in rows, all together.
         """
-        table = _Table(columns, key_bytes)
-        fields = (_Column * len(table.names))()
-        for i, column in enumerate(table.names):
-            fields[i] = _Column(column.encode(), table.offsets[i], table.formats[i].size, -1)
-        schema = _Schema(name.encode(), table.row_bytes, fields, len(fields), records_max, 0, key_bytes)
+        table = _Table(name, columns, key_bytes)
+        schema = table.schema(records_max, long_bytes)
         table.handle = _made(_lib.cellar_table_create, self.handle, ctypes.byref(schema))
         return table
 
-    def index(self, table, name, columns=(), unique=False):
-        """Of columns, in that order; none: of the keys. A name with - before it: descending."""
+    def alter(self, table, columns, records_max, **defaults):
+        """
+        Gives a table other columns: those that both have keep their values, new ones get `defaults` (else zeros). At
+        rest; all records are written anew. The table that is there then; the old one is of no use.
+        """
+        altered = _Table(table.name, columns, table.key_bytes)
+        schema, row = altered.schema(records_max, 0), altered.row(defaults, partly=True)
+        altered.handle = _made(_lib.cellar_table_alter, self.handle, table.handle, ctypes.byref(schema), row)
+        return altered
+
+    def index(self, table, name, columns=(), unique=False, covering=()):
+        """
+        Of columns, in that order; none: of the keys. A name with - before it: descending. `covering`: columns that
+        scan_rows finds in the index, too. Key columns of byte strings, which lose their length there, can only be
+        covered.
+        """
         names = [column.lstrip("-") for column in columns]
-        fields = (_IndexColumn * max(len(names), 1))()
+        fields = (_IndexColumn * max(len(names) + len(covering), 1))()
+        for i, column in enumerate(covering):
+            fields[len(names) + i] = _IndexColumn(column.encode(), COVERED, False)
         for i, column in enumerate(names):
             code = table.formats[table.column(column)].format[-1]
             if code in "fd":
                 raise ValueError(f"column {column}: an index has no order for floating-point numbers")
             sort = 2 if code == "s" else 1 if code in "bhiq" else 0
             fields[i] = _IndexColumn(column.encode(), sort, columns[i].startswith("-"))
-        definition = _IndexDef(name.encode(), fields, len(names), 1 if unique else 0)
+        definition = _IndexDef(name.encode(), fields, len(names) + len(covering), 1 if unique else 0)
         handle = _made(_lib.cellar_index_create, self.handle, table.handle, ctypes.byref(definition))
-        return _Index(handle, table, names)
+        return _Index(handle, table, names, list(covering))
+
+    def table_tally(self, table):
+        """What transactions of this process did with the table's records: counts by name, and conflicts by reason."""
+        tally = _TableTally()
+        _lib.cellar_table_read(self.handle, table.handle, ctypes.byref(tally))
+        counts = {name: getattr(tally, name) for name in ("read", "written", "inserted", "deleted")}
+        return {**counts, "conflicts": {name: count for name, count in zip(ABORT_REASONS, tally.conflicts) if count}}
 
     def session(self):
         return Session(_made(_lib.cellar_session_open, self.handle), _lib.cellar_session_close)

@@ -21,15 +21,27 @@ missing_packages() {
     have_library jemalloc || echo libjemalloc-dev
     have_library libibverbs || echo libibverbs-dev
     have_library librdmacm || echo librdmacm-dev
+    have_library libedit || echo libedit-dev
     have_library libmicrohttpd || echo libmicrohttpd-dev
+    have_library libcurl || echo libcurl4-openssl-dev
+    have_library sqlite3 || echo libsqlite3-dev
     [ "$kind" != build ] || return 0
     have_library cmocka || echo libcmocka-dev
     command -v clang >/dev/null || echo clang
     command -v clang-format >/dev/null || echo clang-format
     command -v g++ >/dev/null || echo g++
     command -v python3 >/dev/null || echo python3
+    command -v sqlite3 >/dev/null || echo sqlite3
+    have_library lmdb || echo liblmdb-dev # this and the next two: what cellar-peers runs Cellar beside
+    have_library rocksdb || echo librocksdb-dev
+    have_library wiredtiger || echo libwiredtiger-dev
+    command -v etcd >/dev/null || echo etcd-server
     command -v spin >/dev/null || echo spin
     command -v valgrind >/dev/null || echo valgrind
+    [ -e /usr/include/sys/sdt.h ] || compgen -G "/usr/include/*/sys/sdt.h" >/dev/null || echo systemtap-sdt-dev
+    command -v dh >/dev/null || echo debhelper
+    command -v dpkg-buildpackage >/dev/null || echo dpkg-dev
+    command -v lintian >/dev/null || echo lintian
     if [ "$kind" = aarch64 ]; then
         command -v aarch64-linux-gnu-gcc >/dev/null || echo gcc-aarch64-linux-gnu
         command -v qemu-aarch64 >/dev/null || command -v qemu-aarch64-static >/dev/null || echo qemu-user

@@ -1,7 +1,7 @@
 #!/bin/bash
 # measure.sh [--quick] [--rounds N] [--seconds S] [--build DIR] [--json FILE] [--update] - every figure of
-# docs/performance.md, as tables on standard output. Builds what it measures: the release build, and the peer on LMDB if
-# there is an LMDB.
+# docs/performance.md that is of single modes, as tables on standard output. Builds what it measures: the release build,
+# and LMDB's counterpart (cellar-peers) if there is an LMDB.
 #
 #   --rounds N rounds of the runs against the clock (3): in each, every mode and LMDB one after the other, so that a
 #   busy
@@ -74,8 +74,9 @@ say "building in $build"
 cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTS=OFF >"$work/build.log" 2>&1 &&
     cmake --build "$build" --target cellar -j 2 >>"$work/build.log" 2>&1 || { tail -20 "$work/build.log" >&2; fail "the build failed"; }
 cellar=$build/cellar
-peer=$build/cellar-peer-lmdb
-cmake --build "$build" --target cellar-peer-lmdb -j 2 >>"$work/build.log" 2>&1 || { peer= && say "no LMDB here: nothing to compare with"; }
+peer=$build/cellar-peers
+cmake --build "$build" --target cellar-peers -j 2 >>"$work/build.log" 2>&1 || { tail -20 "$work/build.log" >&2; fail "the build failed"; }
+"$peer" --list | grep -q '^lmdb *LMDB' || { peer= && say "no LMDB here: nothing to compare with"; }
 
 # ---- against the clock
 # --------------------------------------------------------------------------------------------------
@@ -84,7 +85,7 @@ workloads=(smallbank ycsb tpcc)
 modes=(cell record crest cellar)
 declare -A options=([smallbank]="smallbank" [ycsb]="ycsb --theta 0.1" [tpcc]="tpcc --warehouses 2")
 space_txns=200000
-declare -A peers=([smallbank]="smallbank" [ycsb]="ycsb --theta 0.1")
+declare -A peers=([smallbank]="smallbank --peers lmdb" [ycsb]="ycsb-0.1 --peers lmdb")
 
 run_ours() { # WORKLOAD MODE ROUND
     local report=$work/$1.$2.$3.json
@@ -95,10 +96,9 @@ run_ours() { # WORKLOAD MODE ROUND
 }
 
 run_peer() { # WORKLOAD ROUND
-    "$peer" ${peers[$1]} --threads 2 --seconds "$seconds" --seed "$2" >"$work/run.log" 2>&1 ||
+    "$peer" ${peers[$1]} --clients 1,2 --rounds 1 --seconds "$seconds" --seed "$2" >"$work/run.log" 2>&1 ||
         { tail -20 "$work/run.log" >&2; fail "$peer ${peers[$1]} failed"; }
-    awk '$1 == "best" { print $2 }' "$work/run.log" >>"$work/$1.lmdb.tps"
-    awk '$1 == "best" { print $5 }' "$work/run.log" >>"$work/$1.lmdb.threads"
+    awk '$1 == "LMDB" { gsub(",", "", $3); print $3 }' "$work/run.log" >>"$work/$1.lmdb.tps"
 }
 
 for round in $(seq "$rounds"); do
@@ -202,7 +202,7 @@ count_pair() { # WORKLOAD.MODE: two runs side by side
     local first second name=$1 workload=${1%.*} mode=${1#*.} command
     local txns=${count_txns[$workload]}
     command="$cellar bench ${count_options[$workload]} --cc $mode --threads 1 --txns %N%"
-    [ "$mode" != lmdb ] || command="$peer ${peers[$workload]} --threads 1 --txns %N%"
+    [ "$mode" != lmdb ] || command="$peer ${peers[$workload]} --clients 1 --rounds 1 --txns %N%"
     count_one "$name.a" $txns $command & first=$!
     count_one "$name.b" $((3 * txns)) $command & second=$!
     children=("$first" "$second")

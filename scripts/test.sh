@@ -23,7 +23,7 @@ build() {
 case $mode in
 quick)
     build "release, gcc" build -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc
-    exec ctest --test-dir build -j "$jobs" --output-on-failure -L '^(lint|unit|contract|interleave|fault|cli|example)$'
+    exec ctest --test-dir build -j "$jobs" --output-on-failure -L '^(lint|unit|contract|interleave|fault|cli|sqlite|example)$'
     ;;
 all) ;;
 *)
@@ -40,11 +40,11 @@ build "release, gcc" build -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc
 build "release, clang, planted bugs" build-clang-planted -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=clang -DPLANTS=ON \
     -DTEST_PREFIX=clang: "-DTEST_MATCH=^(unit|contract|interleave|sim|xfail)/|^fault/test_two_lost"
 build "ASan and UBSan" build-asan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=gcc -DASAN=ON -DUBSAN=ON \
-    -DTEST_PREFIX=asan: "-DTEST_MATCH=^(unit|contract|interleave|fault|cli|sim|example)/"
+    -DTEST_PREFIX=asan: "-DTEST_MATCH=^(unit|contract|interleave|fault|cli|sqlite|sim|example)/"
 # Of what has threads. It is also the build of a machine without libibverbs: nothing here that TSan watches needs a
 # device.
 build "TSan" build-tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=gcc -DTSAN=ON -DWITH_VERBS=OFF \
-    -DTEST_PREFIX=tsan: "-DTEST_MATCH=^(contract|example)/|^unit/test_(coro|smallbank|tpcc_|ycsb)|^sim/seeds_cells_crest|stress|without_verbs"
+    -DTEST_PREFIX=tsan: "-DTEST_MATCH=^(contract|example)/|^sqlite/test_sqlite_transactions|^unit/test_(coro|smallbank|tpcc_|ycsb)|^sim/seeds_cells_crest|stress|without_verbs"
 
 mkdir -p build-all
 for folder in build build-clang-planted build-asan build-tsan; do

@@ -10,6 +10,7 @@
 #include "mode.h"
 #include "prng.h"
 #include "sim_sessions.h"
+#include "sim_texts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -365,6 +366,7 @@ static int cells_make(struct cells *cells, struct cellar *db, struct cellar_erro
     const struct cellar_proc_def def = {
         .name = "cells", .fn = run_txn, .records_max = SIM_ACCESSES_MAX, .writes_max = SIM_ACCESSES_MAX};
     const struct cellar_proc_def reads = {.name = "cells.read", .fn = run_txn, .records_max = SIM_ACCESSES_MAX};
+    if (code == 0 && plan->values) code = sim_texts_make(db, &cells->texts, error);
     if (code == 0) code = cellar_proc_register(db, &def, &cells->proc, error);
     if (code == 0 && mode_of(plan->cc)->versions) code = cellar_proc_register(db, &reads, &cells->read_proc, error);
     return code;

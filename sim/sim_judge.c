@@ -279,6 +279,7 @@ static int check_load(struct coro *co, struct coordinator *coordinator, void *ar
 int sim_judge(struct sim_state *state)
 {
     sim_judge_suspicions(state);
+    sim_judge_rulings(state);
     int code = judge_history(state);
     if (code == 0) code = judge_logs(state);
     if (code) return code;

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define VALUES_CHUNKS 48          /* of the table of values, its companions, their indexes, */
+#define VALUES_CHUNKS_WORKER 40   /* ... and of one worker's extents, of values and of the log */
 #define STREAM_PLAN 0x706c616eull /* apart from every other use of the seed */
 #define STREAM_WORKLOAD 0x776f726bull
 #define STREAM_HOT 0x686f74ull
@@ -20,10 +22,14 @@
 #define STREAM_REOPEN 0x72656f70ull
 #define STREAM_UPSERTS 0x75707365ull
 #define STREAM_WAYS 0x77617973ull
+#define STREAM_DECIDES 0x64656373ull
+#define STREAM_PARTITIONS 0x70617274ull
 #define STREAM_SESSIONS 0x73657373ull
+#define STREAM_VALUES 0x76616c75ull
 #define SESSIONS_ONE_IN 10 /* seeds that would run cells; and ranges, likewise */
 #define RANGES_CHUNKS 256
 #define RANGES_LOG_BYTES (512u << 10)
+#define DECIDES_ONE_IN 4 /* seeds with a register that decides */
 #define WAYS_ONE_IN 4    /* seeds whose compute nodes turn from way to way */
 #define RIVALS_ONE_IN 10 /* seeds: what they cost must not be missing elsewhere */
 #define TWOPL_ONE_IN 3   /* of them */
@@ -155,7 +161,8 @@ static uint64_t chunks_least(const struct sim_plan *plan)
     uint64_t chunks =
         1 + chunks_aside(plan) + plan->cns * per_cn * ((plan->log_bytes + LAYOUT_CHUNK_BYTES - 1) / LAYOUT_CHUNK_BYTES);
     if (has_cells(plan)) {
-        uint64_t rows = (uint64_t)plan->keys * (3 * ROW_VALUE_BYTES_MAX);
+        uint64_t rows = (uint64_t)plan->keys * (3 * ROW_VALUE_BYTES_MAX), workers = plan->cns * plan->threads;
+        if (plan->values) chunks += VALUES_CHUNKS + workers * VALUES_CHUNKS_WORKER;
         return chunks + plan->tables * (6 + rows / LAYOUT_CHUNK_BYTES);
     }
     return chunks;
@@ -213,7 +220,7 @@ static void draw_faults(struct sim_plan *plan, struct prng *prng, uint32_t fixed
     bool losses = prng_below(prng, 2), quiet = prng_below(prng, 8) == 0;
     struct fabric_sim_faults *faults = &plan->faults;
 
-    for (uint32_t kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++) {
+    for (uint32_t kind = 0; kind <= FABRIC_SIM_FAULT_preempt; kind++) { /* behind it: draw_partitions */
         bool on = prng_below(prng, 2);
         double rate = DRAW(prng, rates);
         if (quiet || (loses_node((enum fabric_sim_fault_kind)kind) && !losses)) on = false;
@@ -248,17 +255,25 @@ static void draw_upserts(struct sim_plan *plan, uint64_t seed)
     plan->upserts = prng_below(&prng, 2);
 }
 
+/* Likewise; of sessions, where the mode has them. */
+static void draw_values(struct sim_plan *plan, uint64_t seed)
+{
+    struct prng prng;
+    prng_seed_stream(&prng, seed, STREAM_VALUES);
+    plan->values = prng_below(&prng, 2) && !strcmp(plan->workload, "sessions") && !mode_of(plan->cc)->versions;
+}
+
 /*
  * Likewise. Each wait that is measured is short enough for the plain way and too long to stay there, so compute nodes
  * turn at each sample, or at each few; or go the plain way only, or some of them.
  */
 static void draw_ways(struct sim_plan *plan, uint64_t seed)
 {
-    static const char *const rules[] = {"plain-ns=1000000000,shared-ns=0,samples=1,every=1",
-                                        "plain-ns=1000000000,shared-ns=0,samples=1,every=1",
-                                        "plain-ns=1000000000,shared-ns=0,samples=2,every=3",
+    static const char *const rules[] = {"plain-ns=1000000000,shared-ns=0,samples=1,every=1,coros=0",
+                                        "plain-ns=1000000000,shared-ns=0,samples=1,every=1,coros=0",
+                                        "plain-ns=1000000000,shared-ns=0,samples=2,every=3,coros=2",
                                         "plain-ns=1000000000,shared-ns=0,samples=12,every=1",
-                                        "plain-ns=3000,shared-ns=3000,samples=4,every=2",
+                                        "plain-ns=3000,shared-ns=3000,samples=4,every=2,coros=0",
                                         "plain-ns=1000000000,shared-ns=1000000000,samples=1,every=1"};
     struct prng prng;
     prng_seed_stream(&prng, seed, STREAM_WAYS);
@@ -287,6 +302,28 @@ static const char *workload_draw(uint64_t seed)
     prng_seed_stream(&prng, seed, STREAM_SESSIONS);
     uint64_t other = prng_below(&prng, SESSIONS_ONE_IN);
     return i == 0 && other == 0 ? "sessions" : i == 0 && other == 1 ? "ranges" : sim_plan_workloads[i];
+}
+
+static void draw_decides(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
+{
+    struct prng prng;
+    prng_seed_stream(&prng, seed, STREAM_DECIDES);
+    bool decides = prng_below(&prng, DECIDES_ONE_IN) == 0;
+    if (!(fixed & SIM_FIXED_DECIDER)) plan->decides = decides;
+}
+
+/* Between nodes and the register, and one way between compute nodes: where a register decides. */
+static void draw_partitions(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
+{
+    static const double rates[] = {1e-4, 5e-4, 1e-3, 5e-3};
+    struct prng prng;
+    prng_seed_stream(&prng, seed, STREAM_PARTITIONS);
+    for (uint32_t kind = FABRIC_SIM_FAULT_preempt + 1; kind < FABRIC_SIM_FAULT_KINDS; kind++) {
+        bool on = prng_below(&prng, 2);
+        double rate = DRAW(&prng, rates);
+        if (fixed & SIM_FIXED_FAULTS) continue;
+        plan->faults.rate[kind] = on && plan->decides && !mode_of(plan->cc)->locks ? rate : 0;
+    }
 }
 
 /* Mode 2pl: do leases of its lock hold by clocks that all compute nodes share? */
@@ -369,6 +406,7 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
     draw_hardware(plan, &prng, fixed);
     draw_load(plan, &prng);
     draw_txns(plan, &prng, fixed);
+    draw_values(plan, seed);
     draw_memory(plan, &prng);
     draw_faults(plan, &prng, fixed);
     bool en_small = prng_below(&prng, 2);
@@ -381,6 +419,8 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
     draw_reopen(plan, seed, fixed);
     draw_upserts(plan, seed);
     draw_ways(plan, seed);
+    draw_decides(plan, seed, fixed);
+    draw_partitions(plan, seed, fixed);
 }
 
 /* ---- judging ---- */
@@ -453,111 +493,4 @@ int sim_plan_check(const struct sim_plan *plan, struct cellar_error *error)
             REFUSE("--drop-txns names transaction %u; this seed has %u", plan->dropped_txns[i],
                    sim_plan_txn(plan, 0, plan->txns) + sim_plan_clients(plan) * sim_plan_heal_txns(plan));
     return 0;
-}
-
-/* ---- numbers of transactions ---- */
-
-uint32_t sim_plan_clients(const struct sim_plan *plan) { return plan->cns * plan->threads * plan->coros; }
-
-uint32_t sim_plan_heal_txns(const struct sim_plan *plan) { return plan->heal ? (plan->txns + 3) / 4 : 0; }
-
-uint32_t sim_plan_txn(const struct sim_plan *plan, uint32_t client, uint32_t index)
-{
-    if (index < plan->txns) return client * plan->txns + index;
-    return sim_plan_clients(plan) * plan->txns + client * sim_plan_heal_txns(plan) + index - plan->txns;
-}
-
-bool sim_plan_dropped(const struct sim_plan *plan, uint32_t txn)
-{
-    uint32_t low = 0, high = plan->dropped_txn_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (plan->dropped_txns[middle] < txn)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < plan->dropped_txn_count && plan->dropped_txns[low] == txn;
-}
-
-/* ---- lists of numbers: "0-5,9" ---- */
-
-/* Calls add(plan, kind, number) for each; false at the first thing that is no such list. *text moves behind it. */
-static bool numbers_parse(struct sim_plan *plan, uint32_t kind, const char **text,
-                          bool (*add)(struct sim_plan *plan, uint32_t kind, uint32_t number))
-{
-    char *end;
-    unsigned long first = strtoul(*text, &end, 10), last = first;
-    if (**text < '0' || **text > '9' || first > UINT32_MAX - 1) return false;
-    if (*end == '-') {
-        const char *second = end + 1;
-        last = strtoul(second, &end, 10);
-        if (*second < '0' || *second > '9' || last < first || last > UINT32_MAX - 1) return false;
-    }
-    for (unsigned long number = first; number <= last; number++)
-        if (!add(plan, kind, (uint32_t)number)) return false;
-    *text = end;
-    return true;
-}
-
-static bool txn_add(struct sim_plan *plan, uint32_t kind, uint32_t number)
-{
-    uint32_t count = plan->dropped_txn_count;
-    (void)kind;
-    if (count == SIM_DROPS_MAX || (count > 0 && plan->dropped_txns[count - 1] >= number)) return false;
-    plan->dropped_txns[plan->dropped_txn_count++] = number;
-    return true;
-}
-
-static bool fault_add(struct sim_plan *plan, uint32_t kind, uint32_t number)
-{
-    if (plan->dropped_fault_count == SIM_DROPS_MAX) return false;
-    plan->dropped_faults[plan->dropped_fault_count++] =
-        (struct fabric_sim_fault_id){.kind = (uint8_t)kind, .number = number};
-    return true;
-}
-
-int sim_plan_drop_txns(struct sim_plan *plan, const char *text, struct cellar_error *error)
-{
-    const char *at = text;
-    plan->dropped_txn_count = 0;
-    while (numbers_parse(plan, 0, &at, txn_add)) {
-        if (*at == 0) return 0;
-        if (*at++ != ',') break;
-    }
-    REFUSE("--drop-txns needs at most %d ascending numbers such as 0-5,9, not '%.60s'", SIM_DROPS_MAX, text);
-}
-
-/* The kind whose name stands at *text before a colon, a comma or the end; KINDS when there is none. */
-static uint32_t kind_parse(const char **text)
-{
-    size_t bytes = strcspn(*text, ":,");
-    for (uint32_t kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++) {
-        const char *name = fabric_sim_fault_name((enum fabric_sim_fault_kind)kind);
-        if (strlen(name) != bytes || memcmp(name, *text, bytes) != 0) continue;
-        *text += bytes;
-        return kind;
-    }
-    return FABRIC_SIM_FAULT_KINDS;
-}
-
-/* What stands behind a kind: ":3-5", or nothing, which means all of them. */
-static bool fault_numbers_parse(struct sim_plan *plan, uint32_t kind, const char **text)
-{
-    if (**text != ':') return fault_add(plan, kind, FABRIC_SIM_FAULT_ALL);
-    ++*text;
-    return numbers_parse(plan, kind, text, fault_add);
-}
-
-int sim_plan_drop_faults(struct sim_plan *plan, const char *text, struct cellar_error *error)
-{
-    const char *at = text;
-    plan->dropped_fault_count = 0;
-    for (;;) {
-        uint32_t kind = kind_parse(&at);
-        if (kind == FABRIC_SIM_FAULT_KINDS || !fault_numbers_parse(plan, kind, &at)) break;
-        if (*at == 0) return 0;
-        if (*at++ != ',') break;
-    }
-    REFUSE("--drop-faults needs names and numbers such as cn_crash:0,delay:3-5,reorder, not '%.60s'", text);
 }

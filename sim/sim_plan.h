@@ -52,6 +52,7 @@ struct sim_plan {
     uint32_t roll;
     bool en_small;     /* epoch numbers of 4 bits (test builds only) */
     uint64_t lease_ns; /* compute nodes watch each other by leases; 0: they do not, and are told which is lost */
+    bool decides;      /* a register outside of the pool decides which nodes are lost (docs/membership.md) */
     /* the load */
     uint32_t txns; /* of each client in the faulty phase, and a quarter more (at least one) while healing */
     uint32_t keys, tables, cells,
@@ -60,6 +61,7 @@ struct sim_plan {
     double theta;          /* cells, sessions: skew, a multiple of 1/4 */
     const char *way;       /* mode cellar: rules by which compute nodes turn; NULL: usual ones, which never do here */
     bool upserts;          /* cells, sessions: some of what inserts a key if absent updates it if present */
+    bool values;           /* sessions: some transactions change values of variable length, too */
     /* faults */
     struct fabric_sim_faults faults;
     bool refill;            /* an operator brings a fresh memory node for a lost one, */
@@ -73,7 +75,9 @@ struct sim_plan {
     uint32_t dropped_txn_count;
     struct fabric_sim_fault_id dropped_faults[SIM_DROPS_MAX];
     uint32_t dropped_fault_count;
-    const char *history; /* a file that the run's history is written to, whatever the verdict; NULL: none is */
+    const char *history;  /* a file that the run's history is written to, whatever the verdict; NULL: none is */
+    const char *trace;    /* the same of its trace (docs/tracing.md), */
+    uint32_t trace_every; /* ... of one of so many transactions of each coordinator */
 };
 
 /* Bits of what the user has fixed, so that drawing leaves it alone. */
@@ -93,6 +97,7 @@ enum sim_fixed {
     SIM_FIXED_LEASE = 4096,
     SIM_FIXED_LOCK = 8192,
     SIM_FIXED_REOPEN = 16384,
+    SIM_FIXED_DECIDER = 32768,
 };
 
 /* The workloads, NULL-terminated. */

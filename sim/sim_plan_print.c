@@ -34,6 +34,7 @@ static void print_shape(const struct sim_plan *plan, uint32_t fixed, FILE *out)
         fprintf(out, " --lease %llu", (unsigned long long)plan->lease_ns / 1000);
     else if (fixed & SIM_FIXED_LEASE)
         fprintf(out, " --lease off");
+    if (fixed & SIM_FIXED_DECIDER) fprintf(out, " --decider %s", plan->decides ? "on" : "off");
     if (fixed & SIM_FIXED_REOPEN) fprintf(out, " --reopen %s", sim_plan_reopen_name(plan->reopen));
     if (plan->en_small || fixed & SIM_FIXED_EN) fprintf(out, " --en-bits %d", plan->en_small ? 4 : 16);
 }

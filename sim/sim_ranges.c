@@ -5,6 +5,7 @@
  * The table grows and shrinks by turns, so that leaves are split and joined all the while. A scan is judged by what it
  * says itself: its records are in order and within its range, each has the columns that say so, and a second scan of
  * the same transaction sees the first one's records and what the transaction has changed since, no more and no less.
+ * In some seeds entries cover all that rows have: then they are compared with the rows.
  * What others have put into the range is judged by the history; the trees by the audit.
  */
 #include "mode.h"
@@ -35,6 +36,7 @@ struct ranges {
     const struct cellar_index *by_a, *by_b, *by_key; /* by_b is unique; it and by_key are NULL in some seeds */
     const struct cellar_proc *proc;
     uint32_t keys, values; /* of a */
+    bool covers;           /* by_a and by_key have all columns */
     bool seen[KEYS_DRAWN_MAX];
 };
 
@@ -183,16 +185,21 @@ static uint64_t place_of(const struct ranges_call *call, uint64_t key, uint16_t 
     return call->scan.index == call->ranges->by_key ? key : (uint64_t)a << 32 | key;
 }
 
-static int row_look(struct cellar_txn *txn, struct ranges_call *call, uint64_t key, int ref, uint64_t *last,
+static int row_look(struct cellar_txn *txn, struct ranges_call *call, int cursor, uint64_t key, int ref, uint64_t *last,
                     uint32_t count)
 {
     const struct ranges_scan *scan = &call->scan;
     bool by_key = scan->index == call->ranges->by_key;
-    struct ranges_row row = {0};
+    const bool covers = call->ranges->covers, known = scan->columns || covers;
+    struct ranges_row row = {0}, entry = {0};
     int code = scan->columns ? cellar_get_row(txn, ref, &row) : 0;
+    if (code == 0 && covers) code = cellar_cursor_row(txn, cursor, &entry);
     if (code) return code;
-    if (scan->columns && !row_sound(key, &row)) complain(call, "a scan found a row that no client wrote so", key);
-    if (!scan->columns && !by_key) return 0;
+    if (scan->columns && covers && memcmp(&row, &entry, sizeof row) != 0)
+        complain(call, "an entry covers other values than its record has", key);
+    if (!scan->columns) row = entry;
+    if (known && !row_sound(key, &row)) complain(call, "a scan found a row that no client wrote so", key);
+    if (!known && !by_key) return 0;
     if (!in_range(scan, by_key ? key : row.a)) complain(call, "a scan found a record out of its range", key);
     uint64_t place = place_of(call, key, row.a);
     if (count && (scan->backward ? place >= *last : place <= *last)) complain(call, "a scan is out of order", key);
@@ -213,7 +220,7 @@ static int scan_run(struct cellar_txn *txn, struct ranges_call *call, uint64_t l
             return -CELLAR_ERR_USER_ABORT;
         }
         found[key] = true;
-        int code = row_look(txn, call, key, ref, &last, count++);
+        int code = row_look(txn, call, cursor, key, ref, &last, count++);
         if (code) return code;
     }
     if (got == 0 && limit && count > limit) complain(call, "a scan found more than its limit", 0);
@@ -344,10 +351,17 @@ static int fill(struct cellar_client *self, void *arg)
 static int indexes_make(struct ranges *ranges, struct cellar *db, struct cellar_error *error)
 {
     uint64_t seed = ranges->load.plan->seed;
-    const struct cellar_index_column a[] = {{"a", CELLAR_SORT_UNSIGNED, false}, {"tail", CELLAR_SORT_BYTES, false}};
+    const struct cellar_index_column a[] = {{"a", CELLAR_SORT_UNSIGNED, false},
+                                            {"tail", CELLAR_SORT_BYTES, false},
+                                            {"b", CELLAR_COVERED, false},
+                                            {"n", CELLAR_COVERED, false}};
+    const struct cellar_index_column key[] = {{"n", CELLAR_COVERED, false},
+                                              {"tail", CELLAR_COVERED, false},
+                                              {"a", CELLAR_COVERED, false},
+                                              {"b", CELLAR_COVERED, false}};
     const struct cellar_index_column b[] = {{"b", CELLAR_SORT_UNSIGNED, seed % 2}};
-    const struct cellar_index_def by_a = {"by_a", a, 2, 0}, by_b = {"by_b", b, 1, CELLAR_UNIQUE},
-                                  by_key = {"by_key", NULL, 0, 0};
+    const struct cellar_index_def by_a = {"by_a", a, ranges->covers ? 4 : 2, 0}, by_b = {"by_b", b, 1, CELLAR_UNIQUE},
+                                  by_key = {"by_key", key, ranges->covers ? 4 : 0, 0};
     int code = cellar_index_create(db, ranges->table, &by_a, &ranges->by_a, error);
     if (code == 0 && seed % 3 != 0) code = cellar_index_create(db, ranges->table, &by_b, &ranges->by_b, error);
     if (code == 0 && seed % 4 != 0) code = cellar_index_create(db, ranges->table, &by_key, &ranges->by_key, error);
@@ -386,6 +400,7 @@ static int ranges_open(const struct sim_plan *plan, struct cellar *db, struct si
     ranges->load = (struct sim_load){.ops = &sim_load_ranges, .plan = plan};
     ranges->keys = keys[mix(plan->seed, 1) % 5];
     ranges->values = values[mix(plan->seed, 2) % 4];
+    ranges->covers = mix(plan->seed, 3) % 2;
     int code = ranges_make(ranges, db, true, error);
     if (code < 0)
         ranges_close(&ranges->load);

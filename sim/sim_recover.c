@@ -65,6 +65,7 @@ void sim_recover_told(void *arg, uint32_t by, uint32_t dead)
     struct sim_state *state = arg;
     uint64_t lost_ns = fabric_sim_cn_lost_ns(state->fabric, dead);
     uint64_t now_ns = fabric_sim_true_ns(state->db->workers[by * state->plan->threads].ep);
+    sim_judge_recovered(state, dead);
     note(state, dead, lost_ns < now_ns ? lost_ns : now_ns, now_ns);
 }
 

@@ -66,6 +66,7 @@ static void life_end(struct sim_state *state)
         history_recorder_lost(state->recorder, cn, lost_ns);
     }
     sim_run_count_failovers(state);
+    trace_stop(state->trace);
     history_recorder_pause(state->recorder);
     cellar_close(state->db);
     state->db = NULL;
@@ -102,7 +103,7 @@ int sim_reopen(struct sim_state *state)
     if (code == 0) code = state->load->ops->reopen(state->load, state->db, &error);
     if (code == 0) {
         history_recorder_resume(state->recorder, state->db);
-        return 0;
+        return state->trace ? trace_start(state->trace, state->db, state->error) : 0;
     }
     sim_judge_complain(state->report, "reopen", "the pool does not open again: %s", error.text);
     cellar_close(state->db);

@@ -163,6 +163,7 @@ int sim_run_open(struct sim_state *state, struct cellar_error *error)
 {
     const struct sim_plan *plan = state->plan;
     const struct cellar_config config = {.fabric = "sim",
+                                         .decider = plan->decides ? &state->decider.decider : NULL,
                                          .cc = plan->cc,
                                          .lock = mode_of(plan->cc)->locks ? plan->lock : NULL,
                                          .cns = plan->cns,
@@ -202,8 +203,11 @@ static int open_cluster(struct sim_state *state)
     sim_schedule_begin(&state->schedule, plan);
     sim.choose = state->schedule.choose ? choose : NULL;
     sim.choose_arg = state;
+    sim.ghost = sim_judge_ghost;
+    sim.ghost_arg = state;
     sim.hold_round_trips = state->schedule.hold_round_trips;
     int code = fabric_sim_open(&sim, &state->fabric, state->error);
+    if (code == 0) sim_decider_open(&state->decider, state->fabric, times_seed(plan), true);
     if (code == 0) state->fabric->kept = plan->reopen != SIM_REOPEN_NEVER;
     return code ? code : sim_run_open(state, state->error);
 }
@@ -229,6 +233,24 @@ static int record(struct sim_state *state)
     return code;
 }
 
+static int trace_begin(struct sim_state *state)
+{
+    const struct trace_options options = {
+        .clock = fabric_sim_true_ns, .every = state->plan->trace_every, .events_max = TRACE_EVENTS_MAX};
+    if (!state->plan->trace) return 0;
+    int code = trace_open(&options, &state->trace, state->error);
+    return code ? code : trace_start(state->trace, state->db, state->error);
+}
+
+/* All is closed. */
+static int trace_end(struct sim_state *state)
+{
+    struct trace_summary summary;
+    int code = state->trace ? trace_write(state->trace, state->plan->trace, &summary, state->error) : 0;
+    trace_free(state->trace);
+    return code;
+}
+
 static int fill(struct sim_state *state)
 {
     const struct sim_plan *plan = state->plan;
@@ -240,7 +262,8 @@ static int fill(struct sim_state *state)
         state->clients[i].cn = i / (plan->threads * plan->coros);
     int code = sim_load_find(plan->workload)->open(plan, state->db, &state->load, state->error);
     if (code == 0) code = cellar_run(state->db, fill_client, state);
-    return code ? code : record(state);
+    if (code == 0) code = record(state);
+    return code ? code : trace_begin(state);
 }
 
 /* Until no node is left that can be recovered: a recoverer may itself have stopped meanwhile. */
@@ -257,10 +280,11 @@ static int recover_phase(struct sim_state *state)
 static int run_phases(struct sim_state *state)
 {
     fabric_sim_arm(state->fabric);
+    state->decider.prompt = sim_recover_quiet(state->plan);
     int code = run_phase(state, run_client);
     if (code || state->hung) return code;
     fabric_sim_heal(state->fabric);
-    state->healed = true;
+    state->decider.prompt = state->healed = true;
     if (!state->crashed) code = recover_phase(state);
     if (code == 0 && !state->hung) code = sim_reopen(state);
     if (code || state->hung || !state->db || !state->plan->heal) return code;
@@ -323,9 +347,12 @@ int sim_run(const struct sim_plan *plan, struct sim_report *report, struct cella
     int code = open_cluster(state);
     if (code == 0) code = fill(state);
     if (code == 0) code = run_phases(state);
+    trace_stop(state->trace);
     read_counts(state);
     if (code == 0 && !state->hung && state->db) code = sim_judge(state);
     close_all(state);
+    int traced = trace_end(state);
+    if (code == 0) code = traced;
     if (!state->hung) free(state);
     return code == 0 && report->checker ? -CELLAR_ERR_CORRUPT : code;
 }

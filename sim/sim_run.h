@@ -15,7 +15,7 @@
 struct sim_report {
     /*
      * NULL: all is well; else which one found it: history, final, audit, logs, cache, workload, walk, outcome,
-     * progress, recovery, reopen, crash
+     * progress, recovery, ruling, primary, reopen, crash
      */
     const char *checker;
     char verdict[SIM_VERDICT_BYTES]; /* in words */

@@ -10,6 +10,7 @@
 #include "client.h"
 #include "prng.h"
 #include "session.h"
+#include "sim_texts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 
 struct sim_sessions {
     uint32_t count;
+    struct sim_texts *texts; /* one for each; NULL: the plan has no values */
     struct cellar_session sessions[];
 };
 
@@ -28,6 +30,7 @@ struct dialog {
     struct cellar_client *client;
     struct cellar_session *session;
     const struct cells_txn *todo;
+    struct sim_texts *texts; /* NULL: the plan has no values */
     struct cellar_txn *txn;
     struct prng prng;    /* of the client's manners: drawn anew by each try */
     uint32_t writer;     /* its number, from 1 */
@@ -45,7 +48,9 @@ int sim_sessions_open(struct cells *cells, struct cellar_error *error)
     cells->sessions = calloc(1, sizeof *cells->sessions + count * sizeof cells->sessions->sessions[0]);
     if (!cells->sessions) return err_set(error, CELLAR_ERR_NOMEM, "no memory for sessions");
     cells->sessions->count = count;
-    return 0;
+    if (!cells->load.plan->values) return 0;
+    cells->sessions->texts = calloc(count, sizeof *cells->sessions->texts);
+    return cells->sessions->texts ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for values");
 }
 
 void sim_sessions_end(struct sim_sessions *sessions)
@@ -57,6 +62,7 @@ void sim_sessions_end(struct sim_sessions *sessions)
 void sim_sessions_close(struct sim_sessions *sessions)
 {
     sim_sessions_end(sessions);
+    if (sessions) free(sessions->texts);
     free(sessions);
 }
 
@@ -210,6 +216,23 @@ static bool goes_on(const struct cells_access *access, int code)
     return access->optional && (code == -CELLAR_ERR_NOT_FOUND || code == -CELLAR_ERR_EXISTS);
 }
 
+/* Half of the transactions. */
+static int texts(struct dialog *dialog)
+{
+    struct sim_texts *texts = dialog->texts;
+    uint32_t steps = once_in(dialog, 2) ? sim_texts_begin(texts, dialog->txn, &dialog->prng, dialog->writer) : 0;
+    int code = 0;
+    for (uint32_t i = 0; i < steps && code == 0; i++) {
+        think(dialog);
+        code = sim_texts_step(texts);
+    }
+    if (texts->complaint[0]) snprintf(dialog->complaint, sizeof dialog->complaint, "%s", texts->complaint);
+    if (texts->contradiction[0])
+        sim_load_complain(&dialog->cells->load, "transaction %u, interactive: %s", dialog->writer - 1,
+                          texts->contradiction);
+    return code;
+}
+
 static int play(struct dialog *dialog)
 {
     const struct cells_txn *todo = dialog->todo;
@@ -219,6 +242,7 @@ static int play(struct dialog *dialog)
         if (goes_on(&todo->accesses[i], code)) code = 0;
         if (code == 0 && once_in(dialog, 24)) code = cellar_check(dialog->txn);
     }
+    if (code == 0 && dialog->texts) code = texts(dialog);
     think(dialog);
     return code == 0 && todo->user_abort ? CELLAR_USER_ABORT : code;
 }
@@ -272,6 +296,12 @@ int sim_sessions_next(struct cells *cells, struct cellar_client *client, uint32_
                             .todo = &todo,
                             .writer = sim_plan_txn(plan, number, index) + 1};
     int code;
+    if (cells->texts) {
+        dialog.texts = &cells->sessions->texts[number];
+        dialog.texts->table = cells->texts;
+        dialog.texts->half_bytes = plan->log_bytes / 2;
+        dialog.texts->ring_only = mode_of(plan->cc)->undo;
+    }
     sim_cells_draw(cells, number, index, &todo);
     prng_seed_stream(&dialog.prng, plan->seed ^ STREAM_CLIENTS, (uint64_t)index << 32 | (number + 1));
     for (;;) {

@@ -8,9 +8,11 @@
 #include "history.h"
 #include "history_check.h"
 #include "history_recorder.h"
+#include "sim_decider.h"
 #include "sim_load.h"
 #include "sim_run.h"
 #include "sim_schedule.h"
+#include "trace.h"
 
 /* One client: a coordinator that runs its list of transactions. */
 struct sim_client {
@@ -34,11 +36,13 @@ struct sim_state {
     struct sim_schedule_state schedule;
     bool choosing; /* the chooser is asked: while clients run */
     struct fabric *fabric;
+    struct sim_decider decider; /* with plan->decides */
     struct cellar *db;
     struct sim_load *load;
     struct sim_client *clients;
     struct sim_span *spans; /* by plan number */
     struct history_recorder *recorder;
+    struct trace *trace;
     struct history history;
     struct history_verdict verdict;
     bool healing;
@@ -71,6 +75,14 @@ void sim_judge_call(struct sim_state *state, uint32_t txn, uint32_t cn, int code
 void sim_judge_hang(struct sim_state *state, uint32_t clients);
 /* Complains of compute nodes that were declared dead without a reason, of those that are lost now. Once. */
 void sim_judge_suspicions(struct sim_state *state);
+/*
+ * INV-MEMBER-1, -2: that compute node was recovered just now, and is dead by the ruling; the configuration is the
+ * ruling's; and each ruling follows from the one before it.
+ */
+void sim_judge_recovered(struct sim_state *state, uint32_t cn);
+void sim_judge_rulings(struct sim_state *state);
+/* A dead memory node still answers that compute node: complains if its backups have taken over. */
+void sim_judge_ghost(void *arg, uint32_t cn, uint32_t mn);
 /* Clients have ended: record caches are empty. */
 void sim_judge_caches(struct sim_state *state);
 /*

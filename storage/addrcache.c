@@ -64,3 +64,5 @@ void addrcache_drop(struct addrcache *cache, uint32_t table_id, uint64_t key)
     memmove(set + way, set + way + 1, (ADDRCACHE_WAYS - 1 - way) * sizeof(*set));
     set[ADDRCACHE_WAYS - 1] = (struct addrcache_entry){0, 0};
 }
+
+void addrcache_clear(struct addrcache *cache) { memset(cache->sets, 0, cache->bytes); }

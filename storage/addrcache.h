@@ -53,4 +53,6 @@ static inline struct fabric_addr addrcache_get(const struct addrcache *cache, ui
     return (struct fabric_addr){0};
 }
 void addrcache_put(struct addrcache *cache, uint32_t table_id, uint64_t key, struct fabric_addr addr);
+/* Forgets all. */
+void addrcache_clear(struct addrcache *cache);
 void addrcache_drop(struct addrcache *cache, uint32_t table_id, uint64_t key);

@@ -2,6 +2,8 @@
 #include "catalog_internal.h"
 #include "configuration.h"
 #include "lazy.h"
+#include "stock.h"
+#include "vacant.h"
 
 #include <string.h>
 
@@ -89,12 +91,21 @@ int catalog_run_take(struct coro *co, struct fabric_ep *ep, const struct catalog
     must(run->chunk_count > 0);
     uint64_t first;
     bool late = false;
-    int rc = batch_faa(co, ep, superblock_at(node, AT(chunk_next)), run->chunk_count, &first);
+    int rc = vacant_take(co, ep, catalog, node, run->chunk_count, &first);
+    if (rc == 0) {
+        *offset = catalog->heap_offset + first * LAYOUT_CHUNK_BYTES;
+        rc = run_begin(co, ep, catalog, fabric_addr_of(node, *offset), run, &late);
+        if (rc == 0) vacant_run_made(catalog);
+        if (rc && !late) vacant_untake(co, ep, catalog, node, first, run->chunk_count);
+        return rc;
+    }
+    rc = batch_faa(co, ep, superblock_at(node, AT(chunk_next)), run->chunk_count, &first);
     if (rc) return rc;
     if (first > catalog->chunk_count || run->chunk_count > catalog->chunk_count - first) {
         rc = claim_give(co, ep, node, first, run->chunk_count); /* a smaller run may still fit */
         return rc ? rc : -CELLAR_ERR_FULL;
     }
+    vacant_heard(catalog, node, first + run->chunk_count);
     *offset = catalog->heap_offset + first * LAYOUT_CHUNK_BYTES;
     rc = run_begin(co, ep, catalog, fabric_addr_of(node, *offset), run, &late);
     /* A backup that does not answer is asked by each attempt; a chunk for each would fill the pool. */
@@ -122,6 +133,7 @@ int catalog_chunks_used(struct coro *co, struct fabric_ep *ep, const struct cata
 {
     int rc = batch_read(co, ep, superblock_at(node, AT(chunk_next)), word, sizeof(*word));
     *count = *word < catalog->chunk_count ? *word : catalog->chunk_count;
+    if (rc == 0) vacant_heard(catalog, node, *count);
     return rc;
 }
 
@@ -130,6 +142,7 @@ bool catalog_run_sane(const struct catalog *catalog, const struct chunk_wire *ru
     static const struct chunk_wire zero;
     if (run->magic != LAYOUT_CHUNK_MAGIC || run->pad || memcmp(run->rest, zero.rest, sizeof(zero.rest)) != 0)
         return false;
+    if (catalog_run_is_idle(run)) return chunk < catalog->chunk_count;
     if (chunk >= catalog->chunk_count && (run->kind != LAYOUT_RUN_LOG || run->chunk_count != 1)) return false;
     if (chunk < catalog->chunk_count && run->chunk_count > catalog->chunk_count - chunk) return false;
     if (run->chunk_count == 0) return false;
@@ -367,6 +380,7 @@ static int check(struct coro *co, struct fabric_ep *ep, struct catalog_home *hom
         if (rc == 0) rc = superblock_check(&home->catalog, &home->superblock, node, error);
         if (rc) return rc;
         cn_count = home->superblock.cn_count;
+        if (home->superblock.cluster) home->catalog.cluster = home->superblock.cluster;
         if (node == 0) home->catalog.closed = home->superblock.state == LAYOUT_POOL_CLOSED;
     }
     home->catalog.cn_count = cn_count;
@@ -442,6 +456,16 @@ static int home_new(struct fabric_ep *ep, struct catalog_home **out, struct cell
     return err_set(error, err_code(rc), "the catalog's memory could not be registered");
 }
 
+/* Of the chunks that there are. */
+static int lists_make(struct catalog_home *home, struct cellar_error *error)
+{
+    home->vacant_word = LAYOUT_CHUNK_MAGIC | (uint64_t)LAYOUT_RUN_VACANT << 32;
+    home->catalog.vacant = vacant_new(home->catalog.mn_count, home->catalog.chunk_count);
+    home->catalog.stocks = stock_set_new(LAYOUT_CATALOG_TABLES_MAX * home->catalog.mn_count);
+    return home->catalog.vacant && home->catalog.stocks ? 0
+                                                        : err_set(error, CELLAR_ERR_NOMEM, "no memory for the catalog");
+}
+
 int catalog_open(struct coro *co, struct fabric_ep *ep, const struct catalog_shape *shape, bool fresh, bool shared,
                  struct catalog **out, struct cellar_error *error)
 {
@@ -455,6 +479,7 @@ int catalog_open(struct coro *co, struct fabric_ep *ep, const struct catalog_sha
     if (rc == 0 && (fresh || shared) && home->catalog.away < 0)
         rc = format_if_first(co, ep, home, shape->existing, error);
     if (rc == 0) rc = check(co, ep, home, error);
+    if (rc == 0) rc = lists_make(home, error);
     if (rc == 0) rc = catalog_tables_read(co, ep, &home->catalog, error);
     atomic_store_explicit(&ep->route, NULL, memory_order_release);
     batch_bulk_leave(ep, before);

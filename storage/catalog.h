@@ -10,27 +10,42 @@
  */
 #pragma once
 
+#include "extent.h"
 #include "index.h"
 #include "schema.h"
 
+#include <stdatomic.h>
+
 struct cellar_index; /* treenode.h */
+struct vacant;       /* vacant.h */
+struct stock_set;    /* stock.h */
 
 /* What a catalog entry says of an index whose nodes the table has; `of` 0: none. */
 struct catalog_index {
     uint32_t of; /* the table that it orders */
     uint32_t flags, column_count;
     uint32_t columns[LAYOUT_INDEX_COLUMNS_MAX];
-    bool ready; /* else its nodes may not be whole: it is no index yet */
 };
 
 struct cellar_table {
-    uint32_t id; /* 1 .. LAYOUT_CATALOG_TABLES_MAX */
+    uint32_t id;       /* 1 .. LAYOUT_CATALOG_TABLES_MAX */
+    bool dropped;      /* it is there no more; set while nothing else runs */
+    bool emptying;     /* its records are gone, and their space is to be given back */
+    bool unborn;       /* it is being made in another one's place; nobody finds it yet */
+    uint64_t checksum; /* of its entry */
+    struct cellar_table *buried;
     char name[CELLAR_NAME_BYTES];
     uint64_t records_max;
     struct schema schema;
     uint32_t key_bytes; /* 0: its keys are integers (bytekey.h) */
     struct index_geometry index;
     struct catalog_index orders;
+    /* Columns of variable length (extent.h): a bit each; the bytes its extents are sized for; their tables, by size. */
+    uint64_t variable, long_bytes;
+    const struct cellar_table *extents[EXTENT_SIZES];
+    uint32_t extent_size;   /* of a table of extents: its size's number, + 1; 0: it is none */
+    uint32_t extents_of;    /* ... and the table that has them */
+    uint32_t guarded_cells; /* that procedures do not write: of keys, and values of variable length; 0: no such table */
     /* Ordered indexes of this table; set while nothing else runs. */
     uint32_t ordered_count, ordered_cells; /* cells that hold columns of one of them */
     const struct cellar_index *ordered[CELLAR_INDEXES_MAX];
@@ -44,10 +59,20 @@ struct catalog {
     uint64_t spare_count; /* behind these, of one area (catalog_spare_take) */
     uint64_t seal_offset; /* behind those */
     bool closed;          /* it was when it was opened: its seal holds */
+    uint64_t cluster;     /* its number in the register that decides; 0: it has none (decision.h) */
     /* the memory node that was lost when the pool was opened; -1: none (configuration.h tells which is now) */
     int32_t away;
-    uint32_t table_count;
-    struct cellar_table *tables[LAYOUT_CATALOG_TABLES_MAX]; /* by id - 1 */
+    /*
+     * By id - 1; NULL: there is no such table, or it is not to be used. `going`: a bit for each id (from bit 0) whose
+     * table is building, gone, or being emptied: its runs are nobody's but reclaim.c's.
+     */
+    uint32_t table_count; /* the largest id that this process has known */
+    struct cellar_table *tables[LAYOUT_CATALOG_TABLES_MAX];
+    uint64_t going;
+    struct cellar_table *buried; /* dropped ones: their handles stay */
+    atomic_uint changes;         /* grows when records go without a transaction: with a table, or all of one */
+    struct vacant *vacant;
+    struct stock_set *stocks; /* free slots that workers share */
 };
 
 struct catalog_shape {
@@ -69,16 +94,56 @@ void catalog_free(struct catalog *catalog);
 NODISCARD int catalog_table_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
                                    const struct cellar_schema *schema, const struct cellar_table **out,
                                    struct cellar_error *error);
-/*
- * The same for a table of an index's nodes: `orders` goes into its entry. The entry is to be made ready when the nodes
- * are there.
- */
+/* The same for a table of an index's nodes: `orders` goes into its entry, which says BUILDING (reclaim.h). */
 NODISCARD int catalog_nodes_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
                                    const struct cellar_schema *schema, const struct catalog_index *orders,
                                    const struct cellar_table **out, struct cellar_error *error);
-NODISCARD int catalog_nodes_ready(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
-                                  const struct cellar_table *nodes, struct cellar_error *error);
+/*
+ * A table that is to take the place of one of the same name, without records: its entry says BUILDING (reclaim.h), and
+ * nobody finds it. It is born when it is there instead, or goes again, at rest.
+ */
+NODISCARD int catalog_twin_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
+                                const struct cellar_schema *schema, struct cellar_table **made,
+                                struct cellar_error *error);
+void catalog_twin_born(struct catalog *catalog, struct cellar_table *twin);
+void catalog_twin_drop(struct catalog *catalog, struct cellar_table *twin);
 const struct cellar_table *catalog_table_find(const struct catalog *catalog, const char *name);
+/* It is no table any more, for this process; handles stay, and say so. While nothing else runs. */
+void catalog_bury(struct catalog *catalog, struct cellar_table *table);
+/* The table after that one, by id (0: the first); NULL: there are no more. */
+static inline struct cellar_table *catalog_table_after(const struct catalog *catalog, uint32_t id)
+{
+    uint32_t count = __atomic_load_n(&catalog->table_count, __ATOMIC_ACQUIRE);
+    struct cellar_table *table = NULL;
+    while (!table && id < count) table = __atomic_load_n(&catalog->tables[id++], __ATOMIC_ACQUIRE);
+    return table;
+}
+#define catalog_each(catalog, table)                                                                                   \
+    for (struct cellar_table *table = catalog_table_after(catalog, 0); table;                                          \
+         table = catalog_table_after(catalog, table->id))
+/* Is that table, which a run's header names and which is not known here, one that comes or goes? */
+static inline bool catalog_is_going(const struct catalog *catalog, uint32_t id)
+{
+    return catalog->going >> (id - 1) & 1;
+}
+/* The table that its entry says it is a part of: nodes of an index, or extents; 0: of none. For untrusted entries. */
+static inline uint32_t catalog_part_of(const struct cellar_table *table)
+{
+    return table->orders.of ? table->orders.of : table->extents_of;
+}
+static inline bool catalog_is_part(const struct cellar_table *table) { return catalog_part_of(table) != 0; }
+/*
+ * The table whose part it is, or itself. NULL: that is not there; of extents it may be that the process that made them
+ * has died before it made the table.
+ */
+static inline const struct cellar_table *catalog_base(const struct catalog *catalog, const struct cellar_table *table)
+{
+    uint32_t of = catalog_part_of(table);
+    const struct cellar_table *base = of ? NULL : table;
+    if (of && of <= LAYOUT_CATALOG_TABLES_MAX) base = catalog->tables[of - 1];
+    bool has = base && (!table->extent_size || base->extents[table->extent_size - 1] == table);
+    return has ? base : NULL;
+}
 
 /* WRITEs bytes to all replicas of a primary address. */
 NODISCARD int catalog_replicate(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog,
@@ -98,6 +163,11 @@ NODISCARD int catalog_spare_take(struct coro *co, struct fabric_ep *ep, const st
 /* Chunks of a node that have been handed out, never more than chunk_count. `word`: registered memory of 8 bytes. */
 NODISCARD int catalog_chunks_used(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node,
                                   uint64_t *word, uint64_t *count);
+/* Is it a single chunk that no run has (vacant.h)? Then nothing else of its header counts. */
+static inline bool catalog_run_is_idle(const struct chunk_wire *run)
+{
+    return run->kind == LAYOUT_RUN_VACANT || run->kind == LAYOUT_RUN_TAKEN;
+}
 /* Of what is written once, when a node is formatted. */
 uint32_t catalog_superblock_checksum(const struct superblock_wire *block);
 /*

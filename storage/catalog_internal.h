@@ -15,6 +15,8 @@ struct catalog_home {
     struct chunk_wire chunk;
     struct catalog_entry_wire entries[LAYOUT_CATALOG_TABLES_MAX];
     uint8_t zeros[LAYOUT_LINE * 64]; /* never anything else */
+    uint64_t word;
+    uint64_t vacant_word; /* the first one of a vacant chunk's header; likewise */
 };
 
 static inline struct catalog_home *catalog_home_of(struct catalog *catalog)
@@ -22,9 +24,42 @@ static inline struct catalog_home *catalog_home_of(struct catalog *catalog)
     return (struct catalog_home *)(void *)catalog;
 }
 
-/* Reads all entries and adds the tables that are not known yet. MISMATCH, CORRUPT, NOMEM. */
+/* A table that is to be there: as what it is asked for, and which part of another one it is. */
+struct catalog_wish {
+    const struct cellar_schema *from;
+    const struct catalog_index *orders; /* NULL: no index */
+    uint32_t extent_size, extents_of;   /* as of a table */
+    bool unborn;                        /* likewise */
+};
+/* A table of extents, with the catalog's lock held. */
+NODISCARD int catalog_extent_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
+                                  const struct catalog_wish *wish, const struct cellar_table **made,
+                                  struct cellar_error *error);
+
+/* ---- catalog_extents.c ---- */
+
+/* Bytes of long values that the extents are to be sized for. */
+uint64_t catalog_long_bytes(const struct cellar_schema *from);
+/* May these columns be of variable length, in such a pool? */
+NODISCARD int catalog_extents_check(const struct catalog *catalog, const struct cellar_schema *from,
+                                    const struct schema *schema, struct cellar_error *error);
+/* The tables of extents of a table that is to be made, and what follows from them. */
+NODISCARD int catalog_extents_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
+                                   struct cellar_table *table, struct cellar_error *error);
+/* The same of a table that was read: false, if its entry contradicts itself. */
+NODISCARD bool catalog_extents_find(const struct catalog *catalog, const uint32_t ids[EXTENT_SIZES],
+                                    struct cellar_table *table);
+
+/* ---- catalog_table.c ---- */
+
+/*
+ * Reads all entries, and adds the tables that are not known yet and are there: those that come or go are `going`.
+ * MISMATCH, CORRUPT, NOMEM.
+ */
 NODISCARD int catalog_tables_read(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
                                   struct cellar_error *error);
+/* Where that word of an entry (by index) lies. */
+struct fabric_addr catalog_entry_at(uint32_t index);
 /* The lock on node 0 under which tables are made and a shared pool is formatted. Waits for seconds, then DEADLINE. */
 NODISCARD int catalog_lock_take(struct coro *co, struct fabric_ep *ep, struct cellar_error *error);
 NODISCARD int catalog_lock_give(struct coro *co, struct fabric_ep *ep);

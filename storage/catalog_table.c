@@ -2,6 +2,8 @@
 #include "bytekey.h"
 #include "catalog_internal.h"
 #include "lazy.h"
+#include "stock.h"
+#include "vacant.h"
 #include "versions.h"
 
 #include <stdlib.h>
@@ -15,7 +17,7 @@
 #define READS_MAX 8 /* of an entry whose checksum fails because its creation is under way */
 #define TEXT(number) ((unsigned long long)(number))
 
-static struct fabric_addr entry_at(uint32_t index)
+struct fabric_addr catalog_entry_at(uint32_t index)
 {
     return fabric_addr_of(0, sizeof(struct superblock_wire) + (uint64_t)index * LAYOUT_CATALOG_ENTRY_BYTES);
 }
@@ -23,7 +25,7 @@ static struct fabric_addr entry_at(uint32_t index)
 static uint64_t entry_checksum(const struct catalog_entry_wire *entry)
 {
     return XXH3_64bits(entry->name,
-                       offsetof(struct catalog_entry_wire, index_ready) - offsetof(struct catalog_entry_wire, name));
+                       offsetof(struct catalog_entry_wire, state) - offsetof(struct catalog_entry_wire, name));
 }
 
 /* ---- entry to table ---- */
@@ -83,6 +85,7 @@ static int entry_decode(const struct catalog *catalog, const struct catalog_entr
         return err_set(error, CELLAR_ERR_CORRUPT, "catalog entry %u (id %llu): its checksum or number is wrong", index,
                        TEXT(entry->table_id));
     table->id = index + 1;
+    table->checksum = entry->checksum;
     memcpy(table->name, entry->name, sizeof(table->name));
     table->records_max = entry->records_max;
     table->key_bytes = entry->key_bytes;
@@ -90,13 +93,15 @@ static int entry_decode(const struct catalog *catalog, const struct catalog_entr
                                            .mn_count = catalog->mn_count,
                                            .cluster_bits = entry->cluster_bits};
     memcpy(table->index.base, entry->bucket_base, sizeof(table->index.base));
-    table->orders = (struct catalog_index){.of = entry->index_of,
-                                           .flags = entry->index_flags,
-                                           .column_count = entry->index_column_count,
-                                           .ready = entry->index_ready == LAYOUT_INDEX_READY};
+    table->orders = (struct catalog_index){
+        .of = entry->index_of, .flags = entry->index_flags, .column_count = entry->index_column_count};
     memcpy(table->orders.columns, entry->index_columns, sizeof(table->orders.columns));
+    table->variable = entry->variable;
+    table->long_bytes = entry->long_bytes;
+    table->extent_size = entry->extent_size;
+    table->extents_of = entry->extents_of;
     if (entry_schema(entry, &table->schema, &why) != 0 || !geometry_sane(catalog, &table->index) ||
-        !key_sane(&table->schema, entry->key_bytes))
+        !key_sane(&table->schema, entry->key_bytes) || !catalog_extents_find(catalog, entry->extents, table))
         return err_set(error, CELLAR_ERR_CORRUPT, "catalog entry %u: %.180s", index, why.text);
     return 0;
 }
@@ -104,26 +109,69 @@ static int entry_decode(const struct catalog *catalog, const struct catalog_entr
 /* Other threads may look for tables meanwhile (catalog_table_find). */
 static void table_publish(struct catalog *catalog, struct cellar_table *table)
 {
-    catalog->tables[table->id - 1] = table;
-    __atomic_store_n(&catalog->table_count, table->id, __ATOMIC_RELEASE);
+    __atomic_store_n(&catalog->tables[table->id - 1], table, __ATOMIC_RELEASE);
+    if (catalog->table_count < table->id) __atomic_store_n(&catalog->table_count, table->id, __ATOMIC_RELEASE);
+}
+
+static bool state_sane(uint64_t state)
+{
+    return state == LAYOUT_TABLE_WHOLE || state == LAYOUT_TABLE_BUILDING || state == LAYOUT_TABLE_ASKED ||
+           state == LAYOUT_TABLE_GONE || state == LAYOUT_TABLE_EMPTYING ||
+           (layout_table_replacement(state) && layout_table_replacement(state) <= LAYOUT_CATALOG_TABLES_MAX);
+}
+
+static int entry_add(struct catalog *catalog, const struct catalog_entry_wire *entry, uint32_t i,
+                     struct cellar_error *error);
+
+/* Those of a table that has them are known before it is. */
+static int extents_add(struct catalog *catalog, const struct catalog_entry_wire *entry, uint32_t i,
+                       struct cellar_error *error)
+{
+    const struct catalog_entry_wire *entries = entry - i;
+    int rc = 0;
+    for (uint32_t size = 0; size < EXTENT_SIZES && rc == 0; size++) {
+        uint32_t id = entry->extents[size];
+        bool is_one = id && id <= LAYOUT_CATALOG_TABLES_MAX && entries[id - 1].table_id && !entries[id - 1].variable;
+        if (is_one && !catalog->tables[id - 1]) rc = entry_add(catalog, &entries[id - 1], id - 1, error);
+    }
+    return rc;
+}
+
+static int entry_add(struct catalog *catalog, const struct catalog_entry_wire *entry, uint32_t i,
+                     struct cellar_error *error)
+{
+    if (!state_sane(entry->state))
+        return err_set(error, CELLAR_ERR_CORRUPT, "catalog entry %u: no table is in state %#llx", i,
+                       TEXT(entry->state));
+    if (entry->state == LAYOUT_TABLE_BUILDING || entry->state == LAYOUT_TABLE_GONE ||
+        layout_table_replacement(entry->state)) {
+        catalog->going |= 1ull << i;
+        return 0;
+    }
+    struct cellar_table *table = calloc(1, sizeof(*table));
+    if (!table) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a table");
+    int rc = entry->variable ? extents_add(catalog, entry, i, error) : 0;
+    if (rc == 0) rc = entry_decode(catalog, entry, i, table, error);
+    table->emptying = entry->state == LAYOUT_TABLE_EMPTYING;
+    if (rc)
+        free(table);
+    else
+        table_publish(catalog, table);
+    return rc;
 }
 
 static int entries_decode(struct catalog *catalog, const struct catalog_entry_wire *entries, struct cellar_error *error)
 {
-    for (uint32_t i = catalog->table_count; i < LAYOUT_CATALOG_TABLES_MAX && entries[i].table_id; i++) {
-        struct cellar_table *table = calloc(1, sizeof(*table));
-        if (!table) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a table");
-        int rc = entry_decode(catalog, &entries[i], i, table, error);
-        if (rc) {
-            free(table);
-            return rc;
-        }
-        table_publish(catalog, table);
+    int rc = 0;
+    catalog->going = 0;
+    for (uint32_t i = 0; i < LAYOUT_CATALOG_TABLES_MAX && rc == 0; i++)
+        if (entries[i].table_id && !catalog->tables[i]) rc = entry_add(catalog, &entries[i], i, error);
+    if (rc) return rc;
+    catalog_each(catalog, table)
+    { /* what is left of its parts goes with a table */
+        uint32_t of = catalog_part_of(table);
+        if (of && of <= LAYOUT_CATALOG_TABLES_MAX && catalog_is_going(catalog, of)) catalog_bury(catalog, table);
     }
-    for (uint32_t i = catalog->table_count; i < LAYOUT_CATALOG_TABLES_MAX; i++)
-        if (entries[i].table_id)
-            return err_set(error, CELLAR_ERR_CORRUPT, "catalog entry %u is used, though entry %u is not", i,
-                           catalog->table_count);
     return 0;
 }
 
@@ -133,7 +181,7 @@ int catalog_tables_read(struct coro *co, struct fabric_ep *ep, struct catalog *c
     int rc = 0;
     /* An open does not take the lock: the lines of an entry that is just being made may be read in the wrong order. */
     for (uint32_t reads = 0; reads == 0 || (rc == -CELLAR_ERR_CORRUPT && reads < READS_MAX); reads++) {
-        rc = batch_read(co, ep, entry_at(0), home->entries, sizeof(home->entries));
+        rc = batch_read(co, ep, catalog_entry_at(0), home->entries, sizeof(home->entries));
         if (rc) return err_set(error, err_code(rc), "memory node 0: %s", cellar_error_text(rc));
         rc = entries_decode(catalog, home->entries, error);
     }
@@ -151,6 +199,10 @@ static void entry_encode(const struct cellar_table *table, struct catalog_entry_
                                          .cluster_bits = table->index.cluster_bits,
                                          .versions = versions_kept(&table->schema),
                                          .key_bytes = table->key_bytes,
+                                         .extent_size = table->extent_size,
+                                         .extents_of = table->extents_of,
+                                         .variable = table->variable,
+                                         .long_bytes = table->long_bytes,
                                          .index_of = table->orders.of,
                                          .index_flags = table->orders.flags,
                                          .index_column_count = table->orders.column_count};
@@ -163,6 +215,9 @@ static void entry_encode(const struct cellar_table *table, struct catalog_entry_
             .row_offset = column->row_offset, .bytes = column->bytes, .cell = column->cell};
         memcpy(entry->columns[i].name, column->name, sizeof(column->name));
     }
+    for (uint32_t size = 0; size < EXTENT_SIZES && table->variable; size++)
+        entry->extents[size] = table->extents[size]->id;
+    entry->state = table->orders.of || table->unborn ? LAYOUT_TABLE_BUILDING : LAYOUT_TABLE_WHOLE;
     entry->checksum = entry_checksum(entry);
     entry->table_id = table->id;
 }
@@ -199,6 +254,8 @@ static int table_compare(const struct cellar_table *table, const struct cellar_s
         {"records at most", table->records_max, from->records_max},
         {"cluster bits", table->index.cluster_bits, from->cluster_bits},
         {"bytes of a key", table->key_bytes, from->key_bytes},
+        {"as set of columns of variable length", table->variable, from->variable},
+        {"bytes of long values at most", table->long_bytes, catalog_long_bytes(from)},
     };
     if (versions_kept(&table->schema) != versions_kept(want))
         return err_set(error, CELLAR_ERR_MISMATCH, "table %s exists and keeps %s: it is for %s", table->name,
@@ -264,43 +321,58 @@ static int buckets_take(struct coro *co, struct fabric_ep *ep, struct catalog *c
     return 0;
 }
 
-static int entry_write(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct cellar_table *table,
+static int entry_write(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct cellar_table *table,
                        struct cellar_error *error)
 {
     uint32_t index = table->id - 1;
     struct catalog_entry_wire *entry = &catalog_home_of(catalog)->entries[index];
     entry_encode(table, entry);
-    int rc = catalog_replicate(co, ep, catalog, fabric_addr_plus(entry_at(index), sizeof(entry->table_id)),
+    table->checksum = entry->checksum;
+    int rc = catalog_replicate(co, ep, catalog, fabric_addr_plus(catalog_entry_at(index), sizeof(entry->table_id)),
                                &entry->checksum, (uint32_t)(sizeof(*entry) - sizeof(entry->table_id)));
-    if (rc == 0) rc = catalog_replicate(co, ep, catalog, entry_at(index), &entry->table_id, sizeof(entry->table_id));
+    if (rc == 0)
+        rc = catalog_replicate(co, ep, catalog, catalog_entry_at(index), &entry->table_id, sizeof(entry->table_id));
     return rc ? err_set(error, err_code(rc), "writing the catalog: %s", cellar_error_text(rc)) : 0;
 }
 
-static int table_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct cellar_schema *from,
-                      const struct schema *schema, const struct catalog_index *orders, struct cellar_error *error)
+static int table_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct catalog_wish *wish,
+                      const struct schema *schema, const struct cellar_table **made, struct cellar_error *error)
 {
-    if (catalog->table_count == LAYOUT_CATALOG_TABLES_MAX)
+    const struct catalog_entry_wire *entries = catalog_home_of(catalog)->entries;
+    const struct cellar_schema *from = wish->from;
+    uint32_t index = 0;
+    while (index < LAYOUT_CATALOG_TABLES_MAX &&
+           (entries[index].table_id || catalog->tables[index] || index + 1 == wish->extents_of))
+        index++;
+    if (index == LAYOUT_CATALOG_TABLES_MAX)
         return err_set(error, CELLAR_ERR_FULL, "table %s: the pool has %d tables, no more are possible", from->name,
                        LAYOUT_CATALOG_TABLES_MAX);
     struct cellar_table *table = calloc(1, sizeof(*table));
     if (!table) return err_set(error, CELLAR_ERR_NOMEM, "no memory for table %s", from->name);
-    table->id = catalog->table_count + 1;
+    table->id = index + 1;
     memcpy(table->name, from->name, strnlen(from->name, CELLAR_NAME_BYTES - 1));
     table->records_max = from->records_max;
     table->schema = *schema;
     table->key_bytes = from->key_bytes;
-    if (orders) table->orders = *orders;
+    if (wish->orders) table->orders = *wish->orders;
+    table->extent_size = wish->extent_size;
+    table->extents_of = wish->extents_of;
+    table->unborn = wish->unborn;
+    table->variable = from->variable;
+    table->long_bytes = catalog_long_bytes(from);
     table->index = (struct index_geometry){
         .buckets_per_node = index_buckets_for(from->records_max, catalog->mn_count, from->cluster_bits),
         .mn_count = catalog->mn_count,
         .cluster_bits = from->cluster_bits};
-    int rc = buckets_take(co, ep, catalog, table, error);
+    int rc = catalog_extents_make(co, ep, catalog, table, error);
+    if (rc == 0) rc = buckets_take(co, ep, catalog, table, error);
     if (rc == 0) rc = entry_write(co, ep, catalog, table, error);
     if (rc) {
         free(table);
         return rc;
     }
-    table_publish(catalog, table);
+    if (!table->unborn) table_publish(catalog, table);
+    *made = table;
     return 0;
 }
 
@@ -311,54 +383,39 @@ static bool orders_same(const struct catalog_index *a, const struct catalog_inde
 }
 
 /* Finds or makes it, with the lock held. */
-static int find_or_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
-                        const struct cellar_schema *from, const struct schema *schema,
-                        const struct catalog_index *orders, struct cellar_error *error)
+static int find_or_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct catalog_wish *wish,
+                        const struct schema *schema, struct cellar_error *error)
 {
     static const struct catalog_index none;
+    const char *name = wish->from->name;
     int rc = catalog_tables_read(co, ep, catalog, error);
     if (rc) return rc;
-    const struct cellar_table *table = catalog_table_find(catalog, from->name);
-    if (!table) return table_make(co, ep, catalog, from, schema, orders, error);
-    if (!orders_same(&table->orders, orders ? orders : &none))
-        return err_set(error, CELLAR_ERR_MISMATCH, "table %s exists, and is %s", from->name,
+    const struct cellar_table *table = catalog_table_find(catalog, name);
+    if (!table) return table_make(co, ep, catalog, wish, schema, &table, error);
+    if (table->emptying)
+        return err_set(error, CELLAR_ERR_BUSY,
+                       "table %s: a process that emptied it did not come to the end: the next one that opens the pool "
+                       "alone does",
+                       name);
+    if (!orders_same(&table->orders, wish->orders ? wish->orders : &none))
+        return err_set(error, CELLAR_ERR_MISMATCH, "table %s exists, and is %s", name,
                        table->orders.of ? "an index, or one of other columns" : "no index");
-    return table_compare(table, from, schema, error);
+    if (table->extent_size)
+        return err_set(error, CELLAR_ERR_MISMATCH, "table %s exists, and has another one's extents", name);
+    return table_compare(table, wish->from, schema, error);
 }
 
-int catalog_table_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
-                         const struct cellar_schema *from, const struct cellar_table **out, struct cellar_error *error)
+/* Checks what is asked for, and lays it out. */
+static int wish_check(const struct catalog *catalog, const struct cellar_schema *from, struct schema *schema,
+                      struct cellar_error *error)
 {
-    return catalog_nodes_create(co, ep, catalog, from, NULL, out, error);
-}
-
-int catalog_nodes_ready(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
-                        const struct cellar_table *nodes, struct cellar_error *error)
-{
-    uint64_t *ready = &catalog_home_of(catalog)->entries[nodes->id - 1].index_ready;
-    bool before = batch_bulk_enter(ep);
-    *ready = LAYOUT_INDEX_READY;
-    struct fabric_addr at = fabric_addr_plus(entry_at(nodes->id - 1), offsetof(struct catalog_entry_wire, index_ready));
-    int rc = catalog_replicate(co, ep, catalog, at, ready, sizeof(*ready));
-    batch_bulk_leave(ep, before);
-    if (rc) return err_set(error, err_code(rc), "writing the catalog: %s", cellar_error_text(rc));
-    catalog->tables[nodes->id - 1]->orders.ready = true;
-    return 0;
-}
-
-int catalog_nodes_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
-                         const struct cellar_schema *from, const struct catalog_index *orders,
-                         const struct cellar_table **out, struct cellar_error *error)
-{
-    *out = NULL;
-    struct schema schema;
-    int rc = schema_build(from, catalog->cn_count, &schema, error);
+    int rc = schema_build(from, catalog->cn_count, schema, error);
     if (rc) return rc;
-    if (catalog->versions && !versions_lay_out(&schema))
+    if (catalog->versions && !versions_lay_out(schema))
         return err_set(error, CELLAR_ERR_INVALID,
                        "table %s: with its old versions a record would take more than %d bytes", from->name,
                        LAYOUT_RECORD_BYTES_MAX);
-    if (!key_sane(&schema, from->key_bytes))
+    if (!key_sane(schema, from->key_bytes))
         return err_set(error, CELLAR_ERR_INVALID,
                        "table %s: keys of %u bytes: 1 to %d are possible, and the first column must be a key of that "
                        "size (CELLAR_KEY), in a cell of its own",
@@ -369,10 +426,71 @@ int catalog_nodes_create(struct coro *co, struct fabric_ep *ep, struct catalog *
     if (from->cluster_bits > CLUSTER_BITS_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "table %s: cluster_bits is %u; 0 to %d are possible", from->name,
                        from->cluster_bits, CLUSTER_BITS_MAX);
+    return catalog_extents_check(catalog, from, schema, error);
+}
+
+int catalog_extent_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct catalog_wish *wish,
+                        const struct cellar_table **made, struct cellar_error *error)
+{
+    struct schema schema;
+    int rc = wish_check(catalog, wish->from, &schema, error);
+    return rc ? rc : table_make(co, ep, catalog, wish, &schema, made, error);
+}
+
+int catalog_twin_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct cellar_schema *from,
+                      struct cellar_table **made, struct cellar_error *error)
+{
+    const struct catalog_wish wish = {.from = from, .unborn = true};
+    const struct cellar_table *twin = NULL;
+    struct schema schema;
+    int rc = wish_check(catalog, from, &schema, error);
+    if (rc) return rc;
     bool before = batch_bulk_enter(ep);
     rc = catalog_lock_take(co, ep, error);
     if (rc == 0) {
-        rc = find_or_make(co, ep, catalog, from, &schema, orders, error);
+        rc = catalog_tables_read(co, ep, catalog, error);
+        if (rc == 0) rc = table_make(co, ep, catalog, &wish, &schema, &twin, error);
+        int given = catalog_lock_give(co, ep);
+        if (rc == 0 && given)
+            rc = err_set(error, err_code(given), "releasing the catalog: %s", cellar_error_text(given));
+    }
+    batch_bulk_leave(ep, before);
+    *made = (struct cellar_table *)twin;
+    return rc;
+}
+
+void catalog_twin_born(struct catalog *catalog, struct cellar_table *twin)
+{
+    twin->unborn = false;
+    catalog->going &= ~(1ull << (twin->id - 1));
+    table_publish(catalog, twin);
+}
+
+void catalog_twin_drop(struct catalog *catalog, struct cellar_table *twin)
+{
+    catalog->going |= 1ull << (twin->id - 1);
+    free(twin);
+}
+
+int catalog_table_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
+                         const struct cellar_schema *from, const struct cellar_table **out, struct cellar_error *error)
+{
+    return catalog_nodes_create(co, ep, catalog, from, NULL, out, error);
+}
+
+int catalog_nodes_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
+                         const struct cellar_schema *from, const struct catalog_index *orders,
+                         const struct cellar_table **out, struct cellar_error *error)
+{
+    const struct catalog_wish wish = {.from = from, .orders = orders};
+    struct schema schema;
+    *out = NULL;
+    int rc = wish_check(catalog, from, &schema, error);
+    if (rc) return rc;
+    bool before = batch_bulk_enter(ep);
+    rc = catalog_lock_take(co, ep, error);
+    if (rc == 0) {
+        rc = find_or_make(co, ep, catalog, &wish, &schema, error);
         int given = catalog_lock_give(co, ep);
         if (rc == 0 && given)
             rc = err_set(error, err_code(given), "releasing the catalog: %s", cellar_error_text(given));
@@ -384,15 +502,30 @@ int catalog_nodes_create(struct coro *co, struct fabric_ep *ep, struct catalog *
 
 const struct cellar_table *catalog_table_find(const struct catalog *catalog, const char *name)
 {
-    uint32_t count = __atomic_load_n(&catalog->table_count, __ATOMIC_ACQUIRE);
-    for (uint32_t i = 0; i < count; i++)
-        if (strcmp(catalog->tables[i]->name, name) == 0) return catalog->tables[i];
+    catalog_each(catalog, table) if (strcmp(table->name, name) == 0) return table;
     return NULL;
+}
+
+void catalog_bury(struct catalog *catalog, struct cellar_table *table)
+{
+    catalog->going |= 1ull << (table->id - 1);
+    __atomic_store_n(&catalog->tables[table->id - 1], NULL, __ATOMIC_RELEASE);
+    __atomic_store_n(&table->dropped, true, __ATOMIC_RELEASE);
+    table->buried = catalog->buried;
+    catalog->buried = table;
+    atomic_fetch_add(&catalog->changes, 1);
 }
 
 void catalog_free(struct catalog *catalog)
 {
     if (!catalog) return;
     for (uint32_t i = 0; i < catalog->table_count; i++) free(catalog->tables[i]);
+    while (catalog->buried) {
+        struct cellar_table *table = catalog->buried;
+        catalog->buried = table->buried;
+        free(table);
+    }
+    vacant_free(catalog->vacant);
+    stock_set_free(catalog->stocks);
     lazy_unmap(catalog_home_of(catalog), sizeof(struct catalog_home));
 }

@@ -15,6 +15,11 @@ static struct fabric_addr word_at(uint32_t node)
     return fabric_addr_of(node, offsetof(struct superblock_wire, configuration));
 }
 
+static struct fabric_addr cluster_at(uint32_t node)
+{
+    return fabric_addr_of(node, offsetof(struct superblock_wire, cluster));
+}
+
 static struct fabric_addr ack_at(const struct configuration *now, uint32_t cn)
 {
     must(cn < LAYOUT_MEMBERS_MAX);
@@ -114,4 +119,17 @@ int configuration_acked(struct coro *co, struct fabric_ep *ep, const struct conf
     *epoch = (uint32_t)(word >> 1);
     *stopped = word & 1;
     return rc;
+}
+
+int configuration_name(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint64_t drawn,
+                       uint64_t *cluster)
+{
+    uint32_t seat = catalog->away == 0 ? 1 : 0;
+    uint64_t old = 0;
+    int rc = run_direct(co, ep, fabric_op_cas(cluster_at(seat), &old, 0, drawn));
+    if (rc) return rc;
+    *cluster = old ? old : drawn;
+    for (uint32_t node = 0; node < catalog->mn_count && *cluster; node++)
+        if (node != seat && (int32_t)node != catalog->away) (void)!word_raise(co, ep, cluster_at(node), *cluster);
+    return 0;
 }

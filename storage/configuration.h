@@ -56,3 +56,10 @@ NODISCARD int configuration_ack(struct coro *co, struct fabric_ep *ep, const str
 /* What it said last: its epoch, 0 if nothing. */
 NODISCARD int configuration_acked(struct coro *co, struct fabric_ep *ep, const struct configuration *now, uint32_t cn,
                                   uint32_t *epoch, bool *stopped);
+
+/*
+ * At open. The number of the pool in the register that decides, on all nodes that are there: `drawn` if it had none
+ * yet; drawn 0: it is only read, *cluster 0: it has none.
+ */
+NODISCARD int configuration_name(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint64_t drawn,
+                                 uint64_t *cluster);

@@ -2,6 +2,7 @@
 #include "heap.h"
 
 #include "batch.h"
+#include "vacant.h"
 
 #define TEXT(number) ((unsigned long long)(number))
 
@@ -29,12 +30,16 @@ int heap_walk_next(struct coro *co, struct heap_walk *walk, struct cellar_error 
         int rc = batch_read(co, walk->ep, fabric_addr_of(walk->node, offset), run, sizeof(*run));
         if (rc) return walk_error(walk, offset, rc, error);
         walk->chunk++;
-        if (run->magic == 0) continue;
-        if (!catalog_run_sane(walk->catalog, run, chunk))
+        if (run->magic == 0 && !(walk->all && chunk < catalog->chunk_count)) continue;
+        if (run->magic && !catalog_run_sane(walk->catalog, run, chunk))
             return err_set(error, CELLAR_ERR_CORRUPT,
                            "INV-STORE-1: memory node %u, chunk at %#llx: a header of kind %u, table %u, %u chunks, "
                            "slots of %u bytes",
                            walk->node, TEXT(offset), run->kind, run->table_id, run->chunk_count, run->slot_bytes);
+        if (run->magic == 0) run->kind = 0;
+        if (run->magic == 0 || catalog_run_is_idle(run)) run->chunk_count = 1;
+        if (run->kind == LAYOUT_RUN_VACANT) vacant_note(catalog, walk->node, chunk);
+        if (catalog_run_is_idle(run) && !walk->all) continue;
         walk->chunk = chunk + run->chunk_count;
         walk->offset = offset;
         walk->slot = walk->read_start = walk->read_end = offset + sizeof(*run);

@@ -19,6 +19,7 @@ struct heap_walk {
     const struct catalog *catalog;
     struct heap_memory *memory;
     uint32_t node;
+    bool all; /* chunks that no run has are shown, too, each like a run (of kind 0: one without a header) */
     uint64_t chunk, chunk_end; /* the next run starts at `chunk`; of the heap: spares follow */
     uint64_t offset;           /* of the current run, whose header is memory->run */
     uint64_t slot, read_end;   /* the next slot; behind the slots in memory */

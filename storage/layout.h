@@ -16,7 +16,8 @@
  *     seal       checksums of all of the above, written at a clean close and compared at the next open (seal.h)
  *
  *     run kinds: RECORDS (slots of one table) | BUCKETS (the index of one table) | OVERFLOW (further buckets) |
- *                LOG (one coordinator's segment)
+ *                LOG (one coordinator's segment) | VACANT (one chunk that was given back: zero behind its header) |
+ *                TAKEN (one that was vacant, and is about to be of a run)
  *
  * A record slot is a 64-byte header line followed by cells; its size is a multiple of 64.
  *     header   0..7 lock word | 8..15 key | 16..19 table id | 20..23 flags | 24..63 EN array, 20 x 2 bytes
@@ -39,7 +40,7 @@
 #include <stdint.h>
 
 #define LAYOUT_LINE 64
-#define LAYOUT_VERSION 8
+#define LAYOUT_VERSION 9
 #define LAYOUT_CHUNK_BYTES 65536
 #define LAYOUT_CATALOG_TABLES_MAX 64
 #define LAYOUT_CATALOG_ENTRY_BYTES 4096
@@ -86,7 +87,9 @@ _Static_assert(LAYOUT_LOCKS_BYTES >= 32768, "room for locks");
     F(of, 96, uint64_t, configuration, )                                                                               \
     /* atomics only: the last TS_commit drawn (mode `motor`), of node 0 and its replicas */                            \
     F(of, 104, uint64_t, clock, )                                                                                      \
-    F(of, 112, uint8_t, rest, [3984])    /* zero */
+    /* atomics only: its number in the register that decides (docs/membership.md), on every node; 0: it has none */    \
+    F(of, 112, uint64_t, cluster, )                                                                                    \
+    F(of, 120, uint8_t, rest, [3976])    /* zero */
 /* clang-format on */
 
 /* No flipped bit makes one of the other; node 0's says what the pool is. */
@@ -148,7 +151,25 @@ enum layout_member_state {
 /* clang-format on */
 
 #define LAYOUT_INDEX_COLUMNS_MAX 8
-#define LAYOUT_INDEX_READY 0x5944414552584449ull
+#define LAYOUT_EXTENT_SIZES 6
+
+/*
+ * What becomes of a table, in its entry's last word: written when all else of the entry is there, and by atomics while
+ * the table comes or goes (reclaim.h).
+ */
+enum layout_table_state {
+    LAYOUT_TABLE_WHOLE,                 /* it is there; a table of an index's nodes: they are whole */
+    LAYOUT_TABLE_BUILDING = 0x444c4942, /* nodes of an index, or a table in another's place, that is being made */
+    LAYOUT_TABLE_ASKED = 0x204b5341,    /* it is there; whether it is to go, or to be emptied, is about to be decided */
+    LAYOUT_TABLE_GONE = 0x454e4f47,     /* it is not: its space is to be given back, and then its entry */
+    LAYOUT_TABLE_EMPTYING = 0x59545045, /* it has no record any more, and is there when their space was given back */
+    LAYOUT_TABLE_REPLACED = 0x4c504552  /* it is not; the table whose number is in the upper half is there instead */
+};
+/* The number of the table that is there instead of one in that state; 0: it is in another state. */
+static inline uint32_t layout_table_replacement(uint64_t state)
+{
+    return (uint32_t)state == LAYOUT_TABLE_REPLACED ? (uint32_t)(state >> 32) : 0;
+}
 
 /* clang-format off */
 #define LAYOUT_CATALOG_ENTRY(F, of)                                                                                    \
@@ -174,15 +195,28 @@ enum layout_member_state {
     F(of, 3680, uint32_t, index_columns, [LAYOUT_INDEX_COLUMNS_MAX])                                                   \
     /* of keys that are byte strings, at most (bytekey.h); 0: they are integers */                                     \
     F(of, 3712, uint32_t, key_bytes, )                                                                                 \
-    F(of, 3716, uint8_t, rest, [372])                                     /* zero */                                   \
-    /* LAYOUT_INDEX_READY: its nodes are whole; not in the checksum, as it is written when they are */                 \
-    F(of, 4088, uint64_t, index_ready, )
+    F(of, 3716, uint32_t, extent_size, )                                  /* a companion's, + 1; 0: it is none */      \
+    /* columns of variable length (extent.h): a bit each; their companions' ids and sizes */                           \
+    F(of, 3720, uint64_t, variable, )                                                                                  \
+    F(of, 3728, uint64_t, long_bytes, )                                                                                \
+    F(of, 3736, uint32_t, extents, [LAYOUT_EXTENT_SIZES])                                                              \
+    F(of, 3760, uint32_t, extents_of, )                                   /* a companion's: the table that has it */   \
+    F(of, 3764, uint8_t, rest, [324])                                     /* zero */                                   \
+    /* enum layout_table_state; not in the checksum, as it changes */                                                  \
+    F(of, 4088, uint64_t, state, )
 /* clang-format on */
 
 /* ---- heap ---- */
 
 #define LAYOUT_CHUNK_MAGIC 0x4b4e5543u
-enum layout_run_kind { LAYOUT_RUN_RECORDS = 1, LAYOUT_RUN_BUCKETS, LAYOUT_RUN_OVERFLOW, LAYOUT_RUN_LOG };
+enum layout_run_kind {
+    LAYOUT_RUN_RECORDS = 1,
+    LAYOUT_RUN_BUCKETS,
+    LAYOUT_RUN_OVERFLOW,
+    LAYOUT_RUN_LOG,
+    LAYOUT_RUN_VACANT,
+    LAYOUT_RUN_TAKEN
+};
 
 /* clang-format off */
 #define LAYOUT_CHUNK(F, of)                                                                                            \
@@ -300,9 +334,10 @@ static inline uint64_t layout_version_ts(uint64_t version) { return version & LA
     F(of, 0, uint32_t, magic, )                                                                                        \
     F(of, 4, uint32_t, bytes, )        /* of the whole entry, a multiple of 8 */                                       \
     F(of, 8, uint64_t, checksum, )                                                                                     \
-    F(of, 16, uint32_t, cn, )                                                                                          \
-    F(of, 20, uint32_t, coordinator, )                                                                                 \
-    F(of, 24, uint64_t, incarnation, )                                                                                 \
+    F(of, 16, uint16_t, cn, )                                                                                          \
+    F(of, 18, uint16_t, coordinator, )                                                                                 \
+    F(of, 20, uint32_t, incarnation, )                                                                                 \
+    F(of, 24, uint64_t, epoch, )       /* durable (docs/durability.md); 0: none */                                     \
     F(of, 32, uint64_t, sequence, )    /* 1, 2, ... of this coordinator and incarnation */                             \
     F(of, 40, uint64_t, ts, )          /* TS_commit */                                                                 \
     F(of, 48, uint64_t, watermark, )   /* all entries up to this sequence are applied everywhere, or never will be */  \

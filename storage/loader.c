@@ -426,18 +426,52 @@ int loader_slots(struct coro *co, struct loader *loader, loader_slot_fn fn, void
 
 /* ---- measuring ---- */
 
+/* What a row's long values have beside it. */
+struct long_values {
+    const struct cellar_table *table;
+    uint64_t bytes;
+};
+
+static int long_values_add(void *arg, uint64_t key, const void *row)
+{
+    struct long_values *values = arg;
+    (void)key;
+    for (uint64_t columns = values->table->variable; columns; columns &= columns - 1) {
+        const struct schema_column *column = &values->table->schema.columns[__builtin_ctzll(columns)];
+        uint32_t bytes;
+        memcpy(&bytes, (const uint8_t *)row + column->row_offset, sizeof bytes);
+        values->bytes += extent_rest(bytes, column->bytes - EXTENT_HEAD_BYTES);
+    }
+    return 0;
+}
+
+/* Adds what a table, or one of its companions, is made of. */
+static int space_add(struct coro *co, struct loader *loader, const struct cellar_table *table, cellar_scan_fn fn,
+                     void *arg, struct cellar_space *space, struct cellar_error *error)
+{
+    struct cellar_space own = {0};
+    int rc = scan_table(co, loader, table, fn, arg, &own, error);
+    space->record_bytes += own.records * table->schema.record_bytes;
+    space->slot_bytes += own.slot_bytes;
+    space->index_bytes += own.index_bytes;
+    if (!table->extent_size) space->records = own.records;
+    return rc;
+}
+
 int loader_space(struct coro *co, struct loader *loader, const struct cellar_table *table, struct cellar_space *space,
                  struct cellar_error *error)
 {
     const struct schema *schema = &table->schema;
+    struct long_values values = {.table = table};
     uint64_t row_payload = sizeof(uint64_t);
     for (uint32_t i = 0; i < schema->column_count; i++) row_payload += schema->columns[i].bytes;
     *space = (struct cellar_space){0};
     bool before = batch_bulk_enter(loader->ep);
-    int rc = scan_table(co, loader, table, NULL, NULL, space, error);
+    int rc = space_add(co, loader, table, table->variable ? long_values_add : NULL, &values, space, error);
+    for (uint32_t size = 0; size < EXTENT_SIZES && table->variable && rc == 0; size++)
+        rc = space_add(co, loader, table->extents[size], NULL, NULL, space, error);
     batch_bulk_leave(loader->ep, before);
-    space->payload_bytes = space->records * row_payload;
-    space->record_bytes = space->records * schema->record_bytes;
+    space->payload_bytes = space->records * row_payload + values.bytes;
     return rc;
 }
 
@@ -449,8 +483,12 @@ static int node_space(struct coro *co, struct loader *loader, uint32_t node, str
     int rc = heap_walk_begin(co, &walk, loader->ep, catalog, node, &loader->memory->heap);
     if (rc) return rc;
     uint64_t used = catalog->heap_offset + walk.chunk_end * LAYOUT_CHUNK_BYTES;
-    while ((rc = heap_walk_next(co, &walk, NULL)) > 0)
-        if (walk.memory->run.kind == LAYOUT_RUN_LOG) fixed += heap_run_bytes(&walk.memory->run);
+    walk.all = true;
+    while ((rc = heap_walk_next(co, &walk, NULL)) > 0) {
+        const struct chunk_wire *run = &walk.memory->run;
+        if (run->kind == LAYOUT_RUN_LOG) fixed += heap_run_bytes(run);
+        if (run->kind == LAYOUT_RUN_VACANT) used -= heap_run_bytes(run);
+    }
     space->fixed_bytes += fixed * (catalog->replicas + 1);
     space->used_bytes += used * (catalog->replicas + 1);
     space->pool_bytes += catalog->mn_bytes;

@@ -3,6 +3,7 @@
  * each heap, then every index chain, then every slot, then the backups.
  */
 #include "bytekey.h"
+#include "loader_extents.h"
 #include "loader_internal.h"
 
 #include <stdlib.h>
@@ -28,6 +29,7 @@ struct audit {
     struct cellar_error *error;
     /* of tables whose keys are byte strings, by id - 1: twins that records tell of, and that there are */
     uint64_t twins_told[LAYOUT_CATALOG_TABLES_MAX], twins_met[LAYOUT_CATALOG_TABLES_MAX];
+    struct loader_extents extents;
     struct audit_node nodes[LAYOUT_NODES_MAX];
     uint64_t keys[LOADER_CHAIN_MAX * LAYOUT_BUCKET_ENTRIES]; /* of the records of one chain */
     uint32_t key_count;
@@ -58,6 +60,7 @@ static int run_check(struct audit *audit, const struct heap_walk *walk)
     struct fabric_addr addr = fabric_addr_of(walk->node, walk->offset);
     if (run->kind == LAYOUT_RUN_LOG) return 0;
     const struct cellar_table *table = audit->catalog->tables[run->table_id - 1];
+    if (!table && catalog_is_going(audit->catalog, run->table_id)) return 0;
     if (!table)
         return audit_error(audit, "INV-STORE-1", NULL, addr, "a run of a table that is not in the catalog",
                            run->table_id, 0);
@@ -68,6 +71,23 @@ static int run_check(struct audit *audit, const struct heap_walk *walk)
                            walk->offset + sizeof(*run), base);
     if (bytes > heap_run_bytes(run))
         return audit_error(audit, "INV-STORE-1", table, addr, "bytes of its index run", heap_run_bytes(run), bytes);
+    return 0;
+}
+
+/* INV-VACANT-1, on all replicas. */
+static int vacant_check(struct coro *co, struct audit *audit, struct fabric_addr chunk)
+{
+    static const uint8_t zero[LAYOUT_LINE];
+    const uint8_t *bytes = audit->loader->memory->other;
+    for (uint32_t i = 0; i <= audit->catalog->replicas; i++) {
+        int rc = audit_read(co, audit, catalog_replica(audit->catalog, chunk, i), audit->loader->memory->other,
+                            LAYOUT_CHUNK_BYTES);
+        if (rc) return rc;
+        for (uint32_t at = LAYOUT_LINE; at < LAYOUT_CHUNK_BYTES; at += LAYOUT_LINE)
+            if (memcmp(bytes + at, zero, LAYOUT_LINE) != 0)
+                return audit_error(audit, "INV-VACANT-1", NULL, fabric_addr_plus(chunk, at),
+                                   "a vacant chunk is not zero; replica", i, 0);
+    }
     return 0;
 }
 
@@ -82,8 +102,12 @@ static int node_map(struct coro *co, struct audit *audit, uint32_t node)
     map->reached = calloc(map->chunk_count + 1, LINES_PER_CHUNK / 8);
     if (!map->chunks || !map->reached)
         return err_set(audit->error, CELLAR_ERR_NOMEM, "no memory to audit memory node %u", node);
+    walk.all = true;
     while ((rc = heap_walk_next(co, &walk, audit->error)) > 0) {
         const struct chunk_wire *run = &walk.memory->run;
+        if (run->kind == LAYOUT_RUN_VACANT && (rc = vacant_check(co, audit, fabric_addr_of(node, walk.offset))) != 0)
+            return rc;
+        if (run->kind == 0 || catalog_run_is_idle(run)) continue;
         uint32_t first = (uint32_t)((walk.offset - audit->catalog->heap_offset) / LAYOUT_CHUNK_BYTES);
         if (first < walk.chunk_end && run->chunk_count > walk.chunk_end - first)
             return audit_error(audit, "INV-STORE-1", NULL, fabric_addr_of(node, walk.offset), "chunks of a run",
@@ -247,12 +271,39 @@ static int key_check(struct audit *audit, const struct cellar_table *table, stru
 
 static int twins_check(struct audit *audit)
 {
-    for (uint32_t i = 0; i < audit->catalog->table_count; i++)
-        if (audit->twins_told[i] != audit->twins_met[i])
-            return audit_error(audit, "INV-KEY-1", audit->catalog->tables[i], fabric_addr_of(0, 0),
-                               "records that are not the first of their hash", audit->twins_met[i],
-                               audit->twins_told[i]);
+    catalog_each(audit->catalog, table)
+    {
+        uint64_t told = audit->twins_told[table->id - 1], met = audit->twins_met[table->id - 1];
+        if (told != met)
+            return audit_error(audit, "INV-KEY-1", table, fabric_addr_of(0, 0),
+                               "records that are not the first of their hash", met, told);
+    }
     return 0;
+}
+
+/* INV-VALUE-1 */
+static int extents_check(struct audit *audit)
+{
+    const struct cellar_table *where;
+    uint64_t met, told;
+    catalog_each(audit->catalog, table)
+    {
+        const char *what = table->variable ? loader_extents_judge(&audit->extents, table, &where, &met, &told) : NULL;
+        if (what) return audit_error(audit, "INV-VALUE-1", where, fabric_addr_of(0, 0), what, met, told);
+    }
+    return 0;
+}
+
+/* What a live record says beyond its own bytes. */
+static int live_check(struct audit *audit, const struct cellar_table *table, struct fabric_addr addr, uint8_t *slot)
+{
+    uint64_t key = record_header(slot)->key;
+    int rc = table->key_bytes ? key_check(audit, table, addr, slot) : 0;
+    if (rc == 0 && table->variable && !loader_extents_tell(&audit->extents, table, slot))
+        rc = audit_error(audit, "INV-VALUE-1", table, addr, "a value's length and place disagree, of the record", key,
+                         key);
+    if (table->extent_size) loader_extents_meet(&audit->extents, table, key, slot, audit->loader->row);
+    return rc;
 }
 
 static int slots_check(struct coro *co, struct audit *audit, struct heap_walk *walk)
@@ -265,10 +316,8 @@ static int slots_check(struct coro *co, struct audit *audit, struct heap_walk *w
         struct fabric_addr addr = fabric_addr_of(walk->node, offset);
         rc = loader_record_check(table, addr, slot, audit->error);
         if (rc < 0) return rc;
-        if (rc == 1 && table->key_bytes) {
-            int wrong = key_check(audit, table, addr, slot);
-            if (wrong) return wrong;
-        }
+        int wrong = rc == 1 && (table->guarded_cells || table->extent_size) ? live_check(audit, table, addr, slot) : 0;
+        if (wrong) return wrong;
         uint64_t bit = reached_bit(audit, addr, &word);
         if (rc == 1 && !(*word & bit))
             return audit_error(audit, "INV-STORE-6", table, addr, "no index entry leads to the live record of key",
@@ -283,7 +332,8 @@ static int heap_check(struct coro *co, struct audit *audit, uint32_t node)
     int rc = heap_walk_begin(co, &walk, audit->loader->ep, audit->catalog, node, &audit->loader->memory->heap);
     if (rc) return err_set(audit->error, err_code(rc), "memory node %u: %s", node, cellar_error_text(rc));
     while ((rc = heap_walk_next(co, &walk, audit->error)) > 0) {
-        if (walk.memory->run.kind != LAYOUT_RUN_RECORDS) continue;
+        if (walk.memory->run.kind != LAYOUT_RUN_RECORDS || !audit->catalog->tables[walk.memory->run.table_id - 1])
+            continue; /* a table's that goes */
         rc = slots_check(co, audit, &walk);
         if (rc) return rc;
     }
@@ -353,11 +403,11 @@ static int audit_all(struct coro *co, struct audit *audit)
     const struct catalog *catalog = audit->catalog;
     int rc = 0;
     for (uint32_t node = 0; rc == 0 && node < catalog->mn_count; node++) rc = node_map(co, audit, node);
-    for (uint32_t t = 0; rc == 0 && t < catalog->table_count; t++)
-        for (uint32_t node = 0; rc == 0 && node < catalog->mn_count; node++)
-            rc = index_check(co, audit, catalog->tables[t], node);
+    catalog_each(catalog, table) for (uint32_t node = 0; rc == 0 && node < catalog->mn_count; node++) rc =
+        index_check(co, audit, table, node);
     for (uint32_t node = 0; rc == 0 && node < catalog->mn_count; node++) rc = heap_check(co, audit, node);
     if (rc == 0) rc = twins_check(audit);
+    if (rc == 0) rc = extents_check(audit);
     for (uint32_t node = 0; rc == 0 && catalog->replicas && node < catalog->mn_count; node++)
         rc = backups_check(co, audit, node);
     return rc;

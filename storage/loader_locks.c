@@ -57,9 +57,8 @@ static int index_tell(struct coro *co, struct loader *loader, const struct walk 
 {
     const struct catalog *catalog = loader->catalog;
     int rc = 0;
-    for (uint32_t t = 0; rc == 0 && t < catalog->table_count; t++)
-        for (uint32_t node = 0; rc == 0 && node < catalog->mn_count; node++)
-            rc = buckets_tell(co, loader, catalog->tables[t], node, walk, error);
+    catalog_each(catalog, table) for (uint32_t node = 0; rc == 0 && node < catalog->mn_count; node++) rc =
+        buckets_tell(co, loader, table, node, walk, error);
     return rc;
 }
 

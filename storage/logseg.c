@@ -7,6 +7,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#define SHORT_BYTES 512 /* of an entry that is summed at one go */
+
 static uint64_t round_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
 
 void logseg_init(struct logseg *seg, struct fabric_addr addr, uint64_t bytes, uint32_t cn, uint32_t coordinator,
@@ -72,26 +74,45 @@ struct logseg_room logseg_room_of(const struct logseg *seg, uint64_t bytes)
     return (struct logseg_room){tail, fits ? tail + bytes : end, fits ? 0 : other, fits ? 0 : other + bytes};
 }
 
-int logseg_entry_finish(struct logseg *seg, struct logseg_entry *entry, uint64_t ts, uint64_t watermark,
-                        struct fabric_addr *at)
+static inline __attribute__((always_inline)) void stamp(struct logseg *seg, struct logseg_entry *entry, uint64_t ts,
+                                                        uint64_t watermark)
 {
-    uint64_t half = logseg_half(seg->bytes);
-    if (entry->bytes > half) return -CELLAR_ERR_TOO_LARGE;
-    uint64_t start = place(seg, half, entry->bytes);
-    must(seg->last_bytes == 0 || start >= seg->last_start + seg->last_bytes || start + entry->bytes <= seg->last_start);
     seg->sequence++;
     struct log_entry_wire *wire = (struct log_entry_wire *)(void *)entry->buffer;
     *wire = (struct log_entry_wire){.magic = LAYOUT_LOG_MAGIC,
                                     .bytes = entry->bytes,
-                                    .cn = seg->cn,
-                                    .coordinator = seg->coordinator,
-                                    .incarnation = seg->incarnation,
+                                    .cn = (uint16_t)seg->cn,
+                                    .coordinator = (uint16_t)seg->coordinator,
+                                    .incarnation = (uint32_t)seg->incarnation,
+                                    .epoch = seg->epoch,
                                     .sequence = seg->sequence,
                                     .ts = ts,
                                     .watermark = watermark,
                                     .dep_count = entry->dep_count,
                                     .write_count = entry->write_count};
     wire->checksum = XXH3_64bits(entry->buffer, entry->bytes);
+}
+
+/* The ring is free then: a mark says that all before it have ended. */
+static __attribute__((cold, noinline)) int finish_outside(struct logseg *seg, struct logseg_entry *entry, uint64_t ts,
+                                                          uint64_t watermark, struct fabric_addr *at)
+{
+    if (entry->bytes > seg->extent_bytes) return -CELLAR_ERR_TOO_LARGE;
+    stamp(seg, entry, ts, watermark);
+    seg->last_start = UINT64_MAX; /* nowhere in the ring */
+    seg->last_bytes = 0;
+    *at = seg->extent;
+    return 1;
+}
+
+int logseg_entry_finish(struct logseg *seg, struct logseg_entry *entry, uint64_t ts, uint64_t watermark,
+                        struct fabric_addr *at)
+{
+    uint64_t half = logseg_half(seg->bytes);
+    if (entry->bytes > half) return finish_outside(seg, entry, ts, watermark, at);
+    uint64_t start = place(seg, half, entry->bytes);
+    must(seg->last_bytes == 0 || start >= seg->last_start + seg->last_bytes || start + entry->bytes <= seg->last_start);
+    stamp(seg, entry, ts, watermark);
     seg->last_start = start;
     seg->last_bytes = entry->bytes;
     /* Entries start on lines: a reader of the ring looks for them there. */
@@ -119,6 +140,15 @@ static bool writes_fit(const struct log_entry_wire *entry)
 
 static bool checksum_holds(const struct log_entry_wire *entry)
 {
+    if (entry->bytes <= SHORT_BYTES) { /* a copy takes less time than a sum in parts */
+        union {
+            struct log_entry_wire header;
+            uint8_t bytes[SHORT_BYTES];
+        } copy;
+        memcpy(copy.bytes, entry, entry->bytes);
+        copy.header.checksum = 0;
+        return XXH3_64bits(copy.bytes, entry->bytes) == entry->checksum;
+    }
     struct log_entry_wire header = *entry;
     header.checksum = 0;
     XXH3_state_t state;

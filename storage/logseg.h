@@ -22,6 +22,10 @@ struct logseg {
     uint64_t last_bytes;
     uint32_t cn, coordinator;
     uint64_t incarnation, sequence;
+    uint64_t epoch; /* of the next entry; 0: it has none */
+    /* for the entries that are too long for the ring, one at a time; bytes 0: there is none */
+    struct fabric_addr extent;
+    uint64_t extent_bytes;
 };
 
 void logseg_init(struct logseg *seg, struct fabric_addr addr, uint64_t bytes, uint32_t cn, uint32_t coordinator,
@@ -46,8 +50,8 @@ NODISCARD bool logseg_entry_depend(struct logseg_entry *entry, const struct log_
 uint8_t *logseg_entry_add(struct logseg_entry *entry, enum layout_log_kind kind, struct fabric_addr addr, uint64_t key,
                           uint32_t table_id, uint32_t cell, uint32_t value_bytes);
 /*
- * Numbers, stamps and checksums the entry; *at: where in the segment it is to be written. TOO_LARGE if it exceeds half
- * the ring.
+ * Numbers, stamps and checksums the entry; *at: where it is to be written. 0: in the ring; 1: it exceeds half of that,
+ * and goes to the extent, whose last entry must not be needed any more (INV-LARGE-2); TOO_LARGE: it exceeds that, too.
  */
 NODISCARD int logseg_entry_finish(struct logseg *seg, struct logseg_entry *entry, uint64_t ts, uint64_t watermark,
                                   struct fabric_addr *at);

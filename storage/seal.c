@@ -100,8 +100,9 @@ static void run_follow(struct seal *seal, uint64_t chunk)
     const struct chunk_wire *run = (const struct chunk_wire *)(const void *)seal->memory->piece;
     if (chunk < seal->run_end) return;
     bool sane = catalog_run_sane(seal->catalog, run, chunk);
-    seal->table_id = sane ? run->table_id : 0;
-    seal->run_end = chunk + (sane ? run->chunk_count : 1);
+    bool idle = catalog_run_is_idle(run);
+    seal->table_id = sane && !idle ? run->table_id : 0;
+    seal->run_end = chunk + (sane && !idle ? run->chunk_count : 1);
 }
 
 static int chunk_damaged(const struct seal *seal, uint64_t offset)

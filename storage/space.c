@@ -1,10 +1,15 @@
-/* space.c - one worker's slots: freed ones first, then the rest of its current chunk, then a new chunk. */
+/*
+ * space.c - one worker's slots: freed ones first, then the rest of its current run, then freed ones of others of its
+ * compute node, then a new run.
+ */
 #include "space.h"
 
 #include "lazy.h"
 
 #include "batch.h"
 #include "heap.h"
+#include "plant.h"
+#include "stock.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +17,7 @@
 #define RUN_SLOT_BYTES_SMALL                                                                                           \
     2048 /* records above this come in runs of several chunks, so that little is left at the end */
 #define RUN_CHUNKS_LARGE 4
+#define PASSED_MAX 64  /* slots that go to the stock, or come from there, at once: a chunk's at most */
 #define SLOT_USED 1ull /* in a remembered slot's offset: used_before */
 
 /* What the worker has of one table on one node. */
@@ -36,6 +42,8 @@ struct space {
     struct fabric_ep *ep;
     const struct catalog *catalog;
     uint32_t cn;
+    struct stock *stock; /* of its compute node */
+    bool shares;         /* what it has too many of goes there */
     struct space_memory *memory;
     struct reserve *reserves; /* [table - 1][node] */
     uint64_t (*free_slots)[SPACE_FREE_SLOTS_MAX];
@@ -60,6 +68,32 @@ static void remember(struct space *space, uint32_t index, uint64_t slot)
     if (reserve->free_count < SPACE_FREE_SLOTS_MAX) space->free_slots[index][reserve->free_count++] = slot;
 }
 
+static uint32_t passed_count(const struct cellar_table *table)
+{
+    uint64_t slots = LAYOUT_CHUNK_BYTES / table->schema.record_bytes;
+    return slots < PASSED_MAX ? (uint32_t)slots : PASSED_MAX;
+}
+
+/* Leaves to others what it has too many of. */
+static void surplus_pass(struct space *space, const struct cellar_table *table, uint32_t index)
+{
+    struct reserve *reserve = &space->reserves[index];
+    uint32_t count = passed_count(table);
+    if (!space->shares || reserve->free_count < 2 * count || PLANT(stock_unshared)) return;
+    reserve->free_count -= count;
+    stock_give(space->stock, index, &space->free_slots[index][reserve->free_count], count);
+}
+
+void space_share(struct space *space)
+{
+    space->shares = true;
+    for (uint32_t i = 0; i < reserve_count(space); i++) {
+        const struct cellar_table *table = space->catalog->tables[i / space->catalog->mn_count];
+        uint32_t keep = table ? 2 * passed_count(table) : 0;
+        while (table && space->reserves[i].free_count >= keep && !PLANT(stock_unshared)) surplus_pass(space, table, i);
+    }
+}
+
 /* ---- open: what this CN owned before ---- */
 
 static int log_found(struct coro *co, struct space *space, struct heap_walk *walk, struct cellar_error *error)
@@ -78,22 +112,34 @@ static int log_found(struct coro *co, struct space *space, struct heap_walk *wal
     return 0;
 }
 
-/* Remembers the free slots of the run that the walk is at. */
-static int slots_found(struct coro *co, struct space *space, struct heap_walk *walk, struct cellar_error *error)
+/* Remembers the free slots of the run that the walk is at: of one's own run those that were never used. */
+static int slots_remember(struct coro *co, struct space *space, struct heap_walk *walk, bool used_too,
+                          struct cellar_error *error)
 {
+    bool own = walk->memory->run.owner_cn == space->cn;
     static const struct record_wire unused;
     const struct cellar_table *table = space->catalog->tables[walk->memory->run.table_id - 1];
     uint8_t *slot;
     uint64_t offset;
     int rc;
-    if (!table) return 0;
     while ((rc = heap_slot_next(co, walk, &slot, &offset, error)) > 0) {
         const struct record_wire *header = (const struct record_wire *)(const void *)slot;
         if (header->table_id && !(header->flags & LAYOUT_RECORD_DELETED)) continue;
         bool used = memcmp(header, &unused, sizeof(unused)) != 0;
-        remember(space, reserve_index(space, table, walk->node), offset | (used ? SLOT_USED : 0));
+        if (used ? used_too || PLANT(slots_of_others) : own)
+            remember(space, reserve_index(space, table, walk->node), offset | (used ? SLOT_USED : 0));
     }
     return rc;
+}
+
+static int slots_found(struct coro *co, struct space *space, struct heap_walk *walk, struct cellar_error *error)
+{
+    return slots_remember(co, space, walk, true, error);
+}
+
+static int slots_unused_found(struct coro *co, struct space *space, struct heap_walk *walk, struct cellar_error *error)
+{
+    return slots_remember(co, space, walk, false, error);
 }
 
 /*
@@ -139,18 +185,29 @@ static int used_buckets_skip(struct coro *co, struct space *space, struct heap_w
 
 typedef int (*run_fn)(struct coro *co, struct space *space, struct heap_walk *walk, struct cellar_error *error);
 
-/* Which part of the work is ours: the runs of this CN are dealt out to its workers, in turns for each kind. */
+/* Which part of the work is ours: runs are dealt out to the compute node's workers, in turns for each kind. */
 struct deal {
-    uint32_t part, parts, records, overflow;
+    const struct space_find *find;
+    uint32_t records, overflow;
 };
+
+/* Are the slots of that run for this compute node to look at? INV-SPACE-1. */
+static bool looks_at(const struct space *space, const struct chunk_wire *run, const struct space_find *find)
+{
+    if (run->owner_cn == space->cn) return true;
+    return find->alone && run->owner_cn - find->first >= find->count && space->cn == find->first;
+}
 
 /* What to do with the run in the first pass, if anything. */
 static run_fn first_pass(const struct space *space, const struct chunk_wire *run, struct deal *deal)
 {
-    if (run->owner_cn != space->cn) return NULL;
-    if (run->kind == LAYOUT_RUN_LOG) return log_found;
-    if (run->kind == LAYOUT_RUN_RECORDS && deal->records++ % deal->parts == deal->part) return slots_found;
-    if (run->kind == LAYOUT_RUN_OVERFLOW && deal->overflow++ % deal->parts == deal->part) return buckets_found;
+    const struct space_find *find = deal->find;
+    bool own = run->owner_cn == space->cn;
+    if (run->kind == LAYOUT_RUN_LOG) return own ? log_found : NULL;
+    if (!looks_at(space, run, find) || !space->catalog->tables[run->table_id - 1]) return NULL;
+    if (run->kind == LAYOUT_RUN_RECORDS && deal->records++ % find->parts == find->part)
+        return find->alone ? slots_found : slots_unused_found;
+    if (run->kind == LAYOUT_RUN_OVERFLOW && own && deal->overflow++ % find->parts == find->part) return buckets_found;
     return NULL;
 }
 
@@ -182,27 +239,28 @@ static struct space *space_new(struct fabric_ep *ep, const struct catalog *catal
     struct space *space = calloc(1, sizeof(*space));
     if (!space) return NULL;
     *space = (struct space){.ep = ep, .catalog = catalog, .cn = cn};
+    space->stock = stock_set_of(catalog->stocks, cn);
     space->memory = lazy_map(sizeof(*space->memory));
     space->reserves = lazy_map(reserve_count(space) * sizeof(*space->reserves));
     space->free_slots = lazy_map(reserve_count(space) * sizeof(*space->free_slots));
-    if (space->memory && space->reserves && space->free_slots &&
+    if (space->stock && space->memory && space->reserves && space->free_slots &&
         fabric_register_local(ep->fabric, space->memory, sizeof(*space->memory)) == 0)
         return space;
     space_free(space);
     return NULL;
 }
 
-int space_open(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn, uint32_t part,
-               uint32_t parts, bool fresh, struct space **out, struct cellar_error *error)
+int space_open(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn,
+               const struct space_find *find, struct space **out, struct cellar_error *error)
 {
-    must(part < parts);
+    must(find->nothing || find->part < find->parts);
     *out = NULL;
     struct space *space = space_new(ep, catalog, cn);
     if (!space) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the lists of free slots");
     int rc = 0;
     bool before = batch_bulk_enter(ep);
-    for (uint32_t node = 0; rc == 0 && !fresh && node < catalog->mn_count; node++)
-        rc = node_scan(co, space, node, (struct deal){.part = part, .parts = parts}, error);
+    for (uint32_t node = 0; rc == 0 && !find->nothing && node < catalog->mn_count; node++)
+        rc = node_scan(co, space, node, (struct deal){.find = find}, error);
     batch_bulk_leave(ep, before);
     if (rc)
         space_free(space);
@@ -225,6 +283,7 @@ int space_open_beside(struct fabric_ep *ep, const struct catalog *catalog, uint3
     }
     if (bytes) memcpy(space->logs, beside->logs, bytes);
     space->log_count = space->log_capacity = beside->log_count;
+    space->shares = true;
     *out = space;
     return 0;
 }
@@ -237,6 +296,14 @@ void space_free(struct space *space)
     lazy_unmap(space->free_slots, reserve_count(space) * sizeof(*space->free_slots));
     free(space->logs);
     free(space);
+}
+
+void space_forget(struct space *space, uint32_t table_id)
+{
+    uint32_t first = (table_id - 1) * space->catalog->mn_count;
+    memset(&space->reserves[first], 0, space->catalog->mn_count * sizeof *space->reserves);
+    stock_forget(space->stock, first, space->catalog->mn_count);
+    space->memory->records[table_id - 1] = space->memory->overflow[table_id - 1] = (struct chunk_wire){0};
 }
 
 /* ---- slots ---- */
@@ -271,15 +338,16 @@ int space_slot_take(struct coro *co, struct space *space, const struct cellar_ta
 {
     uint32_t index = reserve_index(space, table, node);
     struct reserve *reserve = &space->reserves[index];
+    bool used_up = reserve->slot_next + table->schema.record_bytes > reserve->slot_end;
+    if (!reserve->free_count && used_up)
+        reserve->free_count = stock_take(space->stock, index, space->free_slots[index], passed_count(table));
     if (reserve->free_count) {
         uint64_t remembered = space->free_slots[index][--reserve->free_count];
         *slot = (struct space_slot){fabric_addr_of(node, remembered & ~SLOT_USED), remembered & SLOT_USED};
         return 0;
     }
-    if (reserve->slot_next + table->schema.record_bytes > reserve->slot_end) {
-        int rc = run_add(co, space, table, node);
-        if (rc) return rc;
-    }
+    int rc = used_up ? run_add(co, space, table, node) : 0;
+    if (rc) return rc;
     *slot = (struct space_slot){fabric_addr_of(node, reserve->slot_next), false};
     reserve->slot_next += table->schema.record_bytes;
     return 0;
@@ -287,8 +355,9 @@ int space_slot_take(struct coro *co, struct space *space, const struct cellar_ta
 
 void space_slot_give(struct space *space, const struct cellar_table *table, struct space_slot slot)
 {
-    remember(space, reserve_index(space, table, fabric_addr_node(slot.addr)),
-             fabric_addr_offset(slot.addr) | (slot.used_before ? SLOT_USED : 0));
+    uint32_t index = reserve_index(space, table, fabric_addr_node(slot.addr));
+    remember(space, index, fabric_addr_offset(slot.addr) | (slot.used_before ? SLOT_USED : 0));
+    surplus_pass(space, table, index);
 }
 
 int space_bucket_take(struct coro *co, struct space *space, const struct cellar_table *table, uint32_t node,
@@ -317,6 +386,38 @@ int space_bucket_take(struct coro *co, struct space *space, const struct cellar_
 
 /* ---- log segments ---- */
 
+/* The shortest that is long enough, at another place than `besides`; NULL: there is none. */
+static const struct log_run *log_find(const struct space *space, uint32_t node, uint32_t coordinator, uint64_t bytes,
+                                      uint64_t besides)
+{
+    const struct log_run *found = NULL;
+    for (uint32_t i = 0; i < space->log_count; i++) {
+        const struct log_run *log = &space->logs[i];
+        bool fits = log->node == node && log->coordinator == coordinator && log->bytes >= bytes;
+        if (fits && log->offset != besides && (!found || log->bytes < found->bytes)) found = log;
+    }
+    return found;
+}
+
+int space_log_extent(struct coro *co, struct space *space, struct fabric_addr ring, uint32_t coordinator,
+                     uint64_t bytes, struct chunk_wire *run, struct fabric_addr *addr, uint64_t *room)
+{
+    uint32_t node = fabric_addr_node(ring);
+    uint64_t whole = bytes + sizeof(struct chunk_wire), chunks = 1, offset;
+    const struct log_run *log =
+        log_find(space, node, coordinator, whole, fabric_addr_offset(ring) - sizeof(struct chunk_wire));
+    while (chunks * LAYOUT_CHUNK_BYTES < whole) chunks *= 2; /* so that those of longer and longer entries are few */
+    *run = (struct chunk_wire){.kind = LAYOUT_RUN_LOG,
+                               .chunk_count = (uint32_t)chunks,
+                               .owner_cn = space->cn,
+                               .owner_coordinator = coordinator};
+    int rc = log ? 0 : catalog_run_take(co, space->ep, space->catalog, node, run, &offset);
+    if (rc) return rc;
+    *addr = fabric_addr_of(node, (log ? log->offset : offset) + sizeof *run);
+    *room = (log ? log->bytes : chunks * LAYOUT_CHUNK_BYTES) - sizeof *run;
+    return 0;
+}
+
 int space_log_take(struct coro *co, struct space *space, uint32_t node, uint32_t coordinator, uint64_t bytes,
                    struct fabric_addr *addr, struct cellar_error *error)
 {
@@ -324,9 +425,8 @@ int space_log_take(struct coro *co, struct space *space, uint32_t node, uint32_t
     if (bytes < 2 * sizeof(struct chunk_wire) || bytes >= 1ull << 40)
         return err_set(error, CELLAR_ERR_INVALID, "a log segment of %llu bytes: too small or too large",
                        (unsigned long long)bytes);
-    for (uint32_t i = 0; i < space->log_count; i++) {
-        const struct log_run *log = &space->logs[i];
-        if (log->node != node || log->coordinator != coordinator || log->bytes < bytes) continue;
+    const struct log_run *log = log_find(space, node, coordinator, bytes, 0);
+    if (log) {
         *addr = fabric_addr_of(node, log->offset + sizeof(struct chunk_wire));
         return 0;
     }

@@ -4,17 +4,35 @@
 
 /* ---- geometry ---- */
 
+static const struct schema_column *covered_column(const struct cellar_index *index, uint32_t i)
+{
+    return &index->base->schema.columns[index->columns[index->sortkey.column_count + i]];
+}
+
+static uint32_t cell_capacity(const struct cellar_index *index, uint32_t entry_bytes)
+{
+    uint32_t most = TREENODE_ENTRIES_MAX / TREENODE_CELLS, room = (index->data_bytes - 8) / entry_bytes;
+    return room < most ? room : most;
+}
+
 int treenode_layout(struct cellar_index *index)
 {
     index->sortkey.bytes = 0;
     if (index->sortkey.column_count && sortkey_check(&index->sortkey)) return -CELLAR_ERR_INVALID;
-    index->key_bytes = index->sortkey.bytes + 8;
+    index->entry_bytes = index->key_bytes = index->sortkey.bytes + 8;
+    for (uint32_t i = 0; i < index->covered_count; i++) {
+        index->entry_bytes += covered_column(index, i)->bytes;
+        if (index->entry_bytes > TREENODE_KEY_BYTES_MAX) return -CELLAR_ERR_INVALID;
+    }
     bool unique = (index->flags & CELLAR_UNIQUE) && index->sortkey.column_count;
     index->compared_bytes = unique ? index->sortkey.bytes : index->key_bytes;
     index->shape_bytes = 16 + (1 + TREENODE_CELLS) * index->key_bytes;
-    uint32_t bytes = 8 + TREENODE_CELL_ENTRIES_MIN * (index->key_bytes + 8);
+    uint32_t inner = index->key_bytes + 8, widest = index->entry_bytes > inner ? index->entry_bytes : inner;
+    uint32_t bytes = 8 + TREENODE_CELL_ENTRIES_MIN * widest;
     index->data_bytes = (bytes + LAYOUT_VALUE_PER_LINE - 1) / LAYOUT_VALUE_PER_LINE * LAYOUT_VALUE_PER_LINE;
-    return TREENODE_CELLS * treenode_capacity(index, 0) <= TREENODE_ENTRIES_MAX ? 0 : -CELLAR_ERR_INVALID;
+    index->capacity = cell_capacity(index, index->entry_bytes);
+    index->inner_capacity = cell_capacity(index, inner);
+    return 0;
 }
 
 uint32_t treenode_columns(const struct cellar_index *index, struct cellar_column *columns)
@@ -36,13 +54,30 @@ void treenode_number_put(uint8_t *at, uint64_t number)
     for (uint32_t i = 0; i < 8; i++) at[i] = (uint8_t)(number >> (56 - 8 * i));
 }
 
-void treenode_key_of_row(const struct cellar_index *index, const void *row, uint64_t key, uint8_t *entry)
+void treenode_entry_of_row(const struct cellar_index *index, const void *row, uint64_t key, uint8_t *entry)
 {
     uint32_t at = sortkey_encode(&index->sortkey, row, index->sortkey.column_count, entry);
     treenode_number_put(entry + at, key);
+    entry += index->key_bytes;
+    for (uint32_t i = 0; i < index->covered_count; i++) {
+        const struct schema_column *column = covered_column(index, i);
+        memcpy(entry, (const uint8_t *)row + column->row_offset, column->bytes);
+        entry += column->bytes;
+    }
 }
 
-void treenode_key_of_image(const struct cellar_index *index, const uint8_t *image, uint64_t key, uint8_t *entry)
+void treenode_row_of_entry(const struct cellar_index *index, const uint8_t *entry, void *row)
+{
+    sortkey_decode(&index->sortkey, entry, row);
+    entry += index->key_bytes;
+    for (uint32_t i = 0; i < index->covered_count; i++) {
+        const struct schema_column *column = covered_column(index, i);
+        memcpy((uint8_t *)row + column->row_offset, entry, column->bytes);
+        entry += column->bytes;
+    }
+}
+
+void treenode_entry_of_image(const struct cellar_index *index, const uint8_t *image, uint64_t key, uint8_t *entry)
 {
     uint8_t value[CELLAR_COLUMN_BYTES_MAX];
     for (uint32_t i = 0; i < index->sortkey.column_count; i++) {
@@ -51,6 +86,21 @@ void treenode_key_of_image(const struct cellar_index *index, const uint8_t *imag
         entry += index->sortkey.columns[i].bytes;
     }
     treenode_number_put(entry, key);
+    entry += 8;
+    for (uint32_t i = 0; i < index->covered_count; i++) {
+        record_column_get(&index->base->schema, image, index->columns[index->sortkey.column_count + i], entry);
+        entry += covered_column(index, i)->bytes;
+    }
+}
+
+bool treenode_follows(const struct cellar_index *index, const uint8_t *a, const uint8_t *b)
+{
+    bool carry = true;
+    for (uint32_t i = index->key_bytes; i-- > 0;) {
+        if ((uint8_t)(a[i] + carry) != b[i]) return false;
+        carry = carry && b[i] == 0;
+    }
+    return !carry;
 }
 
 uint64_t treenode_record_key(const struct cellar_index *index, const uint8_t *entry)
@@ -106,13 +156,13 @@ bool treenode_data_read(const struct cellar_index *index, uint32_t level, const 
                         struct treenode_entry *entries, uint32_t *count)
 {
     const uint8_t *at = column;
-    uint32_t added = word_get(at);
+    uint32_t added = word_get(at), bytes = level ? index->key_bytes : index->entry_bytes;
     if (added > treenode_capacity(index, level) || *count + added > TREENODE_ENTRIES_MAX) return false;
     at += 8;
     for (uint32_t i = 0; i < added; i++) {
         struct treenode_entry *entry = &entries[(*count)++];
-        memcpy(entry->key, at, index->key_bytes);
-        at += index->key_bytes;
+        memcpy(entry->key, at, bytes);
+        at += bytes;
         entry->child = 0;
         if (!level) continue;
         memcpy(&entry->child, at, sizeof entry->child);
@@ -125,12 +175,13 @@ void treenode_data_write(const struct cellar_index *index, uint32_t level, const
                          uint32_t count, void *column)
 {
     uint8_t *at = column;
+    uint32_t bytes = level ? index->key_bytes : index->entry_bytes;
     memset(column, 0, index->data_bytes);
     memcpy(at, &count, sizeof count);
     at += 8;
     for (uint32_t i = 0; i < count; i++) {
-        memcpy(at, entries[i].key, index->key_bytes);
-        at += index->key_bytes;
+        memcpy(at, entries[i].key, bytes);
+        at += bytes;
         if (!level) continue;
         memcpy(at, &entries[i].child, sizeof entries[i].child);
         at += sizeof entries[i].child;
@@ -160,14 +211,13 @@ uint32_t treenode_cell_of(const struct cellar_index *index, const struct treenod
 
 void treenode_sort(const struct cellar_index *index, struct treenode_entry *entries, uint32_t count)
 {
-    for (uint32_t gap = count / 2; gap; gap /= 2)
-        for (uint32_t i = gap; i < count; i++) {
-            struct treenode_entry entry = entries[i];
-            uint32_t at = i;
-            for (; at >= gap && treenode_compare(index, entries[at - gap].key, entry.key) > 0; at -= gap)
-                entries[at] = entries[at - gap];
-            entries[at] = entry;
-        }
+    for (uint32_t i = 1; i < count; i++) {
+        if (treenode_compare(index, entries[i - 1].key, entries[i].key) <= 0) continue;
+        struct treenode_entry entry = entries[i];
+        uint32_t at = i;
+        for (; at && treenode_compare(index, entries[at - 1].key, entry.key) > 0; at--) entries[at] = entries[at - 1];
+        entries[at] = entry;
+    }
 }
 
 void treenode_row_make(const struct cellar_index *index, struct treenode_shape *shape,

@@ -8,8 +8,9 @@
  *
  * Each column is a cell. Data cell i has the entries from separator i - 1 (the low fence, for the first one) up to
  * separator i, or the high fence; cells behind those in use are empty. An entry is a key: the columns' bytes, then the
- * record's key, most significant byte first. In an inner node the number of a node follows it, whose low fence the key
- * is. Node 1 is the root for ever; the shape of node 0 begins with the next number that no node has had.
+ * record's key, most significant byte first. Behind it an entry of a leaf has the covered columns' bytes as the row has
+ * them; in an inner node the number of a node follows, whose low fence the key is. Node 1 is the root for ever; the
+ * shape of node 0 begins with the next number that no node has had.
  *
  * Pure functions. What they read is untrusted: of bytes that contradict each other they say so.
  */
@@ -21,8 +22,8 @@
 
 #include <string.h>
 
-#define TREENODE_CELLS 7 /* data cells */
-#define TREENODE_KEY_BYTES_MAX (SORTKEY_BYTES_MAX + 8)
+#define TREENODE_CELLS 7                               /* data cells */
+#define TREENODE_KEY_BYTES_MAX (SORTKEY_BYTES_MAX + 8) /* of an entry, covered columns and all */
 #define TREENODE_CELL_ENTRIES_MIN 4
 #define TREENODE_ENTRIES_MAX 96 /* of a node, in memory */
 #define TREENODE_META 0ull
@@ -35,19 +36,24 @@
 struct cellar_index {
     char name[CELLAR_NAME_BYTES];
     const struct cellar_table *base, *nodes;
+    bool dropped; /* set while nothing else runs; its base and nodes may be, too */
+    struct cellar_index *buried;
     struct sortkey sortkey;
-    uint16_t columns[SORTKEY_COLUMNS_MAX]; /* of the base table */
+    uint16_t columns[SORTKEY_COLUMNS_MAX]; /* of the base table: those of the sort key, then covered ones */
     uint16_t heads[SORTKEY_COLUMNS_MAX];   /* bytes of these columns that are not compared: of a key, its lengths */
-    uint32_t flags;                        /* enum cellar_index_flags */
-    uint32_t cells;                        /* of the base table, that hold these columns */
-    uint32_t key_bytes;                    /* of an entry: the columns' and the record's key */
-    uint32_t compared_bytes;               /* of these the first so many tell entries apart: all, unless it is unique */
-    uint32_t shape_bytes, data_bytes;      /* of the node table's columns */
+    uint32_t covered_count;
+    uint32_t flags;                    /* enum cellar_index_flags */
+    uint32_t cells;                    /* of the base table, that hold these columns */
+    uint32_t key_bytes;                /* of an entry: the columns' and the record's key */
+    uint32_t compared_bytes;           /* of these the first so many tell entries apart: all, unless it is unique */
+    uint32_t entry_bytes;              /* of an entry of a leaf: the key and the covered columns */
+    uint32_t capacity, inner_capacity; /* entries of a data cell */
+    uint32_t shape_bytes, data_bytes;  /* of the node table's columns */
 };
 
 struct treenode_entry {
-    uint8_t key[TREENODE_KEY_BYTES_MAX];
-    uint64_t child; /* in inner nodes */
+    uint8_t key[TREENODE_KEY_BYTES_MAX]; /* in leaves with the covered columns behind it */
+    uint64_t child;                      /* in inner nodes */
 };
 
 struct treenode_shape {
@@ -58,18 +64,28 @@ struct treenode_shape {
     uint8_t separators[TREENODE_CELLS - 1][TREENODE_KEY_BYTES_MAX];
 };
 
-/* Of a definition with base, columns, sortkey and flags set, the rest but the tables; INVALID. */
+/* Of a definition with base, columns, sortkey, covered_count and flags set, the rest but the tables; INVALID. */
 NODISCARD int treenode_layout(struct cellar_index *index);
 /* The columns of a table of nodes: `columns` has room for 1 + TREENODE_CELLS. Returns the row's bytes. */
 uint32_t treenode_columns(const struct cellar_index *index, struct cellar_column *columns);
 
+/* memcmp of what is compared: the first eight bytes, which mostly decide, at once. */
 static inline int treenode_compare(const struct cellar_index *index, const uint8_t *a, const uint8_t *b)
 {
-    return memcmp(a, b, index->compared_bytes);
+    uint64_t first, second;
+    if (index->compared_bytes < 8) return memcmp(a, b, index->compared_bytes);
+    memcpy(&first, a, 8);
+    memcpy(&second, b, 8);
+    if (first != second) return __builtin_bswap64(first) < __builtin_bswap64(second) ? -1 : 1;
+    return index->compared_bytes == 8 ? 0 : memcmp(a + 8, b + 8, index->compared_bytes - 8);
 }
-/* An entry's key, of a row or of an image that has the index's cells. */
-void treenode_key_of_row(const struct cellar_index *index, const void *row, uint64_t key, uint8_t *entry);
-void treenode_key_of_image(const struct cellar_index *index, const uint8_t *image, uint64_t key, uint8_t *entry);
+/* Is b, all its bytes taken as one number, one more than a? */
+bool treenode_follows(const struct cellar_index *index, const uint8_t *a, const uint8_t *b);
+/* A leaf's entry, of a row or of an image that has the index's cells. */
+void treenode_entry_of_row(const struct cellar_index *index, const void *row, uint64_t key, uint8_t *entry);
+void treenode_entry_of_image(const struct cellar_index *index, const uint8_t *image, uint64_t key, uint8_t *entry);
+/* The reverse: the index's columns, into the row; of a key of bytes that it sorts by not the lengths. */
+void treenode_row_of_entry(const struct cellar_index *index, const uint8_t *entry, void *row);
 /* The record's key, of an entry's. */
 uint64_t treenode_record_key(const struct cellar_index *index, const uint8_t *entry);
 void treenode_number_put(uint8_t *at, uint64_t number);
@@ -77,7 +93,7 @@ void treenode_number_put(uint8_t *at, uint64_t number);
 /* How many entries a data cell of that level holds. */
 static inline uint32_t treenode_capacity(const struct cellar_index *index, uint32_t level)
 {
-    return (index->data_bytes - 8) / (index->key_bytes + (level ? 8 : 0));
+    return level ? index->inner_capacity : index->capacity;
 }
 
 /* Columns of a node's row; the images of cells that were fetched. False: they contradict themselves. */
@@ -95,6 +111,7 @@ uint32_t treenode_cell_of(const struct cellar_index *index, const struct treenod
 /* Low end of a data cell. */
 const uint8_t *treenode_cell_low(const struct treenode_shape *shape, uint32_t cell);
 
+/* Quick where data cells, one behind the other, are to be sorted inside. */
 void treenode_sort(const struct cellar_index *index, struct treenode_entry *entries, uint32_t count);
 /*
  * A whole row: these entries, sorted, of a node whose level, fences and sibling the shape has; its cells are chosen

@@ -17,6 +17,7 @@ struct workload_run {
     struct tpcc_input input;
     struct tpcc_load load;
     const struct cellar_proc *procs[TPCC_PROCS];
+    struct cellar *db;
     uint64_t load_rows;
     uint64_t seed;
     bool mix_crest;
@@ -66,6 +67,12 @@ static void defaults(struct workload_config *config)
     config->warehouses = 40;
     config->small_scale = false;
     config->mix_crest = false;
+    config->by_index = false;
+}
+
+static struct tpcc_scale scale_of(const struct workload_config *config)
+{
+    return tpcc_schema_scale((uint32_t)config->warehouses, config->small_scale, config->by_index);
 }
 
 static int validate(const struct workload_config *config, struct cellar_error *error)
@@ -76,13 +83,19 @@ static int validate(const struct workload_config *config, struct cellar_error *e
     return 0;
 }
 
+/* All that one row takes. */
+static uint32_t row_bytes(const struct tpcc_scale *scale, enum tpcc_table table)
+{
+    return tpcc_schema_record_bytes(table) + INDEX_BYTES + tpcc_schema_entry_bytes(scale, table);
+}
+
 static uint64_t pool_bytes(const struct workload_config *config)
 {
-    struct tpcc_scale scale = tpcc_schema_scale((uint32_t)config->warehouses, config->small_scale);
+    struct tpcc_scale scale = scale_of(config);
     uint64_t bytes = 0;
     for (int i = 0; i < TPCC_TABLES; i++)
         bytes += tpcc_schema_records_max(&scale, config->mix_crest, 0, (enum tpcc_table)i) *
-                 (tpcc_schema_record_bytes((enum tpcc_table)i) + INDEX_BYTES);
+                 row_bytes(&scale, (enum tpcc_table)i);
     return bytes;
 }
 
@@ -91,10 +104,10 @@ static double growth_bytes(const struct workload_config *config)
 {
     double new_orders = config->mix_crest ? 0.50 : 0.45, payments = config->mix_crest ? 0.46 : 0.43;
     double waiting = config->mix_crest ? 0.50 : 0.10;
-    double order = tpcc_schema_record_bytes(TPCC_ORDER) + INDEX_BYTES;
-    double lines = 10.0 * (tpcc_schema_record_bytes(TPCC_ORDER_LINE) + INDEX_BYTES);
-    return new_orders * (order + lines) + payments * (tpcc_schema_record_bytes(TPCC_HISTORY) + INDEX_BYTES) +
-           waiting * (tpcc_schema_record_bytes(TPCC_NEW_ORDER) + INDEX_BYTES);
+    struct tpcc_scale scale = scale_of(config);
+    double order = row_bytes(&scale, TPCC_ORDER) + 10.0 * row_bytes(&scale, TPCC_ORDER_LINE);
+    return new_orders * order + payments * row_bytes(&scale, TPCC_HISTORY) +
+           waiting * row_bytes(&scale, TPCC_NEW_ORDER);
 }
 
 /* ---- opening and loading ---------------------------------------------------------------------------- */
@@ -102,10 +115,11 @@ static double growth_bytes(const struct workload_config *config)
 static int open_run(struct workload_run *run, struct cellar *db, const struct workload_config *config,
                     uint64_t expected_txns, struct cellar_error *error)
 {
+    run->db = db;
     run->seed = config->seed;
     run->mix_crest = config->mix_crest;
     run->input.tables = &run->tables;
-    run->input.scale = tpcc_schema_scale((uint32_t)config->warehouses, config->small_scale);
+    run->input.scale = scale_of(config);
     tpcc_input_nurand_init(&run->input.nurand, &run->input.scale, config->seed);
     TRY(tpcc_schema_open(db, &run->input.scale, config->mix_crest, expected_txns, &run->tables, error));
     for (int i = 0; i < TPCC_PROCS; i++) TRY(cellar_proc_register(db, &tpcc_procs[i], &run->procs[i], error));
@@ -140,6 +154,11 @@ static int load(struct workload_run *run, struct cellar_client *self, uint64_t *
 }
 
 static uint64_t load_rows(const struct workload_run *run) { return run->load_rows; }
+
+static int loaded(struct workload_run *run, struct cellar_error *error)
+{
+    return tpcc_schema_index(run->db, &run->input.scale, &run->tables, error);
+}
 
 /* ---- clients ---------------------------------------------------------------------------------------- */
 
@@ -264,6 +283,7 @@ static int scan_all(const struct workload_run *run, struct cellar_client *self, 
                     struct cellar_error *error)
 {
     for (int i = 0; i < TPCC_TABLES; i++) {
+        if (!run->tables.table[tpcc_audit_steps[i]]) continue;
         TRY(tpcc_audit_begin(audit, tpcc_audit_steps[i], error));
         TRY(cellar_scan(self, run->tables.table[tpcc_audit_steps[i]], feed, audit, error));
     }
@@ -346,6 +366,7 @@ const struct workload tpcc_workload = {
     .open = open_tpcc,
     .load = load,
     .load_rows = load_rows,
+    .loaded = loaded,
     .client_init = client_init,
     .next = next,
     .check = check,

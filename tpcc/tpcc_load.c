@@ -34,6 +34,7 @@ static void count_rows(struct piece *piece)
 
 static int add(struct piece *piece, enum tpcc_table table, uint64_t key, const void *row)
 {
+    if (!piece->load->tables->table[table]) return 0; /* ordered indexes do without */
     if (++piece->rows_uncounted == PROGRESS_ROWS) count_rows(piece);
     return cellar_load(piece->client, piece->load->tables->table[table], key, row, piece->error);
 }
@@ -195,6 +196,8 @@ static int load_customer(struct piece *piece, uint32_t w_id, uint32_t d_id, uint
     row.c_credit_lim = 5000000;
     row.c_discount = (int32_t)prng_between(prng, 0, 5000);
     row.c_last_o_id = last_o_id;
+    row.c_w_id = (uint16_t)w_id;
+    row.c_d_id = (uint8_t)d_id;
     memcpy(row.c_middle, "OE", 2);
     memcpy(row.c_credit, bad_credit ? "BC" : "GC", 2);
     tpcc_text_random(text, prng, row.c_first, 8, sizeof(row.c_first));
@@ -267,7 +270,9 @@ static int load_orders(struct piece *piece, uint32_t w_id, uint32_t d_id, struct
         struct tpcc_order order = {.o_entry_d = TPCC_LOAD_DATE,
                                    .o_c_id = plan->c_ids[o_id - 1],
                                    .o_ol_cnt = plan->line_counts[o_id - 1],
-                                   .o_all_local = 1};
+                                   .o_all_local = 1,
+                                   .o_w_id = (uint16_t)w_id,
+                                   .o_d_id = (uint8_t)d_id};
         order.o_carrier_id = delivered ? (uint8_t)prng_between(&piece->prng, 1, 10) : 0;
         TRY(add(piece, TPCC_ORDER, key, &order));
         if (!delivered) TRY(add(piece, TPCC_NEW_ORDER, key, &(struct tpcc_new_order){.no_o_id = o_id}));
@@ -334,7 +339,7 @@ static uint64_t drawn_rows(const struct tpcc_load *load, uint32_t w_id, uint32_t
     tpcc_load_line_counts(load, w_id, d_id, plan->line_counts);
     for (uint32_t i = 0; i < load->scale.customers; i++) {
         rows += plan->line_counts[i];
-        rows += counts[plan->numbers[i]]++ % TPCC_NAME_IDS == 0;
+        rows += !load->scale.by_index && counts[plan->numbers[i]]++ % TPCC_NAME_IDS == 0;
     }
     return rows;
 }
@@ -345,7 +350,7 @@ int tpcc_load_rows(const struct tpcc_load *load, uint64_t *rows, struct cellar_e
     struct district_plan *plan = malloc(sizeof(*plan));
     if (!plan) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the plan of a district");
     /* A district: itself, its queue, customers with a payment and an order each, new orders. */
-    uint64_t district = 2 + 3 * (uint64_t)scale->customers + (scale->customers - scale->delivered);
+    uint64_t district = 2 - scale->by_index + 3 * (uint64_t)scale->customers + (scale->customers - scale->delivered);
     *rows = scale->items + scale->warehouses * (1 + scale->items + TPCC_DISTRICTS * district);
     for (uint32_t w_id = 1; w_id <= scale->warehouses; w_id++)
         for (uint32_t d_id = 1; d_id <= TPCC_DISTRICTS; d_id++) *rows += drawn_rows(load, w_id, d_id, plan);

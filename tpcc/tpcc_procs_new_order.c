@@ -73,8 +73,12 @@ static int insert_order(struct cellar_txn *txn, const struct tpcc_order_entry *e
 {
     const struct tpcc_tables *t = entry->tables;
     uint64_t key = tpcc_schema_order_key(entry->w_id, entry->d_id, entry->o_id);
-    const struct tpcc_order order = {
-        .o_entry_d = entry->entry_d, .o_c_id = entry->c_id, .o_ol_cnt = entry->ol_cnt, .o_all_local = entry->all_local};
+    const struct tpcc_order order = {.o_entry_d = entry->entry_d,
+                                     .o_c_id = entry->c_id,
+                                     .o_ol_cnt = entry->ol_cnt,
+                                     .o_all_local = entry->all_local,
+                                     .o_w_id = entry->w_id,
+                                     .o_d_id = entry->d_id};
     const struct tpcc_new_order waiting = {.no_o_id = entry->o_id};
     TRY(cellar_insert(txn, t->table[TPCC_ORDER], key, &order));
     TRY(cellar_insert(txn, t->table[TPCC_NEW_ORDER], key, &waiting));
@@ -116,7 +120,7 @@ int tpcc_procs_new_order(struct cellar_txn *txn, void *args)
 
     uint32_t next_o_id = entry->o_id + 1;
     TRY(cellar_put(txn, refs.district, t->d_next_o_id, &next_o_id));
-    TRY(cellar_put(txn, refs.customer, t->c_last_o_id, &entry->o_id));
+    if (t->customer_last_o) TRY(cellar_put(txn, refs.customer, t->c_last_o_id, &entry->o_id));
     TRY(insert_order(txn, entry));
     return cellar_fetch(txn);
 }

@@ -10,6 +10,27 @@
 
 #include <string.h>
 
+/* The middle one, in the order of first names, of the entries of that name. */
+static int choose_by_index(struct cellar_txn *txn, const struct tpcc_tables *t, struct tpcc_customer_choice *choice)
+{
+    struct tpcc_customer of = {.c_w_id = choice->w_id, .c_d_id = choice->d_id};
+    tpcc_text_last_name(choice->name, of.c_last);
+    const struct cellar_bound name = {.row = &of, .columns = 3};
+    const struct cellar_range range = {.low = name, .high = name};
+    uint64_t keys[TPCC_NAME_IDS * TPCC_NAME_PARTS];
+    uint32_t count = 0;
+    int cursor, got;
+    TRY(cursor = cellar_cursor_open(txn, t->customers_by_name, &range, 0, 0, 0, TPCC_NAME_IDS * TPCC_NAME_PARTS));
+    while ((got = cellar_cursor_next(txn, cursor, &keys[count], NULL)) == 1) count++;
+    TRY(got);
+    TRY(cellar_cursor_close(txn, cursor));
+    if (count == 0) return CELLAR_USER_ABORT;
+    struct tpcc_key middle;
+    tpcc_schema_unpack_customer(keys[tpcc_procs_middle(count)], &middle);
+    choice->c_id = (uint16_t)middle.c_id;
+    return 0;
+}
+
 static int read_names(struct cellar_txn *txn, const struct tpcc_tables *t, const struct tpcc_customer_choice *choice,
                       uint32_t part, struct tpcc_customer_by_name *names)
 {
@@ -23,6 +44,7 @@ static int read_names(struct cellar_txn *txn, const struct tpcc_tables *t, const
 int tpcc_procs_choose(struct cellar_txn *txn, const struct tpcc_tables *tables, struct tpcc_customer_choice *choice)
 {
     if (!choice->by_name) return 0;
+    if (tables->customers_by_name) return choose_by_index(txn, tables, choice);
     struct tpcc_customer_by_name names;
     TRY(read_names(txn, tables, choice, 0, &names));
     if (names.count == 0 || names.count > TPCC_NAME_IDS * TPCC_NAME_PARTS) return CELLAR_USER_ABORT;

@@ -6,25 +6,48 @@
 
 #include <string.h>
 
+/* The customer's last order: its row and its key. */
+static int find_last_order(struct cellar_txn *txn, struct tpcc_order_status *status, uint64_t *key)
+{
+    const struct tpcc_customer_choice *choice = &status->choice;
+    const struct tpcc_order of = {.o_w_id = choice->w_id, .o_d_id = choice->d_id, .o_c_id = choice->c_id};
+    const struct cellar_bound customer = {.row = &of, .columns = 3};
+    const struct cellar_range range = {.low = customer, .high = customer};
+    int cursor, order, got;
+    TRY(cursor =
+            cellar_cursor_open(txn, status->tables->orders_by_customer, &range, CELLAR_ALL, 0, CELLAR_BACKWARD, 1));
+    TRY(got = cellar_cursor_next(txn, cursor, key, &order));
+    if (got == 0) return CELLAR_USER_ABORT;
+    status->o_id = (uint32_t)*key;
+    return cellar_get_row(txn, order, &status->order);
+}
+
+/* The same, by the customer's column, which has been read. */
+static int read_last_order(struct cellar_txn *txn, struct tpcc_order_status *status, uint64_t *key)
+{
+    int order;
+    status->o_id = status->customer.c_last_o_id;
+    if (status->o_id == 0) return CELLAR_USER_ABORT;
+    *key = tpcc_schema_order_key(status->choice.w_id, status->choice.d_id, status->o_id);
+    TRY(order = cellar_access(txn, status->tables->table[TPCC_ORDER], *key, CELLAR_ALL, 0, 0));
+    TRY(cellar_fetch(txn));
+    return cellar_get_row(txn, order, &status->order);
+}
+
 int tpcc_procs_order_status(struct cellar_txn *txn, void *args)
 {
     struct tpcc_order_status *status = args;
     const struct tpcc_tables *t = status->tables;
     const struct tpcc_customer_choice *choice = &status->choice;
-    int customer, order, lines[TPCC_LINES_MAX];
+    int customer, lines[TPCC_LINES_MAX];
+    uint64_t key;
     TRY(tpcc_procs_choose(txn, t, &status->choice));
     TRY(customer = cellar_access(txn, t->table[TPCC_CUSTOMER],
                                  tpcc_schema_customer_key(choice->w_id, choice->d_id, choice->c_id),
                                  t->customer_balance | t->customer_identity | t->customer_last_o, 0, 0));
     TRY(cellar_fetch(txn));
     TRY(cellar_get_row(txn, customer, &status->customer));
-    status->o_id = status->customer.c_last_o_id;
-    if (status->o_id == 0) return CELLAR_USER_ABORT;
-
-    uint64_t key = tpcc_schema_order_key(choice->w_id, choice->d_id, status->o_id);
-    TRY(order = cellar_access(txn, t->table[TPCC_ORDER], key, CELLAR_ALL, 0, 0));
-    TRY(cellar_fetch(txn));
-    TRY(cellar_get_row(txn, order, &status->order));
+    TRY(t->orders_by_customer ? find_last_order(txn, status, &key) : read_last_order(txn, status, &key));
     if (status->order.o_ol_cnt > TPCC_LINES_MAX) return CELLAR_USER_ABORT;
 
     for (uint32_t i = 0; i < status->order.o_ol_cnt; i++)
@@ -33,6 +56,20 @@ int tpcc_procs_order_status(struct cellar_txn *txn, void *args)
     TRY(cellar_fetch(txn));
     for (uint32_t i = 0; i < status->order.o_ol_cnt; i++) TRY(cellar_get_row(txn, lines[i], &status->lines[i]));
     return 0;
+}
+
+/* The same by the index of lines: they are read at once. */
+static int find_lines(struct cellar_txn *txn, struct tpcc_stock_level *level, uint32_t next_o_id)
+{
+    const struct tpcc_tables *t = level->tables;
+    uint64_t first = tpcc_schema_order_key(level->w_id, level->d_id, next_o_id - TPCC_STOCK_LEVEL_ORDERS), key;
+    const struct cellar_range range = {.low_key = tpcc_schema_line_key(first, 0),
+                                       .high_key = tpcc_schema_line_key(first + TPCC_STOCK_LEVEL_ORDERS, 0) - 1};
+    int cursor, got;
+    TRY(cursor = cellar_cursor_open(txn, t->lines_by_key, &range, t->line_body, 0, 0, TPCC_STOCK_LEVEL_LINES));
+    level->ref_count = 0;
+    while ((got = cellar_cursor_next(txn, cursor, &key, &level->refs[level->ref_count])) == 1) level->ref_count++;
+    return got < 0 ? got : cellar_cursor_close(txn, cursor);
 }
 
 /* Declares the lines of the district's last orders: refs[0 .. ref_count). */
@@ -46,6 +83,7 @@ static int declare_lines(struct cellar_txn *txn, struct tpcc_stock_level *level)
     TRY(cellar_fetch(txn));
     TRY(cellar_get(txn, district, t->d_next_o_id, &next_o_id));
     if (next_o_id <= TPCC_STOCK_LEVEL_ORDERS) return CELLAR_USER_ABORT;
+    if (t->lines_by_key) return find_lines(txn, level, next_o_id);
 
     uint64_t key = tpcc_schema_order_key(level->w_id, level->d_id, next_o_id - TPCC_STOCK_LEVEL_ORDERS);
     for (uint32_t i = 0; i < TPCC_STOCK_LEVEL_ORDERS; i++)

@@ -31,12 +31,12 @@ static const struct cellar_column district_columns[] = {
 #undef IN
 
 #define IN(cell, field) CELLAR_COLUMN_IN(cell, struct tpcc_customer, field)
-static const struct cellar_column customer_columns[] = {
-    IN(0, c_balance),    IN(0, c_ytd_payment), IN(0, c_payment_cnt), IN(0, c_delivery_cnt), IN(1, c_since),
-    IN(1, c_credit_lim), IN(1, c_discount),    IN(1, c_first),       IN(1, c_middle),       IN(1, c_last),
-    IN(1, c_credit),     IN(2, c_street_1),    IN(2, c_street_2),    IN(2, c_city),         IN(2, c_state),
-    IN(2, c_zip),        IN(2, c_phone),       IN(3, c_last_o_id),   IN(4, c_data),
-};
+#define CUSTOMER                                                                                                       \
+    IN(0, c_balance), IN(0, c_ytd_payment), IN(0, c_payment_cnt), IN(0, c_delivery_cnt), IN(1, c_since),               \
+        IN(1, c_credit_lim), IN(1, c_discount), IN(1, c_first), IN(1, c_middle), IN(1, c_last), IN(1, c_credit),       \
+        IN(2, c_street_1), IN(2, c_street_2), IN(2, c_city), IN(2, c_state), IN(2, c_zip), IN(2, c_phone)
+static const struct cellar_column customer_columns[] = {CUSTOMER, IN(3, c_last_o_id), IN(4, c_data)};
+static const struct cellar_column customer_columns_indexed[] = {CUSTOMER, IN(2, c_w_id), IN(2, c_d_id), IN(3, c_data)};
 #undef IN
 
 #define IN(cell, field) CELLAR_COLUMN_IN(cell, struct tpcc_history, field)
@@ -47,9 +47,9 @@ static const struct cellar_column history_columns[] = {
 #undef IN
 
 #define IN(cell, field) CELLAR_COLUMN_IN(cell, struct tpcc_order, field)
-static const struct cellar_column order_columns[] = {
-    IN(0, o_entry_d), IN(0, o_c_id), IN(0, o_ol_cnt), IN(0, o_all_local), IN(1, o_carrier_id),
-};
+#define ORDER IN(0, o_entry_d), IN(0, o_c_id), IN(0, o_ol_cnt), IN(0, o_all_local), IN(1, o_carrier_id)
+static const struct cellar_column order_columns[] = {ORDER};
+static const struct cellar_column order_columns_indexed[] = {ORDER, IN(0, o_w_id), IN(0, o_d_id)};
 #undef IN
 
 static const struct cellar_column new_order_columns[] = {CELLAR_COLUMN(struct tpcc_new_order, no_o_id)};
@@ -109,21 +109,38 @@ static const struct {
 
 uint32_t tpcc_schema_record_bytes(enum tpcc_table table) { return layouts[table].record_bytes; }
 
-struct cellar_schema tpcc_schema_of(enum tpcc_table table)
+uint32_t tpcc_schema_entry_bytes(const struct tpcc_scale *scale, enum tpcc_table table)
 {
-    return (struct cellar_schema){
+    static const uint32_t bytes[TPCC_TABLES] = {
+        [TPCC_CUSTOMER] = 80, [TPCC_ORDER] = 36, [TPCC_NEW_ORDER] = 24, [TPCC_ORDER_LINE] = 24};
+    return scale->by_index ? bytes[table] : 0;
+}
+
+struct cellar_schema tpcc_schema_of(enum tpcc_table table, bool by_index)
+{
+    struct cellar_schema schema = {
         .name = layouts[table].name,
         .row_bytes = layouts[table].row_bytes,
         .columns = layouts[table].columns,
         .column_count = layouts[table].column_count,
         .cluster_bits = layouts[table].cluster_bits,
     };
+    if (by_index && table == TPCC_CUSTOMER) {
+        schema.columns = customer_columns_indexed;
+        schema.column_count = COUNT(customer_columns_indexed);
+    }
+    if (by_index && table == TPCC_ORDER) {
+        schema.columns = order_columns_indexed;
+        schema.column_count = COUNT(order_columns_indexed);
+    }
+    return schema;
 }
 
-struct tpcc_scale tpcc_schema_scale(uint32_t warehouses, bool small)
+struct tpcc_scale tpcc_schema_scale(uint32_t warehouses, bool small, bool by_index)
 {
     uint32_t divisor = small ? 10 : 1;
     return (struct tpcc_scale){
+        .by_index = by_index,
         .warehouses = warehouses,
         .customers = 3000 / divisor,
         .delivered = 2100 / divisor,
@@ -140,8 +157,9 @@ uint64_t tpcc_schema_records_max(const struct tpcc_scale *scale, bool mix_crest,
     case TPCC_WAREHOUSE:
         return scale->warehouses;
     case TPCC_DISTRICT:
-    case TPCC_NEW_ORDER_QUEUE:
         return districts;
+    case TPCC_NEW_ORDER_QUEUE:
+        return scale->by_index ? 0 : districts;
     case TPCC_CUSTOMER:
         return customers;
     case TPCC_HISTORY:
@@ -158,7 +176,7 @@ uint64_t tpcc_schema_records_max(const struct tpcc_scale *scale, bool mix_crest,
     case TPCC_STOCK:
         return (uint64_t)scale->warehouses * scale->items;
     case TPCC_CUSTOMER_BY_NAME:
-        return districts * scale->names * 101 / 100;
+        return scale->by_index ? 0 : districts * scale->names * 101 / 100;
     case TPCC_TABLES:
         break;
     }
@@ -166,7 +184,7 @@ uint64_t tpcc_schema_records_max(const struct tpcc_scale *scale, bool mix_crest,
 }
 
 /* Looks up what the procedures name; every name below is one of ours, so a miss would be a fault of this file. */
-static void find_cells(struct tpcc_tables *t)
+static void find_cells(struct tpcc_tables *t, bool by_index)
 {
     const struct cellar_table *const *table = t->table;
     static const char *const dist_names[TPCC_DISTRICTS] = {"s_dist_01", "s_dist_02", "s_dist_03", "s_dist_04",
@@ -182,7 +200,7 @@ static void find_cells(struct tpcc_tables *t)
     t->customer_balance = cellar_cells_of(table[TPCC_CUSTOMER], "c_balance");
     t->customer_identity = cellar_cells_of(table[TPCC_CUSTOMER], "c_last");
     t->customer_address = cellar_cells_of(table[TPCC_CUSTOMER], "c_phone");
-    t->customer_last_o = cellar_cells_of(table[TPCC_CUSTOMER], "c_last_o_id");
+    t->customer_last_o = by_index ? 0 : cellar_cells_of(table[TPCC_CUSTOMER], "c_last_o_id");
     t->customer_data = cellar_cells_of(table[TPCC_CUSTOMER], "c_data");
     t->order_body = cellar_cells_of(table[TPCC_ORDER], "o_ol_cnt");
     t->order_carrier = cellar_cells_of(table[TPCC_ORDER], "o_carrier_id");
@@ -196,7 +214,7 @@ static void find_cells(struct tpcc_tables *t)
     }
 }
 
-static void find_columns(struct tpcc_tables *t)
+static void find_columns(struct tpcc_tables *t, bool by_index)
 {
     const struct cellar_table *const *table = t->table;
     t->w_ytd = cellar_column_of(table[TPCC_WAREHOUSE], "w_ytd");
@@ -204,7 +222,7 @@ static void find_columns(struct tpcc_tables *t)
     t->d_ytd = cellar_column_of(table[TPCC_DISTRICT], "d_ytd");
     t->d_tax = cellar_column_of(table[TPCC_DISTRICT], "d_tax");
     t->d_next_o_id = cellar_column_of(table[TPCC_DISTRICT], "d_next_o_id");
-    t->c_last_o_id = cellar_column_of(table[TPCC_CUSTOMER], "c_last_o_id");
+    t->c_last_o_id = by_index ? -1 : cellar_column_of(table[TPCC_CUSTOMER], "c_last_o_id");
     t->c_data = cellar_column_of(table[TPCC_CUSTOMER], "c_data");
     t->o_carrier_id = cellar_column_of(table[TPCC_ORDER], "o_carrier_id");
     t->ol_i_id = cellar_column_of(table[TPCC_ORDER_LINE], "ol_i_id");
@@ -212,20 +230,59 @@ static void find_columns(struct tpcc_tables *t)
     t->ol_delivery_d = cellar_column_of(table[TPCC_ORDER_LINE], "ol_delivery_d");
     t->s_quantity = cellar_column_of(table[TPCC_STOCK], "s_quantity");
     t->s_data = cellar_column_of(table[TPCC_STOCK], "s_data");
-    t->q_oldest_o_id = cellar_column_of(table[TPCC_NEW_ORDER_QUEUE], "q_oldest_o_id");
+    t->q_oldest_o_id = by_index ? -1 : cellar_column_of(table[TPCC_NEW_ORDER_QUEUE], "q_oldest_o_id");
     t->h_data = cellar_column_of(table[TPCC_HISTORY], "h_data");
+}
+
+/* ---- ordered indexes ---- */
+
+static const struct cellar_index_column by_name[] = {{"c_w_id", CELLAR_SORT_UNSIGNED, false},
+                                                     {"c_d_id", CELLAR_SORT_UNSIGNED, false},
+                                                     {"c_last", CELLAR_SORT_BYTES, false},
+                                                     {"c_first", CELLAR_SORT_BYTES, false}};
+static const struct cellar_index_column by_customer[] = {{"o_w_id", CELLAR_SORT_UNSIGNED, false},
+                                                         {"o_d_id", CELLAR_SORT_UNSIGNED, false},
+                                                         {"o_c_id", CELLAR_SORT_UNSIGNED, false}};
+static const struct {
+    enum tpcc_table table;
+    struct cellar_index_def def;
+    size_t handle; /* in struct tpcc_tables */
+} paths[] = {
+    {TPCC_CUSTOMER, {"by_name", by_name, COUNT(by_name), 0}, offsetof(struct tpcc_tables, customers_by_name)},
+    {TPCC_ORDER, {"by_cust", by_customer, COUNT(by_customer), 0}, offsetof(struct tpcc_tables, orders_by_customer)},
+    {TPCC_NEW_ORDER, {"by_key", NULL, 0, 0}, offsetof(struct tpcc_tables, new_orders_by_key)},
+    {TPCC_ORDER_LINE, {"by_key", NULL, 0, 0}, offsetof(struct tpcc_tables, lines_by_key)},
+};
+#define INDEXES COUNT(paths)
+
+static const struct cellar_index **handle_of(struct tpcc_tables *tables, uint32_t i)
+{
+    return (const struct cellar_index **)(void *)((char *)tables + paths[i].handle);
 }
 
 int tpcc_schema_open(struct cellar *db, const struct tpcc_scale *scale, bool mix_crest, uint64_t expected_txns,
                      struct tpcc_tables *tables, struct cellar_error *error)
 {
     for (int i = 0; i < TPCC_TABLES; i++) {
-        struct cellar_schema schema = tpcc_schema_of((enum tpcc_table)i);
+        struct cellar_schema schema = tpcc_schema_of((enum tpcc_table)i, scale->by_index);
         schema.records_max = tpcc_schema_records_max(scale, mix_crest, expected_txns, (enum tpcc_table)i);
-        int code = cellar_table_create(db, &schema, &tables->table[i], error);
+        tables->table[i] = NULL;
+        int code = schema.records_max ? cellar_table_create(db, &schema, &tables->table[i], error) : 0;
         if (code < 0) return code;
     }
-    find_cells(tables);
-    find_columns(tables);
+    find_cells(tables, scale->by_index);
+    find_columns(tables, scale->by_index);
+    for (uint32_t i = 0; i < INDEXES; i++)
+        *handle_of(tables, i) =
+            scale->by_index ? cellar_index_find(tables->table[paths[i].table], paths[i].def.name) : NULL;
     return 0;
+}
+
+int tpcc_schema_index(struct cellar *db, const struct tpcc_scale *scale, struct tpcc_tables *tables,
+                      struct cellar_error *error)
+{
+    int code = 0;
+    for (uint32_t i = 0; i < INDEXES && scale->by_index && code == 0; i++)
+        code = cellar_index_create(db, tables->table[paths[i].table], &paths[i].def, handle_of(tables, i), error);
+    return code;
 }

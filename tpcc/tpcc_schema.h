@@ -2,10 +2,10 @@
  * tpcc_schema.h - the tables of TPC-C (revision 5.11) as rows, columns, cells and keys, and the handles of an open
  * database.
  *
- * Nine tables of the specification, and two that stand for the secondary indexes that a key-value engine has not:
- * customer_by_name (customers of one last name, sorted by first name; never changed after the load) and new_order_queue
- * (the oldest undelivered order of a district, moved on by Delivery). A third such lookup, the last order of a
- * customer, is a column of the customer (c_last_o_id).
+ * Nine tables of the specification, and what finds rows by other than their keys: ordered indexes of these tables
+ * (`by_index`), or two tables that stand for them: customer_by_name (customers of one last name, sorted by first name;
+ * never changed after the load) and new_order_queue (the oldest undelivered order of a district, moved on by Delivery).
+ * A third such lookup is then a column of the customer (c_last_o_id: its last order).
  *
  * Columns of a primary key are stored in the record's key, which every record carries, and not again in a cell; history
  * has no primary key and stores all. Money is in cents, tax and discount in 1/10000; dates are nanoseconds of the
@@ -47,8 +47,10 @@ struct tpcc_customer {
     int64_t c_since, c_credit_lim;
     int32_t c_discount;
     char c_first[16], c_middle[2], c_last[16], c_credit[2];
+    uint16_t c_w_id; /* by_index only: columns of an index */
+    uint8_t c_d_id;
     char c_street_1[20], c_street_2[20], c_city[20], c_state[2], c_zip[9], c_phone[16];
-    uint32_t c_last_o_id; /* not of the specification: O_ID of the customer's newest order */
+    uint32_t c_last_o_id; /* not by_index, nor of the specification: O_ID of the customer's newest order */
     char c_data[TPCC_C_DATA_BYTES];
 };
 
@@ -63,6 +65,8 @@ struct tpcc_order {
     int64_t o_entry_d;
     uint16_t o_c_id;
     uint8_t o_ol_cnt, o_all_local;
+    uint16_t o_w_id; /* by_index only: columns of an index */
+    uint8_t o_d_id;
     uint8_t o_carrier_id; /* 0: NULL */
 };
 
@@ -197,8 +201,12 @@ static inline void tpcc_schema_unpack_line(uint64_t key, struct tpcc_key *of)
 
 /* ---- scale ------------------------------------------------------------------------------------------ */
 
-/* How much of everything there is. Only warehouses are free; the small scale divides the others by ten. */
+/*
+ * How much of everything there is, and what leads to it. Only warehouses are free; the small scale divides the others
+ * by ten.
+ */
 struct tpcc_scale {
+    bool by_index; /* ordered indexes; else the two tables and the column that stand for them */
     uint32_t warehouses;
     uint32_t customers; /* of a district, and orders of a district at the load: 3000 */
     uint32_t delivered; /* of these orders: 2100 */
@@ -206,7 +214,7 @@ struct tpcc_scale {
     uint32_t names;     /* last names in use: 1000 */
 };
 
-struct tpcc_scale tpcc_schema_scale(uint32_t warehouses, bool small);
+struct tpcc_scale tpcc_schema_scale(uint32_t warehouses, bool small, bool by_index);
 
 /* ---- an open database ------------------------------------------------------------------------------- */
 
@@ -225,9 +233,11 @@ enum tpcc_table {
     TPCC_TABLES
 };
 
-/* Tables, and the cells and columns the procedures name, looked up once. */
+/* Tables (NULL: there is none), and the cells and columns the procedures name, looked up once. */
 struct tpcc_tables {
     const struct cellar_table *table[TPCC_TABLES];
+    /* by_index: C_W_ID, C_D_ID, C_LAST, C_FIRST; O_W_ID, O_D_ID, O_C_ID; the keys themselves. Else all NULL */
+    const struct cellar_index *customers_by_name, *orders_by_customer, *new_orders_by_key, *lines_by_key;
     cellar_cells warehouse_ytd, warehouse_tax, warehouse_address;
     cellar_cells district_ytd, district_next, district_tax, district_address;
     cellar_cells customer_balance, customer_identity, customer_address, customer_last_o, customer_data;
@@ -242,8 +252,13 @@ struct tpcc_tables {
 uint64_t tpcc_schema_records_max(const struct tpcc_scale *scale, bool mix_crest, uint64_t txns, enum tpcc_table table);
 /* Bytes of one record as laid out: header, cells, padding. A unit test compares them with the engine's own layout. */
 uint32_t tpcc_schema_record_bytes(enum tpcc_table table);
-/* The public schema of a table, for tests; valid for ever. records_max is left 0. */
-struct cellar_schema tpcc_schema_of(enum tpcc_table table);
-/* Creates, or finds, all tables. */
+/* Bytes of an ordered index for one record of the table, nodes being as full as they usually are. */
+uint32_t tpcc_schema_entry_bytes(const struct tpcc_scale *scale, enum tpcc_table table);
+/* The public schema of a table; valid for ever. records_max is left 0. */
+struct cellar_schema tpcc_schema_of(enum tpcc_table table, bool by_index);
+/* Creates, or finds, all tables; finds the indexes of a pool that has been loaded. */
 CELLAR_NODISCARD int tpcc_schema_open(struct cellar *db, const struct tpcc_scale *scale, bool mix_crest,
                                       uint64_t expected_txns, struct tpcc_tables *tables, struct cellar_error *error);
+/* Creates, or finds, the indexes of loaded tables; none unless by_index. */
+CELLAR_NODISCARD int tpcc_schema_index(struct cellar *db, const struct tpcc_scale *scale, struct tpcc_tables *tables,
+                                       struct cellar_error *error);

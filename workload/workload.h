@@ -1,7 +1,7 @@
 /*
- * workload.h - the contract between the `cellar` program and a workload (tpcc, smallbank, ycsb): one exported table
- * each. A workload uses the public API (cellar.h), base and this header, nothing else. All its randomness comes from
- * the seed.
+ * workload.h - the contract between the `cellar` program and a workload (tpcc, smallbank, ycsb, ...): one exported
+ * table each. A workload uses the public API (cellar.h), base and this header, nothing else. All its randomness comes
+ * from the seed.
  *
  * Life: defaults -> (flags) -> validate -> open -> load, by all sessions -> client_init, next, next, ..., by each
  * client -> check, by one client, with nothing else running -> close.
@@ -14,12 +14,36 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Operations of YCSB's core workloads, as a file has them. */
+enum workload_kind {
+    WORKLOAD_NONE,
+    WORKLOAD_READ,
+    WORKLOAD_UPDATE,
+    WORKLOAD_INSERT,
+    WORKLOAD_SCAN,
+    WORKLOAD_MODIFY,
+    WORKLOAD_OPERATIONS
+};
+#define WORKLOAD_FIELDS 10
+struct workload_operation {
+    uint64_t record; /* its number */
+    uint32_t more;   /* the field; of a scan how many records */
+    uint8_t kind;
+};
+/* Client c of n does, or notes, operations c, c + n, c + 2n, ... */
+struct workload_operations {
+    struct workload_operation *all;
+    uint64_t count;
+    bool fills; /* noted as they are drawn, else done */
+};
+
 struct workload_config {
     uint64_t seed;
     /* tpcc */
     uint64_t warehouses;
     bool small_scale; /* --scale small: customers and items divided by 10 */
     bool mix_crest;   /* --mix crest: 50/46/4/0/0 */
+    bool by_index;    /* --access index: ordered indexes, no helper tables */
     /* smallbank */
     uint64_t accounts;
     bool two_tables; /* savings and checking in two tables instead of two cells of one record */
@@ -27,9 +51,13 @@ struct workload_config {
     uint64_t records;
     double write_ratio;
     uint32_t per_txn;
-    char core;         /* 'A' to 'F': YCSB's core workload of that name; 0: YCSB-T */
-    uint32_t scan_max; /* core E: records of a scan, at most */
-    /* smallbank, ycsb */
+    char core;                              /* 'A' to 'F': YCSB's core workload of that name; 0: YCSB-T */
+    uint32_t scan_max;                      /* core E, index: records of a scan, at most */
+    struct workload_operations *operations; /* core: to follow or to fill; NULL: drawn, and not noted */
+    /* index */
+    const char *operation; /* "mixed" ...: which ones there are, and how many of each */
+    bool sorted, rows;     /* keys ascend; scans read records, too */
+    /* smallbank, ycsb, index */
     double theta;
 };
 
@@ -108,5 +136,5 @@ struct workload {
     void (*close)(struct workload_run *run);
 };
 
-extern const struct workload tpcc_workload, smallbank_workload, ycsb_workload;
+extern const struct workload tpcc_workload, smallbank_workload, ycsb_workload, indexload_workload;
 extern const struct workload ycsb_core_workload; /* ycsb, with --core */

@@ -18,6 +18,9 @@
 
 enum choice { POPULAR, LATEST };
 
+_Static_assert(WORKLOAD_MODIFY - WORKLOAD_READ == (int)YCSB_CORE_MODIFY, "operations of a file are numbered alike");
+_Static_assert(WORKLOAD_FIELDS == YCSB_CORE_FIELDS, "and have the fields of a record");
+
 struct ycsb_core_mix {
     char name;
     uint8_t percent[YCSB_CORE_TYPES];
@@ -259,6 +262,7 @@ static int open_run(struct cellar *db, const struct workload_config *config, uin
     run->db = db;
     run->records = config->records;
     run->scan_max = config->scan_max;
+    run->operations = config->operations;
     run->mix = mix_of(config->core);
     uint64_t inserts = expected_txns / 100 * run->mix->percent[YCSB_CORE_INSERT];
     code = zipf_init(&run->zipf, run->records, config->theta);
@@ -328,16 +332,60 @@ static uint64_t draw_number(const struct workload_run *run, enum ycsb_core_type 
     return run->mix->choice == LATEST ? draw_latest(run, base) : zipf_next(&run->zipf, &base->prng);
 }
 
+static struct workload_operation draw(const struct workload_run *run, struct ycsb_core_client *client)
+{
+    struct prng *prng = &client->base.prng;
+    enum ycsb_core_type type = draw_type(run, prng);
+    struct workload_operation operation = {.kind = (uint8_t)(WORKLOAD_READ + type),
+                                           .record = draw_number(run, type, client)};
+    operation.more = (uint32_t)prng_below(prng, YCSB_CORE_FIELDS);
+    if (type == YCSB_CORE_SCAN) operation.more = 1 + (uint32_t)prng_below(prng, run->scan_max);
+    return operation;
+}
+
+/* The place of the client's next operation in the list; one behind the last: there is none. */
+static uint64_t place_of(const struct workload_run *run, const struct ycsb_core_client *client)
+{
+    uint64_t at = client->operations * client->base.count + client->base.index;
+    return at < run->operations->count ? at : run->operations->count;
+}
+
+/* A record that is not inserted yet stands for one of those that were loaded last. */
+static uint64_t record_there(const struct workload_run *run, const struct workload_client *base, uint64_t number)
+{
+    if (number < run->records) return number;
+    uint64_t place = number - run->records;
+    uint64_t inserted = atomic_load_explicit(&atomic_load(&run->inserted)[place % base->count], memory_order_acquire);
+    return place / base->count < inserted ? number : run->records - 1 - place % run->records;
+}
+
+static struct workload_operation operation_of(struct workload_run *run, struct ycsb_core_client *client)
+{
+    const struct workload_operations *operations = run->operations;
+    if (!operations) return draw(run, client);
+    uint64_t at = place_of(run, client);
+    client->operations++;
+    struct workload_operation operation =
+        operations->fills || at == operations->count ? draw(run, client) : operations->all[at];
+    if (operations->fills && at < operations->count) operations->all[at] = operation;
+    if (operation.kind == WORKLOAD_INSERT)
+        operation.record = draw_number(run, YCSB_CORE_INSERT, client);
+    else
+        operation.record = record_there(run, &client->base, operation.record);
+    return operation;
+}
+
 static int next(struct workload_run *run, struct cellar_client *self, struct workload_client *base, uint32_t *type,
                 const struct cellar_call_options *options, struct cellar_result *result)
 {
     struct ycsb_core_client *client = (struct ycsb_core_client *)base;
     struct ycsb_core_args *args = &client->args;
-    enum ycsb_core_type drawn = draw_type(run, &base->prng);
+    struct workload_operation operation = operation_of(run, client);
+    enum ycsb_core_type drawn = (enum ycsb_core_type)(operation.kind - WORKLOAD_READ);
     bool writes = drawn != YCSB_CORE_READ && drawn != YCSB_CORE_SCAN;
-    args->key = ycsb_core_key(draw_number(run, drawn, client));
-    args->field = (uint32_t)prng_below(&base->prng, YCSB_CORE_FIELDS);
-    args->scan = drawn == YCSB_CORE_SCAN ? 1 + (uint32_t)prng_below(&base->prng, run->scan_max) : 0;
+    args->key = ycsb_core_key(operation.record);
+    args->field = drawn == YCSB_CORE_SCAN ? 0 : operation.more;
+    args->scan = drawn == YCSB_CORE_SCAN ? operation.more : 0;
     args->counter = client->writes + 1;
     *type = drawn;
     int code = cellar_exec(self, run->procs[drawn], args, options, result);

@@ -15,8 +15,8 @@
  * multiplied by an odd constant, modulo 2^56: neighbours by number are no neighbours by key, as in YCSB's hashed order,
  * and the number comes back out of the key. E's scans go by an ordered index over the keys.
  *
- * Each field describes itself, as YCSB-T's cells do (ycsb.h), so the check finds torn, misplaced and uncommitted values,
- * inserts that are missing or too many, and (F) lost updates.
+ * Each field describes itself, as YCSB-T's cells do (ycsb.h), so the check finds torn, misplaced and uncommitted
+ * values, inserts that are missing or too many, and (F) lost updates.
  */
 #pragma once
 
@@ -58,6 +58,7 @@ struct workload_run {
     struct cellar *db;
     uint64_t records; /* loaded */
     uint32_t scan_max;
+    struct workload_operations *operations; /* NULL: there are none */
     const struct ycsb_core_mix *mix;
     const struct cellar_table *table;
     const struct cellar_index *by_key; /* E; NULL: there is none */
@@ -83,6 +84,7 @@ struct ycsb_core_client {
     uint64_t committed[YCSB_CORE_TYPES];
     uint64_t writes; /* committed transactions that write */
     uint64_t foreign, scanned;
+    uint64_t operations; /* done, or noted */
     struct ycsb_core_args args;
 };
 

@@ -219,9 +219,15 @@ static void suspects_judge(struct coro *co, struct agent *agent)
         struct fabric *fabric = agent->by.ep->fabric;
         if (halt->now.state == CONFIGURATION_LOST && halt->now.away == (int32_t)node) continue;
         if (fabric->ops->control(fabric, &control, NULL) != 0) continue;
-        if (failover_lose(co, &home, node, &agent->report, &error) == 0)
+        int rc = failover_lose(co, &home, node, &agent->report, &error);
+        if (rc == 0)
             node_log(agent->by.node->opening, CELLAR_LOG_WARNING, "memory node %u is lost: its backups have taken over",
                      node);
+        /* INV-MEMBER-3 */
+        if (rc == -CELLAR_ERR_FENCED) {
+            give_up(agent);
+            return;
+        }
     }
 }
 

@@ -26,11 +26,17 @@ static int told(struct failover *failover, int rc, const char *what)
 
 /* ---- the word ---- */
 
-/* To the next word; EXISTS when another one was quicker. */
+/* To the next word; EXISTS when another one was quicker. INV-MEMBER-1: that a memory node is lost is decided first. */
 static int move(struct failover *failover, struct configuration to)
 {
+    struct recover *run = &failover->run;
+    const struct recover_home *home = &failover->home->recover;
     struct configuration seen;
-    int rc = configuration_move(failover->run.co, failover->run.ep, failover->run.catalog, &failover->now, &to, &seen);
+    bool loses =
+        configuration_changing(&to) && to.state == CONFIGURATION_LOST && !configuration_changing(&failover->now);
+    int rc = loses ? member_lose(run->co, home->member, home, &failover->home->halt->called, &failover->now, &to, &seen,
+                                 run->error)
+                   : configuration_move(run->co, run->ep, run->catalog, &failover->now, &to, &seen);
     if (rc) return told(failover, rc, "moving the configuration");
     if (configuration_word(&seen) != configuration_word(&to))
         return err_set(failover->run.error, CELLAR_ERR_EXISTS, "compute node %d changes the configuration",
@@ -53,9 +59,21 @@ static void call(struct failover *failover, uint32_t cn)
     (void)fabric_await(failover->run.co, &wait);
 }
 
+/* INV-MEMBER-1: who does not stand still, or leads and does not get on, is fenced only when it was declared dead. */
+static bool declared(struct failover *failover, uint32_t cn, uint64_t life)
+{
+    const struct recover_home *home = &failover->home->recover;
+    struct members_state now;
+    struct cellar_error unused;
+    if (member_look(failover->run.co, home->member, home->ep, cn, &now)) return false;
+    if (now.state != LAYOUT_MEMBER_LIVE || (life && now.incarnation != life)) return true;
+    return member_declare(failover->run.co, home->member, home, cn, now.incarnation, &unused) == 0;
+}
+
 /* Lives of it up to that one; 0: the one that has its index now. */
 static bool fenced(struct failover *failover, uint32_t cn, uint64_t life, bool only_dead)
 {
+    if (!only_dead && !declared(failover, cn, life)) return false;
     struct fabric_control control = {.kind = FABRIC_CN_EVICT, .cn = cn, .life = life, .only_dead = only_dead};
     struct fabric *fabric = failover->run.ep->fabric;
     return fabric->ops->control(fabric, &control, NULL) == 0;

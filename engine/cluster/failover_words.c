@@ -161,6 +161,9 @@ int failover_words_copy(struct failover *failover)
     for (uint32_t i = 0; i < sizeof fields / sizeof *fields && rc == 0; i++)
         rc = word_copy(failover, superblock_at(node, fields[i]));
     if (rc == 0) rc = clock_copy(failover);
+    if (rc == 0 && failover->run.catalog->cluster)
+        rc = word_set(failover, superblock_at(node, offsetof(struct superblock_wire, cluster)), FABRIC_DIRECT,
+                      failover->run.catalog->cluster);
     return rc || node > failover->run.catalog->replicas ? rc : members_copy(failover);
 }
 
@@ -222,10 +225,12 @@ static int run_rebuild(struct recover *run, struct heap_walk *walk)
     uint64_t offset;
     int rc;
     if (header->kind == LAYOUT_RUN_LOG) return 0;
-    if (header->kind == LAYOUT_RUN_RECORDS && !(table = run->catalog->tables[header->table_id - 1]))
+    if (header->kind == LAYOUT_RUN_RECORDS && !(table = run->catalog->tables[header->table_id - 1])) {
+        if (catalog_is_going(run->catalog, header->table_id)) return 0; /* nobody uses it any more */
         return err_set(run->error, CELLAR_ERR_CORRUPT,
                        "table %u was created after this process opened the pool: a later one must lead this failover",
                        header->table_id);
+    }
     while ((rc = heap_slot_next(run->co, walk, &slot, &offset, run->error)) != 0) {
         if (rc < 0 && !recover_patience(run, rc, &tries, &refusals)) return rc;
         if (rc < 0) continue;

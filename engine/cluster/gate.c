@@ -16,6 +16,7 @@ static void active_add(struct gate *gate, uint32_t worker, uint32_t n, struct sc
 /* Waits until it is worth another look. */
 static void look_later(struct coro *co, struct sched *sched, struct sched_task *task, uint64_t *pause_ns)
 {
+    task->why = "gate";
     sched_sleep(co, sched, task, *pause_ns);
     if (*pause_ns < GATE_POLL_MAX_NS) *pause_ns *= 2;
 }
@@ -33,7 +34,8 @@ static __attribute__((noinline)) bool wait_open(struct coro *co, struct gate *ga
     do {
         active_add(gate, worker, (uint32_t)-1, sched);
         if (atomic_load(&gate->failed)) return false; /* it may never be opened again */
-        if (atomic_load(&gate->closed) & ~(GATE_SETTLING | GATE_TURNING)) return false; /* that may take long */
+        if (atomic_load(&gate->closed) & ~(GATE_SETTLING | GATE_TURNING | GATE_RESTING))
+            return false; /* that may take long */
         look_later(co, sched, task, &pause_ns);
         active_add(gate, worker, 1, sched);
     } while (!is_open(gate));
@@ -127,20 +129,52 @@ bool gate_turn(struct coro *co, struct gate *gate, struct sched *sched, struct s
 
 void gate_turned(struct gate *gate) { atomic_fetch_and(&gate->closed, ~GATE_TURNING); }
 
+#define WHOLE_TABLES (~(GATE_LOAD - 1))
+
+static int rest_begin(struct gate *gate)
+{
+    unsigned was = atomic_fetch_or(&gate->closed, GATE_RESTING);
+    if (was & GATE_RESTING) return -CELLAR_ERR_BUSY;
+    if (!(was & WHOLE_TABLES)) return 0;
+    gate_rested(gate);
+    return -CELLAR_ERR_BUSY;
+}
+
+int gate_rest(struct coro *co, struct gate *gate, struct sched *sched, struct sched_task *task)
+{
+    uint64_t pause_ns = GATE_POLL_NS;
+    int rc = rest_begin(gate);
+    while (rc == 0 && !turn_still(gate, sched) && !atomic_load(&gate->failed)) {
+        bool settles = any_settles(gate); /* it goes first, as in gate_turn */
+        if (settles) gate_rested(gate);
+        look_later(co, sched, task, &pause_ns);
+        if (settles) rc = rest_begin(gate);
+    }
+    if (rc == 0 && atomic_load(&gate->failed)) {
+        gate_rested(gate);
+        rc = -CELLAR_ERR_FENCED;
+    }
+    return rc;
+}
+
+void gate_rested(struct gate *gate) { atomic_fetch_and(&gate->closed, ~GATE_RESTING); }
+
 void gate_open(struct gate *gate) { atomic_fetch_and(&gate->closed, ~GATE_SETTLING); }
 
 int gate_bulk_enter(struct gate *gate, unsigned kind, struct sched *sched)
 {
-    unsigned others = kind == GATE_WALK ? GATE_WALK - GATE_LOAD : ~(GATE_WALK - 1);
+    unsigned loads = GATE_WALK - GATE_LOAD, walks = ~(GATE_WALK - 1);
+    unsigned others = kind == GATE_WALK ? loads : kind == GATE_LOAD ? walks : loads | walks;
     unsigned was =
         atomic_fetch_add(&gate->closed, kind); /* before it looks for attempts, which look here when they are counted */
     /* A load is of one row, and there may be a million: steps between them are steps enough. */
     if (kind == GATE_LOAD) sched = NULL;
     if (sched) fabric_preempt(sched->ep);
-    bool attempts = active_sum(gate, sched) > 0 || atomic_load(&gate->waiting) > 0 || (was & GATE_SETTLING);
+    bool attempts =
+        active_sum(gate, sched) > 0 || atomic_load(&gate->waiting) > 0 || (was & (GATE_SETTLING | GATE_RESTING));
     if (!(was & others) && (!attempts || PLANT(walk_beside_attempts))) return 0;
     gate_bulk_leave(gate, kind);
-    return -CELLAR_ERR_BUSY;
+    return was & GATE_RESTING ? -CELLAR_ERR_RETRY : -CELLAR_ERR_BUSY;
 }
 
 void gate_bulk_leave(struct gate *gate, unsigned kind) { atomic_fetch_sub(&gate->closed, kind); }

@@ -24,8 +24,10 @@
 /* In gate.closed, beside the bit of the settler: how many loads and walks of tables are under way. */
 #define GATE_SETTLING 1u
 #define GATE_TURNING 2u /* ... and of a compute node that stands still to go another way */
-#define GATE_LOAD 4u
+#define GATE_RESTING 4u /* ... and of one that rests for a moment (gate_rest) */
+#define GATE_LOAD 8u
 #define GATE_WALK (1u << 16)
+#define GATE_ALONE (GATE_LOAD + GATE_WALK) /* neither a load nor a walk may be beside it */
 
 struct gate {
     atomic_uint closed;                             /* a coordinator settles, or works on whole tables */
@@ -61,9 +63,16 @@ void gate_open(struct gate *gate);
 bool gate_turn(struct coro *co, struct gate *gate, struct sched *sched, struct sched_task *task);
 void gate_turned(struct gate *gate);
 /*
- * GATE_LOAD or GATE_WALK begins, beside others of its kind: 0. BUSY: an attempt is under way, or the other kind. No
- * change of the configuration comes in between, but one may have begun (gate_bulk_waits): then it leaves again, and
- * waits.
+ * The same for one who is neither an attempt nor turns: no attempt and no whole-table work is under way, nor begins,
+ * until gate_rested. Attempts wait for it, and so does whole-table work; what is locked for update is given back. BUSY:
+ * whole-table work is under way, or another one rests; FENCED: the CN has stopped. INV-GATE-4.
+ */
+NODISCARD int gate_rest(struct coro *co, struct gate *gate, struct sched *sched, struct sched_task *task);
+void gate_rested(struct gate *gate);
+/*
+ * GATE_LOAD or GATE_WALK begins, beside others of its kind, or GATE_ALONE: 0. BUSY: an attempt is under way, or
+ * another kind; RETRY: one rests. No change of the configuration comes in between, but one may have begun
+ * (gate_bulk_waits): then it leaves again, and waits.
  */
 int gate_bulk_enter(struct gate *gate, unsigned kind, struct sched *sched);
 void gate_bulk_leave(struct gate *gate, unsigned kind);

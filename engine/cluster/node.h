@@ -16,6 +16,7 @@
 /* This process's opening of the pool: what its compute nodes share. */
 struct opening {
     struct member member;
+    struct decision *decisions;  /* of its compute nodes; NULL: the pool's own words decide */
     uint64_t incarnation;        /* as which they have joined */
     bool joined;                 /* as members */
     bool shared;                 /* other processes may have the pool open */

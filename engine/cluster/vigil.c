@@ -146,7 +146,9 @@ static bool self_lives(struct coro *co, struct vigil *vigil)
     const struct node_worker *by = &vigil->by;
     int rc = member_look(co, member_of(vigil), by->ep, by->node->cn, &now);
     if (rc) return false;
-    if (now.state == LAYOUT_MEMBER_LIVE && now.incarnation == by->node->opening->incarnation) return true;
+    /* INV-MEMBER-3 */
+    bool condemned = member_condemned(member_of(vigil), by->node->cn, by->node->cn, by->node->opening->incarnation);
+    if (now.state == LAYOUT_MEMBER_LIVE && now.incarnation == by->node->opening->incarnation && !condemned) return true;
     gate_stop(gate_of(vigil), by->sched);
     return false;
 }
@@ -227,7 +229,8 @@ static void sign_judge(struct coro *co, struct vigil *vigil, uint32_t cn)
         watch->looked_ns = now_ns; /* that time does not count */
         return;
     }
-    bool silent = silence(watch, &sign, now_ns);
+    bool silent =
+        silence(watch, &sign, now_ns) || member_condemned(member_of(vigil), by->node->cn, cn, sign.state.incarnation);
     if (!fenceable(vigil, cn)) {
         watch->on = false;
         return;

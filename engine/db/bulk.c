@@ -43,6 +43,18 @@ static int sum(const struct bulk *bulk, struct loader_sum *out, struct cellar_er
     return loader_sum(bulk->co, bulk->worker->loader, bulk->table, out, error);
 }
 
+/* A table that is dropped goes while no whole-table work is under way: once begun, it stays. */
+static int begun_check(const struct bulk *bulk, struct cellar_error *error)
+{
+    const struct cellar_table *table = bulk->table;
+    return table && table->dropped
+               ? err_set(error, CELLAR_ERR_DROPPED, "table %s: %s", table->name, cellar_error_text(CELLAR_ERR_DROPPED))
+               : 0;
+}
+
+/* It changes what no log will have: before anything is durable again there has to be a checkpoint (INV-DURABLE-18). */
+static bool unlogged(const struct bulk *bulk) { return bulk->worker->home.epochs && bulk->kind != GATE_WALK; }
+
 int bulk_begin(struct bulk *bulk, struct cellar_client *client, struct cellar_error *error)
 {
     struct coordinator *coordinator = client->coordinator;
@@ -61,7 +73,9 @@ int bulk_begin(struct bulk *bulk, struct cellar_client *client, struct cellar_er
             error, CELLAR_ERR_BUSY,
             "transactions, or loads, of this process are under way: whole tables are read and loaded when none is");
     worker->ep->bulk = true;
-    rc = watched(bulk) ? sum(bulk, &bulk->before, error) : 0;
+    rc = begun_check(bulk, error);
+    if (rc == 0 && watched(bulk)) rc = sum(bulk, &bulk->before, error);
+    if (rc == 0 && unlogged(bulk)) atomic_fetch_add(&worker->home.epochs->loads, 1);
     if (rc == 0) return 0;
     worker->ep->bulk = false;
     gates_leave(worker->db, bulk->kind, worker->db->config.cns);
@@ -81,6 +95,7 @@ int bulk_end(struct bulk *bulk, int rc, struct cellar_error *error)
         if (summed) rc = summed;
     }
     worker->ep->bulk = false;
+    if (unlogged(bulk)) atomic_fetch_add(&worker->home.epochs->loads_over, 1);
     gates_leave(worker->db, bulk->kind, worker->db->config.cns);
     return rc;
 }
@@ -92,6 +107,9 @@ int cellar_load(struct cellar_client *client, const struct cellar_table *table, 
     if (table->key_bytes)
         return err_set(error, CELLAR_ERR_UNSUPPORTED,
                        "table %s has byte strings for keys: add its records in transactions", table->name);
+    if (table->variable)
+        return err_set(error, CELLAR_ERR_UNSUPPORTED,
+                       "table %s has columns of variable length: insert its records in transactions", table->name);
     if (table->ordered_count)
         return err_set(error, CELLAR_ERR_UNSUPPORTED,
                        "table %s has an ordered index: load it before that is created, or insert in transactions",
@@ -122,7 +140,7 @@ int cellar_audit(struct cellar_client *client, struct cellar_error *error)
 int cellar_space_read(struct cellar_client *client, const struct cellar_table *table, struct cellar_space *space,
                       struct cellar_error *error)
 {
-    struct bulk bulk = {.kind = GATE_WALK, .table = table};
+    struct bulk bulk = {.kind = GATE_WALK, .table = table->variable ? NULL : table}; /* its companions, too */
     int rc = bulk_begin(&bulk, client, error);
     if (rc) return rc;
     return bulk_end(&bulk, loader_space(bulk.co, bulk.worker->loader, table, space, error), error);

@@ -9,7 +9,7 @@ struct bulk {
     struct worker *worker;
     const struct cellar_table *table; /* of a walk; NULL: all of them */
     struct loader_sum before;
-    unsigned kind; /* GATE_LOAD or GATE_WALK */
+    unsigned kind; /* GATE_LOAD, GATE_WALK or GATE_ALONE */
 };
 
 /* BUSY when transactions are under way. Else bulk_end follows, with what came of the work. */

@@ -9,6 +9,7 @@
 #include "counter.h"
 #include "must.h"
 
+#define DURABLE_POLL_NS 100000 /* between two looks whether an epoch is durable, at least */
 #define TURN_CALLS 8 /* calls in a turn, at most: then other coordinators, messages and requests get theirs, */
 /* ... and the last of them begins no later in it than this: a client function may take its time between two */
 #define TURN_NS 1000000
@@ -19,7 +20,8 @@
 #define NODE_FAILURES_MAX 8      /* attempts in a row that met a failed node: then the call ends UNREACHABLE, */
 /* ... where there are backups not before a failover has had its time; until then tries are so far apart at most */
 #define NODE_PAUSE_MAX_NS 4000000
-#define TAGS_PER_LOOK 32 /* attempts that met a tag of one other node, and then its owner is asked for */
+#define STAGE_LENT_NS 20000 /* a back-off longer than this leaves the stage to others */
+#define TAGS_PER_LOOK 32    /* attempts that met a tag of one other node, and then its owner is asked for */
 /*
  * Attempts in a row that found the record cache exhausted, and left it nearly empty: it was theirs. Then the call
  * ends TOO_LARGE.
@@ -83,7 +85,60 @@ static void back_off(struct coro *co, struct coordinator *coordinator, const str
         uint64_t left_ns = gone_ns < options->timeout_ns ? options->timeout_ns - gone_ns : 0;
         if (sleep_ns > left_ns) sleep_ns = left_ns;
     }
+    bool lends = coordinator->on_stage && sleep_ns > STAGE_LENT_NS;
+    coordinator->task.why = "back-off";
+    if (lends) stage_leave(coordinator);
     sched_sleep(co, &worker->sched, &coordinator->task, sleep_ns);
+    if (lends) stage_enter(co, coordinator, true);
+}
+
+/* ---- what is not yet durable ---- */
+
+static bool waits_durable(const struct cellar *db, const struct cellar_call_options *options)
+{
+    enum cellar_level level = options && options->level ? options->level : db->config.level;
+    return level != CELLAR_LEVEL_MEMORY;
+}
+
+/* INV-DURABLE-16. What the call is to tell rests on nothing that is lost when this epoch is durable. */
+static uint64_t rests_on(const struct worker *worker, const struct txn *txn)
+{
+    uint64_t own = txn->log.epoch;
+    if (own && PLANT(durable_epoch_early)) return own - 1;
+    return own || PLANT(durable_reads_unawaited) ? own : epochs_seen(worker->home.epochs);
+}
+
+/* 0; or the code for which it may never be. */
+static int durable_await(struct coro *co, struct coordinator *coordinator, uint64_t epoch)
+{
+    struct worker *worker = coordinator->worker;
+    struct epochs *epochs = worker->home.epochs;
+    int rc = epochs_reached(epochs, epoch);
+    if (!rc && coordinator->on_stage) stage_leave(coordinator); /* others run their calls meanwhile */
+    uint64_t poll_ns = worker->db->config.epoch_ns / 8;
+    if (poll_ns < DURABLE_POLL_NS) poll_ns = DURABLE_POLL_NS;
+    while (!(rc = epochs_reached(epochs, epoch))) { /* all of a worker look at once */
+        coordinator->task.why = "disk";
+        sched_sleep(co, &worker->sched, &coordinator->task, poll_ns - fabric_now_ns(worker->ep) % poll_ns);
+    }
+    return rc > 0 ? 0 : rc;
+}
+
+/* A call's end where there is a disk. Is its outcome unsure, since the disk failed? */
+static __attribute__((noinline)) bool durable_end(struct coro *co, struct coordinator *coordinator,
+                                                  const struct cellar_call_options *options, bool ended,
+                                                  struct cellar_result *result)
+{
+    struct worker *worker = coordinator->worker;
+    struct txn *txn = coordinator->txn;
+    result->epoch = rests_on(worker, txn);
+    if (!ended || result->code == -CELLAR_ERR_INDETERMINATE || result->code == -CELLAR_ERR_FENCED ||
+        !waits_durable(worker->db, options))
+        return false;
+    int refused = durable_await(co, coordinator, result->epoch);
+    if (refused) result->code = txn->log.epoch ? -CELLAR_ERR_INDETERMINATE : refused;
+    txn->ack_ns = fabric_now_ns(worker->ep);
+    return refused != 0;
 }
 
 void coordinator_pause(struct coro *co, struct coordinator *coordinator, uint32_t attempts)
@@ -100,6 +155,29 @@ int coordinator_allows(const struct cellar *db, const struct cellar_call_options
     return 0;
 }
 
+/* A run of a procedure. */
+struct call {
+    cellar_proc_fn fn;
+    struct cellar_txn *txn;
+    void *args;
+    int rc;
+};
+
+static void on_annex(void *arg)
+{
+    struct call *call = arg;
+    call->rc = call->fn(call->txn, call->args);
+}
+
+static __attribute__((noinline)) int run_on_annex(struct coro *co, const struct cellar_proc *proc, struct txn *txn,
+                                                  void *args)
+{
+    struct call call = {proc->def.fn, txn_public(txn), args, 0};
+    const struct coordinator *coordinator = (const struct coordinator *)txn->task;
+    coro_annex_call(co, proc->annexes[coordinator->index], on_annex, &call);
+    return call.rc;
+}
+
 static int run(struct coro *co, struct txn *txn, const struct cellar_proc *proc, void *args, uint32_t attempts,
                bool sampled)
 {
@@ -107,7 +185,7 @@ static int run(struct coro *co, struct txn *txn, const struct cellar_proc *proc,
     const struct mode *mode = txn->home->mode;
     int rc = mode->begin ? mode->begin(co, txn, proc->log_bytes, attempts) : 0;
     if (rc) return rc;
-    rc = proc->def.fn(txn_public(txn), args);
+    rc = proc->annexes ? run_on_annex(co, proc, txn, args) : proc->def.fn(txn_public(txn), args);
     if (rc == 0 && txn->indexed_count && !txn->block_count) rc = tree_flush(txn);
     if (rc == 0) return txn_commit(co, txn);
     if (txn->error) /* whatever the procedure made of it */
@@ -266,6 +344,14 @@ static __attribute__((cold, noinline)) int ended_badly(const struct txn *txn, co
     return result->code;
 }
 
+/* An observer may have asked for it. */
+static __attribute__((cold, noinline)) void call_told(const struct txn *txn, const struct cellar_proc *proc,
+                                                      const struct cellar_result *result)
+{
+    const struct observer *observer = txn->home->observer;
+    if (observer && observer->called) observer->called(observer->arg, txn, proc, result);
+}
+
 struct cellar_result coordinator_refused(const struct cellar_call_options *options, int code, uint64_t gone_ns)
 {
     struct cellar_result result = {.code = code, .latency_ns = gone_ns, .detail = {.column = -1}};
@@ -279,8 +365,10 @@ struct cellar_result coordinator_refused(const struct cellar_call_options *optio
  * INV-SCHED-2. After a call whose last attempt began at begin_ns: whatever its outcome, its coordinator does not keep
  * the worker.
  */
-static void turn_end(struct coro *co, struct coordinator *coordinator, uint64_t begin_ns)
+static inline __attribute__((always_inline)) void turn_end(struct coro *co, struct coordinator *coordinator,
+                                                           uint64_t begin_ns)
 {
+    if (coordinator->worker->stage.first) stage_call_ended(coordinator, begin_ns);
     if (!coordinator->turn_ns) coordinator->turn_ns = begin_ns;
     bool over = coordinator->calls % TURN_CALLS == 0 || begin_ns - coordinator->turn_ns > TURN_NS;
     if (!over) return;
@@ -288,29 +376,24 @@ static void turn_end(struct coro *co, struct coordinator *coordinator, uint64_t 
     coordinator->turn_ns = 0;
 }
 
-int coordinator_exec(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args,
-                     const struct cellar_call_options *options, uint64_t begin_ns, struct cellar_result *result)
+/*
+ * The call's first attempt was aborted: others, until one ends (true), or the call does. The code is in the result.
+ * Out of the way of the many calls that need one attempt.
+ */
+static __attribute__((noinline)) bool try_again(struct coro *co, struct coordinator *coordinator,
+                                                const struct cellar_proc *proc, void *args,
+                                                const struct cellar_call_options *options, uint64_t begin_ns,
+                                                struct cellar_result *result)
 {
     struct worker *worker = coordinator->worker;
     struct txn *txn = coordinator->txn;
     struct node_failures failures = {0};
-    uint32_t outgrown = 0;
     struct tag_wait wait = {.cn = -1};
+    uint32_t outgrown = 0;
+    bool ended = false;
 
-    coordinator->calls++;
-    txn->hurried = 0;
-    result->attempts = 0;
-    uint64_t gone_ns = options && begin_ns ? fabric_now_ns(worker->ep) - begin_ns : 0;
-    if ((result->code = coordinator_allows(worker->db, options, gone_ns)) != 0) {
-        *result = coordinator_refused(options, result->code, gone_ns);
-        turn_end(co, coordinator, fabric_now_ns(worker->ep));
-        return result->code;
-    }
     for (;;) {
-        result->attempts++;
-        result->code = attempt(co, coordinator, proc, args, result->attempts);
-        if (!begin_ns) begin_ns = txn->begin_ns;
-        if (result->code != -CELLAR_ERR_RETRY) break;
+        db_tally_abort(worker, proc, txn->reason);
         if (txn->draft && txn->draft->conflict) break; /* another attempt would meet the same */
         if (node_gone(worker, &failures, txn->reason == CELLAR_ABORT_NODE_FAILED)) {
             result->code = -CELLAR_ERR_UNREACHABLE;
@@ -341,16 +424,62 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
             result->code = rc;
             break;
         }
+        result->attempts++;
+        result->code = attempt(co, coordinator, proc, args, result->attempts);
+        ended = result->code != -CELLAR_ERR_RETRY;
+        if (ended) break;
     }
     if (wait.cn >= 0) tag_wait_end(worker, &wait);
+    return ended;
+}
+
+/* The call has ended, badly or with work on trees that is left. `unsure`: the disk is why its code is what it is. */
+static __attribute__((noinline)) int tell(struct coro *co, struct coordinator *coordinator,
+                                          const struct cellar_call_options *options, bool unsure,
+                                          struct cellar_result *result)
+{
+    struct txn *txn = coordinator->txn;
+    int code = result->code ? ended_badly(txn, options, result) : 0;
+    if (unsure) result->detail = (struct cellar_detail){.why = CELLAR_WHY_DISK, .column = -1};
+    /* An interactive transaction that is over will begin again, and is to find the room that was made for it. */
+    bool over = txn->draft && result->code;
+    if (tree_tidies(txn) && !over) (void)!tree_change(co, coordinator, true);
+    if (tree_needs(txn) || tree_tidies(txn)) tree_work_end(txn); /* of a call that has given up */
+    return code;
+}
+
+int coordinator_exec(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args,
+                     const struct cellar_call_options *options, uint64_t begin_ns, struct cellar_result *result)
+{
+    struct worker *worker = coordinator->worker;
+    struct txn *txn = coordinator->txn;
+
+    coordinator->calls++;
+    txn->hurried = 0;
+    result->attempts = 0;
+    uint64_t gone_ns = options && begin_ns ? fabric_now_ns(worker->ep) - begin_ns : 0;
+    if ((result->code = coordinator_allows(worker->db, options, gone_ns)) != 0) {
+        *result = coordinator_refused(options, result->code, gone_ns);
+        turn_end(co, coordinator, fabric_now_ns(worker->ep));
+        return result->code;
+    }
+    /* Of an interactive transaction the attempt may wait for its client (hold.h): others are not to wait for that. */
+    if (worker->home.coros_most && !coordinator->on_stage && !txn->draft) stage_enter(co, coordinator, false);
+    result->attempts = 1;
+    result->code = attempt(co, coordinator, proc, args, 1);
+    if (!begin_ns) begin_ns = txn->begin_ns;
+    bool ended = result->code != -CELLAR_ERR_RETRY || try_again(co, coordinator, proc, args, options, begin_ns, result);
+    result->epoch = 0;
+    bool unsure = worker->home.epochs && durable_end(co, coordinator, options, ended, result);
     result->latency_ns =
         (result->code == -CELLAR_ERR_RETRY || txn->doomed ? fabric_now_ns(worker->ep) : txn->ack_ns) - begin_ns;
     result->txn_id[0] =
         (uint64_t)txn->log.cn << 48 | (uint64_t)txn->log.coordinator << 32 | (txn->log.incarnation & 0xffffffff);
     result->txn_id[1] = txn->log.sequence;
-    int code = result->code ? ended_badly(txn, options, result) : 0;
-    if (tree_tidies(txn)) (void)!tree_change(co, coordinator, true);
-    if (tree_needs(txn)) tree_work_end(txn); /* of a call that has given up */
+    db_tally_end(worker, proc, result);
+    bool plain = !result->code && !unsure && !tree_tidies(txn) && !tree_needs(txn);
+    int code = __builtin_expect(plain, 1) ? 0 : tell(co, coordinator, options, unsure, result);
+    if (txn->phase_start_ns) call_told(txn, proc, result);
     turn_end(co, coordinator, txn->begin_ns);
     return code;
 }
@@ -374,6 +503,7 @@ void coordinator_main(struct coro *co, void *arg)
         else
             coordinator_exec(co, coordinator, request->proc, request->arg, request->options, request->begin_ns,
                              request->result);
+        if (coordinator->on_stage) stage_leave(coordinator);
         counter_add(&worker->busy, (uint64_t)-1);
         /* From here on the request may be gone: it lives on the stack of the thread that waits for `pending`. */
         if (request->ended)
@@ -399,7 +529,14 @@ uint64_t cellar_client_now_ns(struct cellar_client *client) { return fabric_now_
 void cellar_client_yield(struct cellar_client *client)
 {
     struct coordinator *coordinator = client->coordinator;
+    stage_leave(coordinator);
     sched_yield_task(client->co, &coordinator->worker->sched, &coordinator->task);
+}
+
+int cellar_client_wait_durable(struct cellar_client *client, uint64_t epoch)
+{
+    struct coordinator *coordinator = client->coordinator;
+    return coordinator->worker->home.epochs ? durable_await(client->co, coordinator, epoch) : -CELLAR_ERR_INVALID;
 }
 
 int cellar_exec(struct cellar_client *client, const struct cellar_proc *proc, void *args,

@@ -142,6 +142,10 @@ int cellar_call(struct cellar *db, const struct cellar_proc *proc, void *args,
                 const struct cellar_call_options *options, struct cellar_result *result)
 {
     struct cellar_result unused;
+    if (!db || !proc) {
+        if (result) *result = (struct cellar_result){.code = -CELLAR_ERR_INVALID};
+        return -CELLAR_ERR_INVALID;
+    }
     struct worker *by, *first = db_call_begin(db);
     uint32_t pending = 1;
     struct db_request request = {
@@ -177,6 +181,7 @@ static int run_client(struct coro *co, struct coordinator *coordinator, void *ar
 int cellar_run(struct cellar *db, cellar_client_fn fn, void *arg)
 {
     struct client client = {fn, arg};
+    if (!db || !fn) return -CELLAR_ERR_INVALID;
     uint32_t pending = db->coordinator_count;
     struct worker *first = db_call_begin(db);
     int rc = 0;

@@ -22,7 +22,10 @@
 
 #include <stdatomic.h>
 
+#define CONFIG_POOL_BYTES_DEFAULT (64ull << 20)
+
 struct coordinator;
+struct durable;
 
 typedef int (*db_fn)(struct coro *co, struct coordinator *coordinator, void *arg);
 
@@ -41,12 +44,19 @@ struct db_request {
     void (*ended)(struct db_request *request); /* or this, by the thread that served it; NULL: pending */
 };
 
+/* Which coordinators of a worker run calls, where its mode bounds how many do (stage.c). */
+struct stage {
+    struct sched_task *first; /* those that wait for it: those that are amid a call, then the others */
+    uint32_t count;           /* on it */
+};
+
 struct worker {
     struct cellar *db;
     struct node *node;
     struct node_worker by; /* of this one, as its compute node knows it */
     uint32_t index, cn;    /* over all workers of this process; its compute node's index in the cluster */
     uint32_t thread;       /* among the workers of its compute node; those of sessions come last */
+    uint32_t tally;        /* db_tally_place */
     struct fabric_ep *ep;
     struct sched sched;
     struct txn_home home;
@@ -55,7 +65,8 @@ struct worker {
     uint32_t coordinator_count;
     struct agent *agent;       /* of its compute node's first worker; NULL: it is another one */
     struct sched_task *parked; /* coordinators without a request */
-    uint64_t until_ns;         /* its thread sleeps no longer than until then */
+    struct stage stage;
+    uint64_t until_ns; /* its thread sleeps no longer than until then */
     atomic_bool stop;
     /* atomically, from any thread */
     uint32_t calls;      /* from outside, by threads whose first choice it is: closing waits for them */
@@ -72,9 +83,13 @@ struct coordinator {
     uint32_t index, cn_index;   /* over all of this process; within its compute node */
     struct db_request *request; /* what it runs, or will when resumed */
     struct txn *txn;
-    uint32_t calls;   /* counts to the end of its turn, and samples phases */
-    uint64_t turn_ns; /* when its turn began */
+    uint32_t calls;    /* counts to the end of its turn, and samples phases */
+    uint64_t turn_ns;  /* when its turn began */
+    bool on_stage;     /* of its worker's (stage.c) */
+    bool amid;         /* it waits for the stage amid a call */
+    uint64_t stage_ns; /* when it was let in, or first met one that waits; 0: it has not */
     struct cellar_client *client;
+    uint64_t places; /* of long values, that its session has drawn */
 };
 
 struct cellar_proc {
@@ -82,25 +97,33 @@ struct cellar_proc {
     uint32_t log_bytes; /* of a redo-log entry at most, */
     uint32_t own_bytes; /* but for what it changes of ordered indexes */
     char name[CELLAR_NAME_BYTES];
+    struct coro_annex **annexes; /* one of each coordinator; NULL: it is content with their own stacks */
+    struct tally
+        *tallies; /* one of each worker, and of each session's; NULL: the engine's own, which are not counted */
     struct cellar_proc *next;
 };
 
 struct cellar {
     struct cellar_config config;
+    int pid; /* of the process that has opened it: a child of fork has neither its threads nor its place in the pool */
     struct fabric *fabric;
     bool owns_fabric;
     struct opening opening; /* what its compute nodes share */
     struct catalog *catalog;
-    bool unsealed;          /* a pool that was closed is in use by this one */
-    struct node *nodes;     /* of this process: config.cns */
-    struct fabric_ep **eps; /* of all workers; each compute node has room for those of its sessions */
+    struct durable *durable; /* NULL: nothing is */
+    bool unsealed;           /* a pool that was closed is in use by this one */
+    struct node *nodes;      /* of this process: config.cns */
+    struct fabric_ep **eps;  /* of all workers; each compute node has room for those of its sessions */
     struct worker *workers;
     uint32_t worker_count, coordinator_count;
     struct cellar_proc *procs;
+    struct cellar_index *buried;      /* dropped ones: their handles stay */
     struct cellar_proc tree_proc;     /* what changes the shape of ordered indexes (tree.h) */
     atomic_uint next_worker;          /* of calls, in turn, where no helm is lent */
     struct cellar_session **sessions; /* config.sessions; made when they are needed, NULL until then */
     uint32_t sessions_lock;           /* guards which there are, and which are open */
+    struct db_snapshot *snapshot;     /* what the first one has made; NULL */
+    atomic_bool snapshots;            /* one is being made */
     struct cellar_queue *queues;      /* open ones; */
     uint32_t queues_lock;             /* guards the list */
     uint32_t running;                 /* workers; atomically */
@@ -111,6 +134,9 @@ struct cellar {
 /* Opens a database on a ready fabric (tests; bench in sim), which stays the caller's. Otherwise as cellar_open. */
 NODISCARD int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct cellar **out,
                          struct cellar_error *error);
+/* The same of one that is kept in a folder (durable_open_on), which is the database's from now on, if it opens. */
+NODISCARD int db_open_durable(struct fabric *fabric, const struct cellar_config *config, struct durable *durable,
+                              struct cellar **out, struct cellar_error *error);
 struct fabric *db_fabric(struct cellar *db);
 /* Until the count is 0; from outside. */
 void db_wait(struct cellar *db, uint32_t *pending);
@@ -128,6 +154,9 @@ uint64_t db_look_again_ns(const struct cellar_call_options *options, uint64_t go
 NODISCARD int db_run_on(struct cellar *db, uint32_t coordinator, db_fn fn, void *arg);
 /* The same as a call from outside: refused with CLOSED when the database is closing. */
 NODISCARD int db_call_on(struct cellar *db, uint32_t coordinator, db_fn fn, void *arg, struct cellar_error *error);
+
+/* Sums over all workers since the opening; of those of sessions, too. */
+void db_stats(struct cellar *db, struct cellar_stats *stats);
 
 /* ---- db_config.c ---- */
 
@@ -153,10 +182,56 @@ void coordinator_pause(struct coro *co, struct coordinator *coordinator, uint32_
 /* The result of a call that was refused so, after gone_ns. */
 struct cellar_result coordinator_refused(const struct cellar_call_options *options, int code, uint64_t gone_ns);
 
+/* ---- db_tally.c ---- */
+
+/* One worker's, written by the thread that has its helm. */
+struct tally {
+    _Alignas(64) struct cellar_tally counts;
+};
+#define DB_TALLY_SUB_BITS 2 /* a bucket's width is a quarter of its power of two */
+/* As hist_bucket_of (hist.h), coarser: a worker has one of these for each procedure. */
+static inline uint32_t db_tally_bucket(uint64_t ns)
+{
+    uint32_t shift = 63 - DB_TALLY_SUB_BITS - (uint32_t)__builtin_clzll(ns | 1ull << DB_TALLY_SUB_BITS);
+    return (shift << DB_TALLY_SUB_BITS) + (uint32_t)(ns >> shift);
+}
+/* Where its tallies are among those of a procedure; before it makes a call. */
+void db_tally_place(struct worker *worker);
+NODISCARD int db_tallies_make(const struct cellar *db, struct cellar_proc *proc);
+void db_tallies_free(const struct cellar *db, struct cellar_proc *proc);
+/* That worker's of this procedure, which is counted. */
+static inline struct tally *db_tally_of(const struct worker *worker, const struct cellar_proc *proc)
+{
+    return &proc->tallies[worker->tally];
+}
+/*
+ * Of a call that has ended, so many attempts of which were told by db_tally_abort. A call that commits at its first
+ * attempt is counted among the latencies and nowhere else: who reads makes the sums (cellar_proc_read).
+ */
+static inline void db_tally_end(const struct worker *worker, const struct cellar_proc *proc,
+                                const struct cellar_result *result)
+{
+    if (!proc->tallies) return;
+    struct cellar_tally *counts = &db_tally_of(worker, proc)->counts;
+    if (__builtin_expect(result->attempts > 1, 0)) counter_add(&counts->attempts, result->attempts - 1);
+    if (__builtin_expect(result->code != 0, 0))
+        counter_add(&counts->calls, 1);
+    else
+        counter_add(&counts->latency[db_tally_bucket(result->latency_ns)], 1);
+}
+static inline void db_tally_abort(const struct worker *worker, const struct cellar_proc *proc,
+                                  enum cellar_abort_reason reason)
+{
+    if (!proc->tallies || reason >= CELLAR_ABORT_REASONS) return; /* that one never began */
+    counter_add(&db_tally_of(worker, proc)->counts.aborts[reason], 1);
+}
+
 /* ---- db_recover.c ---- */
 
 /* As cellar_recover; *done: there was something to do, so it had died, and this call did it. */
 NODISCARD int db_recover_dead(struct cellar *db, uint32_t cn, bool *done, struct cellar_error *error);
+/* The same for one that is gone, while the database closes. */
+NODISCARD int db_recover_left(struct cellar *db, uint32_t cn, struct cellar_error *error);
 /* That compute node is waited for: it is watched like one whose lock is in the way. Nothing without leases. */
 void db_watch(struct cellar *db, uint32_t cn);
 /* As cellar_outcome, by this coordinator. */
@@ -169,6 +244,9 @@ NODISCARD int db_examine(struct coro *co, struct coordinator *coordinator, struc
  * did not leave it.
  */
 NODISCARD int db_join(struct coro *co, struct coordinator *coordinator, struct cellar_error *error);
+/* Its compute nodes watch the others by leases, if it has any; and no longer. */
+NODISCARD int db_vigils_open(struct cellar *db, struct cellar_error *error);
+void db_vigils_stop(struct cellar *db);
 
 /* ---- db_failover.c ---- */
 
@@ -203,14 +281,32 @@ void db_worker_free(struct worker *worker);
 
 /* ---- db_schema.c ---- */
 
+void db_proc_free(const struct cellar *db, struct cellar_proc *proc);
+
 /* Bytes of a log entry without changes; and what a change of a record of that table can add to it at most. */
 uint64_t db_log_bytes_least(void);
 uint64_t db_log_bytes_of(const struct cellar *db, const struct schema *schema, bool index);
+
+/* ---- db_snapshot.c ---- */
+
+/* When no endpoint is used any more. */
+void db_snapshot_free(struct cellar *db);
 
 /* ---- db_queue.c ---- */
 
 /* Of completion queues that are still open; no call is in flight. */
 void db_queues_free(struct cellar *db);
+
+/* ---- stage.c ---- */
+
+/* Has it no room for another one? */
+bool stage_is_full(const struct worker *worker);
+/* The coordinator waits until it is let in. `amid`: it goes on with a call, and comes before those that begin one. */
+void stage_enter(struct coro *co, struct coordinator *coordinator, bool amid);
+/* Lets the first that waits in; of one that is not on it: nothing. */
+void stage_leave(struct coordinator *coordinator);
+/* Some coordinator waits, and a call whose last attempt began at begin_ns has ended: it leaves if it is time. */
+void stage_call_ended(struct coordinator *coordinator, uint64_t begin_ns);
 
 /* ---- worker.c ---- */
 

@@ -6,15 +6,19 @@
 #include "fabric_verbs.h"
 #include "layout.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#define POOL_BYTES_DEFAULT (64ull << 20)
 /* A millisecond: with less, hundreds of coordinators keep the NIC of a hot lock word busy with failures. */
 #define BACKOFF_CAP_NS_DEFAULT 1024000ull
 #define BACKOFF_CAP_NS_MIN 1000ull
 #define BACKOFF_CAP_NS_MAX 100000000ull
 #define RTT_NS_MAX 1000000000ull
 #define POOL_BYTES_MIN (1ull << 20)
+#define CNS_MAX_DEFAULT 7 /* of a pool file: what tables of any number of cells allow */
 #define LOG_BYTES_DEFAULT (128ull << 10)
 #define LOG_BYTES_MIN LAYOUT_CHUNK_BYTES
 #define LOG_BYTES_MAX (64ull << 20)
@@ -23,6 +27,10 @@
 #define LEASE_NS_MIN 20000ull
 #define LEASE_NS_MAX (LAYOUT_LEASE_US_MAX * 1000ull)
 #define SESSIONS_DEFAULT 16
+#define EPOCH_NS_DEFAULT 2000000ull
+#define EPOCH_NS_MIN 100000ull
+#define EPOCH_NS_MAX 1000000000ull
+#define DURABLE_THREADS 2 /* which have endpoints, as workers have */
 #define WORKERS_MAX                                                                                                    \
     (CELLAR_SESSIONS_MAX + 1) /* of a compute node, with those of sessions: what fabrics have room for */
 /* Of coordinators and workers: Linux lets a process map 65,530 areas, and a stack takes 2 to 3. */
@@ -35,13 +43,17 @@ static void defaults_set(struct cellar_config *config)
     config->mns = config->mns ? config->mns : 1;
     config->threads = config->threads ? config->threads : 1;
     config->coros = config->coros ? config->coros : 4;
-    uint32_t room = config->threads < WORKERS_MAX ? WORKERS_MAX - config->threads : 0;
+    uint32_t workers_max = WORKERS_MAX - (config->durable ? DURABLE_THREADS : 0);
+    uint32_t room = config->threads < workers_max ? workers_max - config->threads : 0;
     if (config->sessions == 0) config->sessions = room < SESSIONS_DEFAULT ? room : SESSIONS_DEFAULT;
-    config->pool_bytes = config->pool_bytes ? config->pool_bytes : POOL_BYTES_DEFAULT;
+    config->pool_bytes = config->pool_bytes ? config->pool_bytes : CONFIG_POOL_BYTES_DEFAULT;
     config->log_bytes = config->log_bytes ? config->log_bytes : LOG_BYTES_DEFAULT;
     config->backoff_cap_ns = config->backoff_cap_ns ? config->backoff_cap_ns : BACKOFF_CAP_NS_DEFAULT;
     config->seed = config->seed ? config->seed : 1;
-    if (config->lease_ns == 0) config->lease_ns = config->memnodes ? LEASE_NS_DEFAULT : CELLAR_LEASE_NONE;
+    config->epoch_ns = config->epoch_ns ? config->epoch_ns : EPOCH_NS_DEFAULT;
+    bool shares = config->memnodes || (config->pool_path && !config->pool_private);
+    if (config->lease_ns == 0) config->lease_ns = shares ? LEASE_NS_DEFAULT : CELLAR_LEASE_NONE;
+    if (config->cns_max == 0) config->cns_max = config->cns > CNS_MAX_DEFAULT ? config->cns : CNS_MAX_DEFAULT;
 }
 
 static int nodes_check(const struct cellar_config *config, struct cellar_error *error)
@@ -49,15 +61,27 @@ static int nodes_check(const struct cellar_config *config, struct cellar_error *
     if (config->cns > FABRIC_CNS_MAX || config->cn_index > FABRIC_CNS_MAX - config->cns)
         return err_set(error, CELLAR_ERR_INVALID, "compute nodes %u..%u: at most %u can exist", config->cn_index,
                        config->cn_index + config->cns - 1, FABRIC_CNS_MAX);
-    if (config->cn_index && !config->memnodes)
+    if (config->cn_index && !config->memnodes && !config->pool_path)
         return err_set(error, CELLAR_ERR_INVALID,
                        "a compute-node index other than 0 needs memory nodes that others share");
+    if (config->cns_max > FABRIC_CNS_MAX || config->cns_max < config->cns)
+        return err_set(error, CELLAR_ERR_INVALID, "cns_max %u: from cns, which is %u, to %d", config->cns_max,
+                       config->cns, FABRIC_CNS_MAX);
     if (config->mns > FABRIC_NODES_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "%u memory nodes: at most %u", config->mns, FABRIC_NODES_MAX);
     if (config->replicas >= config->mns && !config->memnodes)
         return err_set(error, CELLAR_ERR_INVALID, "%u backups need %u memory nodes, there are %u", config->replicas,
                        config->replicas + 1, config->mns);
     return 0;
+}
+
+static int decider_check(const struct cellar_config *config, struct cellar_error *error)
+{
+    bool shares = config->memnodes || strcmp(config->fabric, "sim") == 0;
+    if (!config->decider || shares) return 0;
+    return err_set(
+        error, CELLAR_ERR_INVALID,
+        "a register that decides is for compute nodes of several processes, on memory nodes that they share");
 }
 
 static int lease_check(const struct cellar_config *config, struct cellar_error *error)
@@ -67,9 +91,10 @@ static int lease_check(const struct cellar_config *config, struct cellar_error *
         return err_set(error, CELLAR_ERR_INVALID, "a lease of %llu ns: %llu to %llu",
                        (unsigned long long)config->lease_ns, (unsigned long long)LEASE_NS_MIN,
                        (unsigned long long)LEASE_NS_MAX);
-    if (!config->memnodes && strcmp(config->fabric, "shm") == 0)
+    if (!config->memnodes && !config->pool_path && strcmp(config->fabric, "shm") == 0)
         return err_set(error, CELLAR_ERR_INVALID,
-                       "leases are for compute nodes of several processes, on memory nodes that they share");
+                       "leases are for compute nodes of several processes, on memory nodes or a pool file that they "
+                       "share");
     return 0;
 }
 
@@ -92,6 +117,26 @@ static int stacks_check(const struct cellar_config *config, struct cellar_error 
                    (unsigned long long)(stacks - workers), (unsigned long long)workers, STACKS_MAX);
 }
 
+/* What a folder can keep: durable.c. */
+static int durable_check(const struct cellar_config *config, struct cellar_error *error)
+{
+    if (config->epoch_ns < EPOCH_NS_MIN || config->epoch_ns > EPOCH_NS_MAX)
+        return err_set(error, CELLAR_ERR_INVALID, "epochs of %llu ns: %llu to %llu",
+                       (unsigned long long)config->epoch_ns, EPOCH_NS_MIN, EPOCH_NS_MAX);
+    if (config->level > CELLAR_LEVEL_DURABLE)
+        return err_set(error, CELLAR_ERR_INVALID, "no such level: %d", (int)config->level);
+    if (!config->durable && (config->level == CELLAR_LEVEL_DURABLE || config->durable_bytes))
+        return err_set(error, CELLAR_ERR_INVALID, "nothing can be durable: the database has no folder");
+    if (config->durable && config->pool_private && config->level == CELLAR_LEVEL_DURABLE)
+        return err_set(error, CELLAR_ERR_INVALID, "nothing can be durable: pool_private only looks at the folder");
+    if (config->durable && config->pool_path)
+        return err_set(error, CELLAR_ERR_INVALID, "durable: a folder and a pool file are one too many");
+    if (config->durable && config->threads + config->sessions > WORKERS_MAX - DURABLE_THREADS)
+        return err_set(error, CELLAR_ERR_INVALID, "durable: %u threads and %u sessions: at most %d together",
+                       config->threads, config->sessions, WORKERS_MAX - DURABLE_THREADS);
+    return 0;
+}
+
 static int bytes_check(const struct cellar_config *config, struct cellar_error *error)
 {
     if (config->pool_bytes < POOL_BYTES_MIN)
@@ -103,8 +148,8 @@ static int bytes_check(const struct cellar_config *config, struct cellar_error *
     if (config->rtt_ns > RTT_NS_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "a delay of %llu ns of each completion: at most %llu",
                        (unsigned long long)config->rtt_ns, (unsigned long long)RTT_NS_MAX);
-    if (config->pool_private && !config->pool_path)
-        return err_set(error, CELLAR_ERR_INVALID, "pool_private is for a pool file: pool_path names none");
+    if (config->pool_private && !config->pool_path && !config->durable)
+        return err_set(error, CELLAR_ERR_INVALID, "pool_private is for a pool file or a folder: none is named");
     if (config->pool_path && (config->mns != 1 || config->memnodes))
         return err_set(error, CELLAR_ERR_INVALID,
                        "a pool file holds one memory node of this process: %u were asked for", config->mns);
@@ -125,9 +170,11 @@ int db_config_check(struct cellar_config *config, struct cellar_error *error)
         rc = err_set(error, CELLAR_ERR_INVALID, "%u threads and %u sessions: at most %d together", config->threads,
                      config->sessions, WORKERS_MAX);
     if (rc == 0) rc = lease_check(config, error);
+    if (rc == 0) rc = decider_check(config, error);
     if (rc == 0) rc = backoff_check(config, error);
     if (rc == 0) rc = stacks_check(config, error);
     if (rc == 0) rc = mode_check(config, error);
+    if (rc == 0) rc = durable_check(config, error);
     return rc ? rc : bytes_check(config, error);
 }
 
@@ -143,10 +190,43 @@ static int fabric_open_verbs(const struct cellar_config *config, struct fabric *
     return fabric_verbs_open(&verbs, out, error);
 }
 
+/* How many compute nodes a pool file was made for; 0: it says nothing that can be believed, or is not there. */
+static uint32_t pool_file_cns(const char *path)
+{
+    struct superblock_wire head = {0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    bool whole = fd >= 0 && pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head;
+    if (fd >= 0) close(fd);
+    return whole && head.magic == LAYOUT_MAGIC && head.cn_count <= FABRIC_CNS_MAX ? head.cn_count : 0;
+}
+
+static uint32_t cn_count_of(const struct cellar_config *config)
+{
+    if (!config->pool_path) return config->cn_index + config->cns;
+    uint32_t made = pool_file_cns(config->pool_path);
+    if (config->pool_private) return config->cns;
+    return made ? made : config->cns_max;
+}
+
+/* An empty file is none, and none is made. */
+static int pool_file_missing(const struct cellar_config *config, struct cellar_error *error)
+{
+    struct stat status;
+    if (!config->existing || !config->pool_path) return 0;
+    if (stat(config->pool_path, &status) ? errno != ENOENT : status.st_size != 0 || !S_ISREG(status.st_mode)) return 0;
+    return err_set(error, CELLAR_ERR_NOT_FOUND, "%.160s: there is no pool", config->pool_path);
+}
+
 static int fabric_open_shm(const struct cellar_config *config, struct fabric **out, struct cellar_error *error)
 {
+    int missing = pool_file_missing(config, error);
+    if (missing) return missing;
+    if (config->pool_path && config->cn_index)
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "compute-node index %u: of a pool file free ones are found, none is asked for",
+                       config->cn_index);
     struct fabric_shm_config shm = {.mn_count = config->mns,
-                                    .cn_count = config->cn_index + config->cns,
+                                    .cn_count = cn_count_of(config),
                                     .mn_bytes = config->pool_bytes,
                                     .pool_path = config->pool_path,
                                     .pool_private = config->pool_private,

@@ -2,8 +2,9 @@
  * db_index.c - ordered indexes of an open database (cellar.h): their definitions, and building one from the records
  * that are there.
  *
- * An index is the table of its nodes, whose catalog entry says what it orders. The entry is made first and says READY
- * last, by one word: a build that does not finish leaves a table that is no index.
+ * An index is the table of its nodes, whose catalog entry says what it orders. The entry is made first, as BUILDING,
+ * and is WHOLE by one word when the nodes are: a build that does not finish leaves what the next process that is alone
+ * with the pool gives back (reclaim.h).
  */
 #include "db_index.h"
 
@@ -11,6 +12,7 @@
 #include "bytekey.h"
 #include "member.h"
 #include "client.h"
+#include "reclaim.h"
 #include "tree.h"
 #include "tree_build.h"
 
@@ -41,11 +43,19 @@ static int column_encode(const struct index_create *create, uint32_t i, struct c
     int number = column->column ? schema_column_find(schema, name, (uint32_t)strlen(name)) : -1;
     if (number < 0) return REFUSED(create, CELLAR_ERR_INVALID, "the table has no column %s", name);
     uint32_t bytes = schema->columns[number].bytes;
-    if ((uint32_t)column->sort > CELLAR_SORT_BYTES)
+    if ((uint32_t)column->sort > CELLAR_COVERED)
         return REFUSED(create, CELLAR_ERR_INVALID, "column %s: no such sort: %d", name, (int)column->sort);
-    if (column->sort != CELLAR_SORT_BYTES && bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)
+    if (create->table->variable >> number & 1)
+        return REFUSED(create, CELLAR_ERR_INVALID, "column %s: an index has no values of variable length", name);
+    bool is_number = column->sort == CELLAR_SORT_UNSIGNED || column->sort == CELLAR_SORT_SIGNED;
+    bool covered = column->sort == CELLAR_COVERED;
+    if (i && !covered && create->def->columns[i - 1].sort == CELLAR_COVERED)
+        return REFUSED(create, CELLAR_ERR_INVALID, "column %s: covered columns stand behind all others", name);
+    if (covered && column->descending)
+        return REFUSED(create, CELLAR_ERR_INVALID, "column %s: a covered column has no order", name);
+    if (is_number && bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)
         return REFUSED(create, CELLAR_ERR_INVALID, "column %s: a number has 1, 2, 4 or 8 bytes, not %u", name, bytes);
-    if (column->sort != CELLAR_SORT_BYTES && create->table->key_bytes && number == 0)
+    if (is_number && create->table->key_bytes && number == 0)
         return REFUSED(create, CELLAR_ERR_INVALID, "column %s: a key is sorted as bytes", name);
     for (uint32_t k = 0; k < i; k++)
         if ((orders->columns[k] & 0xffff) == (uint32_t)number)
@@ -73,15 +83,19 @@ static bool def_decode(const struct cellar_table *base, const struct catalog_ind
 {
     *index = (struct cellar_index){.base = base, .flags = orders->flags};
     if (orders->column_count > SORTKEY_COLUMNS_MAX) return false;
-    index->sortkey.column_count = orders->column_count;
     for (uint32_t i = 0; i < orders->column_count; i++) {
         uint32_t number = orders->columns[i] & 0xffff;
         if (number >= base->schema.column_count) return false;
         const struct schema_column *column = &base->schema.columns[number];
         uint32_t head = base->key_bytes && number == 0 ? BYTEKEY_HEAD_BYTES : 0; /* keys are compared by their bytes */
         index->columns[i] = (uint16_t)number;
-        index->heads[i] = (uint16_t)head;
         index->cells |= 1u << column->cell;
+        bool covered = (orders->columns[i] >> 16 & 0xff) == CELLAR_COVERED;
+        index->covered_count += covered;
+        if (covered) continue;
+        if (index->covered_count) return false;
+        index->sortkey.column_count++;
+        index->heads[i] = (uint16_t)head;
         index->sortkey.columns[i] = (struct sortkey_column){.offset = column->row_offset + head,
                                                             .bytes = head ? base->key_bytes : column->bytes,
                                                             .type = orders->columns[i] >> 16 & 0xff,
@@ -153,7 +167,7 @@ static const char *name_of(const struct cellar_table *base, const struct cellar_
 static int index_attach(struct cellar *db, const struct cellar_table *nodes, struct cellar_error *error)
 {
     uint32_t of = nodes->orders.of;
-    const struct cellar_table *base = of <= db->catalog->table_count ? db->catalog->tables[of - 1] : NULL;
+    const struct cellar_table *base = of <= LAYOUT_CATALOG_TABLES_MAX ? db->catalog->tables[of - 1] : NULL;
     const char *name = base ? name_of(base, nodes) : NULL;
     struct cellar_index *index = calloc(1, sizeof *index);
     if (!index) return err_set(error, CELLAR_ERR_NOMEM, "no memory for an ordered index");
@@ -173,24 +187,52 @@ static int index_attach(struct cellar *db, const struct cellar_table *nodes, str
     return rc ? rc : db_prepare(db, error);
 }
 
+static bool is_emptying(const struct catalog *catalog, const struct cellar_table *nodes)
+{
+    const struct cellar_table *base =
+        nodes->orders.of <= LAYOUT_CATALOG_TABLES_MAX ? catalog->tables[nodes->orders.of - 1] : NULL;
+    return base && base->emptying;
+}
+
 int db_index_open(struct cellar *db, struct cellar_error *error)
 {
     int rc = 0;
-    for (uint32_t i = 0; i < db->catalog->table_count && rc == 0; i++)
-        if (db->catalog->tables[i]->orders.ready) rc = index_attach(db, db->catalog->tables[i], error);
+    catalog_each(db->catalog, table) if (rc == 0 && table->orders.of && !is_emptying(db->catalog, table)) rc =
+        index_attach(db, table, error);
     return rc;
 }
 
 void db_index_close(struct cellar *db)
 {
-    for (uint32_t i = 0; db->catalog && i < db->catalog->table_count; i++)
-        for (uint32_t k = 0; k < db->catalog->tables[i]->ordered_count; k++)
-            free((void *)db->catalog->tables[i]->ordered[k]);
+    if (!db->catalog) return;
+    catalog_each(db->catalog, table) while (table->ordered_count) db_index_bury(db, table->ordered[0]);
+    while (db->buried) {
+        struct cellar_index *index = db->buried;
+        db->buried = index->buried;
+        free(index);
+    }
+}
+
+void db_index_bury(struct cellar *db, const struct cellar_index *dropped)
+{
+    struct cellar_index *index = (struct cellar_index *)dropped;
+    struct cellar_table *base = (struct cellar_table *)index->base;
+    uint32_t kept = 0;
+    base->ordered_cells = 0;
+    for (uint32_t i = 0; i < base->ordered_count; i++) {
+        if (base->ordered[i] == index) continue;
+        base->ordered_cells |= base->ordered[i]->cells;
+        base->ordered[kept++] = base->ordered[i];
+    }
+    base->ordered_count = kept;
+    index->dropped = true;
+    index->buried = db->buried;
+    db->buried = index;
 }
 
 const struct cellar_index *cellar_index_find(const struct cellar_table *table, const char *name)
 {
-    for (uint32_t i = 0; table && i < table->ordered_count; i++)
+    for (uint32_t i = 0; table && name && i < table->ordered_count; i++)
         if (strcmp(table->ordered[i]->name, name) == 0) return table->ordered[i];
     return NULL;
 }
@@ -205,19 +247,21 @@ const struct cellar_index *cellar_index_next(const struct cellar_table *table, c
 void cellar_index_describe(const struct cellar_index *index, struct cellar_index_def *def,
                            struct cellar_index_column *columns)
 {
-    for (uint32_t i = 0; i < index->sortkey.column_count; i++) {
-        const struct sortkey_column *column = &index->sortkey.columns[i];
+    uint32_t sorted = index->sortkey.column_count, count = sorted + index->covered_count;
+    for (uint32_t i = 0; i < count; i++) {
         columns[i] = (struct cellar_index_column){.column = index->base->schema.columns[index->columns[i]].name,
-                                                  .sort = (enum cellar_sort)column->type,
-                                                  .descending = column->descending};
+                                                  .sort = CELLAR_COVERED};
+        if (i >= sorted) continue;
+        columns[i].sort = (enum cellar_sort)index->sortkey.columns[i].type;
+        columns[i].descending = index->sortkey.columns[i].descending;
     }
     *def = (struct cellar_index_def){
-        .name = index->name, .columns = columns, .column_count = index->sortkey.column_count, .flags = index->flags};
+        .name = index->name, .columns = columns, .column_count = count, .flags = index->flags};
 }
 
 /* ---- creating ---- */
 
-static int others_check(struct coro *co, struct worker *worker, struct cellar_error *error)
+int db_alone_check(struct coro *co, struct worker *worker, struct cellar_error *error)
 {
     struct cellar *db = worker->db;
     for (uint32_t cn = 0; cn < db->catalog->cn_count; cn++) {
@@ -227,7 +271,8 @@ static int others_check(struct coro *co, struct worker *worker, struct cellar_er
         if (rc) return err_set(error, err_code(rc), "memory node 0: %s", cellar_error_text(rc));
         if (!members_is_free(&state))
             return err_set(error, CELLAR_ERR_BUSY,
-                           "compute node %u of another process uses the pool: indexes are made before others open it",
+                           "compute node %u of another process uses the pool: indexes are made, and tables and indexes "
+                           "go, while no other one does",
                            cn);
     }
     return 0;
@@ -245,27 +290,52 @@ static int nodes_make(struct coro *co, const struct index_create *create, const 
                                    .column_count = 1 + TREENODE_CELLS,
                                    .records_max = create->table->records_max * 3 / leaf + 256,
                                    .row_bytes = treenode_columns(index, columns)};
-    struct fabric_ep *ep = create->db->workers[0].ep;
-    ep->bulk = true;
-    int rc = catalog_nodes_create(co, ep, create->db->catalog, &schema, orders, nodes, create->error);
-    ep->bulk = false;
-    return rc;
+    return catalog_nodes_create(co, create->db->workers[0].ep, create->db->catalog, &schema, orders, nodes,
+                                create->error);
 }
 
-/* The nodes are there, and say so. */
-static int index_make(struct coro *co, struct coordinator *coordinator, const struct index_create *create,
-                      const struct catalog_index *orders, struct cellar_index *index)
+int db_index_rebuild(struct coro *co, struct loader *loader, const struct catalog *catalog,
+                     const struct cellar_table *nodes, struct cellar_error *error)
 {
-    struct bulk bulk = {.kind = GATE_LOAD, .table = create->table};
-    const struct cellar_table *nodes;
-    int rc = others_check(co, coordinator->worker, create->error);
+    const struct cellar_table *base = catalog->tables[nodes->orders.of - 1];
+    struct cellar_index index;
+    if (!def_decode(base, &nodes->orders, &index))
+        return err_set(error, CELLAR_ERR_CORRUPT,
+                       "table %s: its entry says that it is an index, and contradicts itself", nodes->name);
+    const char *name = name_of(base, nodes);
+    snprintf(index.name, sizeof index.name, "%s", name ? name : "");
+    index.nodes = nodes;
+    return tree_build(co, loader, &index, error);
+}
+
+/* With the process to itself. */
+static int index_build(struct coro *co, struct worker *worker, const struct index_create *create,
+                       const struct cellar_table *nodes)
+{
+    struct catalog *catalog = create->db->catalog;
+    int rc = db_index_rebuild(co, worker->loader, catalog, nodes, create->error);
+    worker->ep->bulk = false;
+    if (rc == 0) rc = db_alone_check(co, worker, create->error);
+    if (rc == 0)
+        rc = reclaim_state_move(co, worker->ep, catalog, nodes->id, LAYOUT_TABLE_BUILDING, LAYOUT_TABLE_WHOLE,
+                                create->error);
+    return rc ? rc : index_attach(create->db, nodes, create->error);
+}
+
+/* The nodes are there, and say so; or nothing is. One that is there is compared. */
+static int index_make(struct coro *co, struct coordinator *coordinator, const struct index_create *create,
+                      const struct catalog_index *orders, const struct cellar_index *index)
+{
+    struct bulk bulk = {.kind = GATE_ALONE, .table = create->table};
+    struct worker *worker = coordinator->worker;
+    const struct cellar_table *nodes = NULL;
+    if (cellar_index_find(create->table, create->def->name)) return nodes_make(co, create, orders, index, &nodes);
+    int rc = bulk_begin(&bulk, coordinator->client, create->error);
+    if (rc) return rc;
+    rc = db_alone_check(co, worker, create->error);
     if (rc == 0) rc = nodes_make(co, create, orders, index, &nodes);
-    if (rc || nodes->orders.ready) return rc;
-    if ((rc = bulk_begin(&bulk, coordinator->client, create->error)) != 0) return rc;
-    index->nodes = nodes;
-    rc = tree_build(co, coordinator->worker->loader, index, create->error);
-    if (rc == 0) rc = catalog_nodes_ready(co, coordinator->worker->ep, create->db->catalog, nodes, create->error);
-    if (rc == 0) rc = index_attach(create->db, nodes, create->error);
+    if (rc == 0) rc = index_build(co, worker, create, nodes);
+    if (rc && nodes) (void)!db_nodes_undo(co, worker, nodes, NULL); /* what made it fail is what is told */
     return bulk_end(&bulk, rc, create->error);
 }
 
@@ -274,6 +344,7 @@ static int create_check(const struct index_create *create)
     const struct cellar_index_def *def = create->def;
     if (!create->table || !def || !def->name || !def->name[0])
         return err_set(create->error, CELLAR_ERR_INVALID, "an index needs a table and a name");
+    if (create->table->dropped) return REFUSED(create, CELLAR_ERR_DROPPED, "%s", cellar_error_text(CELLAR_ERR_DROPPED));
     if (strlen(def->name) + strlen(create->table->name) > CELLAR_NAME_BYTES - 2 || strchr(def->name, '/'))
         return REFUSED(create, CELLAR_ERR_INVALID, "both names together have at most %d bytes, and no slash",
                        CELLAR_NAME_BYTES - 2);
@@ -305,6 +376,7 @@ int cellar_index_create(struct cellar *db, const struct cellar_table *table, con
                         const struct cellar_index **out, struct cellar_error *error)
 {
     struct index_create create = {db, table, def, out, error};
+    if (!db || !out) return err_set(error, CELLAR_ERR_INVALID, "an index needs a database, and a place for its handle");
     *out = NULL;
     return db_call_on(db, 0, index_create, &create, error);
 }
@@ -315,8 +387,7 @@ int db_index_audit(struct coro *co, struct worker *worker, struct cellar_error *
 {
     const struct catalog *catalog = worker->db->catalog;
     int rc = 0;
-    for (uint32_t i = 0; i < catalog->table_count && rc == 0; i++)
-        for (uint32_t k = 0; k < catalog->tables[i]->ordered_count && rc == 0; k++)
-            rc = tree_audit(co, worker->loader, catalog->tables[i]->ordered[k], error);
+    catalog_each(catalog, table) for (uint32_t k = 0; k < table->ordered_count && rc == 0; k++) rc =
+        tree_audit(co, worker->loader, table->ordered[k], error);
     return rc;
 }

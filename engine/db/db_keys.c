@@ -1,5 +1,9 @@
-/* db_keys.c - keys as an embedder makes and reads them (cellar.h; docs/keys.md): tuples as bytes. Pure functions. */
+/*
+ * db_keys.c - keys and values as an embedder makes and reads them (cellar.h; docs/keys.md, docs/values.md): tuples as
+ * bytes. Pure functions.
+ */
 #include "bytekey.h"
+#include "extent.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -8,10 +12,21 @@
 int cellar_key_set(void *key, size_t capacity, const void *text, size_t bytes)
 {
     struct bytekey to = {.bytes = (uint16_t)bytes};
-    if (bytes == 0) return -CELLAR_ERR_INVALID;
+    if (!key || !text || bytes == 0) return -CELLAR_ERR_INVALID;
     if (bytes > CELLAR_KEY_BYTES_MAX || capacity < BYTEKEY_HEAD_BYTES + bytes) return -CELLAR_ERR_TOO_LARGE;
     memcpy(to.text, text, bytes);
     memcpy(key, &to, capacity < sizeof to ? capacity : sizeof to);
+    return 0;
+}
+
+int cellar_value_set(void *value, size_t capacity, const void *data, size_t bytes)
+{
+    struct extent_value head = {.bytes = (uint32_t)bytes};
+    if (capacity < EXTENT_HEAD_BYTES || bytes > capacity - EXTENT_HEAD_BYTES) return -CELLAR_ERR_TOO_LARGE;
+    if (!value || (!data && bytes)) return -CELLAR_ERR_INVALID;
+    memset(value, 0, capacity);
+    memcpy(value, &head, EXTENT_HEAD_BYTES);
+    if (bytes) memcpy((uint8_t *)value + EXTENT_HEAD_BYTES, data, bytes);
     return 0;
 }
 

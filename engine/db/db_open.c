@@ -1,5 +1,7 @@
 /* db_open.c - opening and closing a database (cellar.h). */
 #include "db_index.h"
+#include "db_space.h"
+#include "durable.h"
 
 #include "locktable.h"
 #include "plant.h"
@@ -9,8 +11,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#define STACK_BYTES (256u << 10)
+#define STACK_BYTES CELLAR_STACK_BYTES
 #define ADDRCACHE_ENTRIES_MAX (1u << 20)
 #define ADDRCACHE_ENTRIES_MIN (1u << 14)
 #define ADDRCACHE_BYTES_MAX (4ull << 30) /* of all workers: many only in a simulated cluster */
@@ -34,6 +37,11 @@ static int log_open(struct coro *co, struct coordinator *coordinator, struct cel
     logseg_init(&log, addr, PLANT_RING_BYTES(db->config.log_bytes - sizeof(struct chunk_wire)), worker->cn,
                 coordinator->cn_index, worker->db->opening.incarnation);
     rc = txn_open(coordinator->txn, &worker->home, &coordinator->task, &log);
+    if (rc == 0 && db->durable) {
+        coordinator->txn->ring =
+            epochs_join(&db->durable->epochs, addr, log.bytes, log.cn, log.coordinator, log.incarnation);
+        rc = coordinator->txn->ring ? 0 : -CELLAR_ERR_NOMEM;
+    }
     return rc ? err_set(error, err_code(rc), "no memory for a coordinator's buffers") : 0;
 }
 
@@ -72,15 +80,6 @@ static int mode_join(struct worker *worker, uint32_t count, struct cellar_error 
     return rc;
 }
 
-static int space_make(struct coro *co, struct worker *worker, const struct worker *beside, struct cellar_error *error)
-{
-    const struct cellar *db = worker->db;
-    if (beside)
-        return space_open_beside(worker->ep, db->catalog, worker->cn, beside->home.space, &worker->home.space, error);
-    return space_open(co, worker->ep, db->catalog, worker->cn, worker->thread, db->config.threads, db->fabric->fresh,
-                      &worker->home.space, error);
-}
-
 int db_worker_open(struct coro *co, struct worker *worker, const struct worker *beside, struct cellar_error *error)
 {
     struct cellar *db = worker->db;
@@ -95,11 +94,14 @@ int db_worker_open(struct coro *co, struct worker *worker, const struct worker *
                                      .observer = beside ? beside->home.observer : NULL,
                                      .sched = &worker->sched,
                                      .owner = worker->cn,
+                                     .epochs = db->durable ? &db->durable->epochs : NULL,
                                      .mode = mode_of(db->config.cc),
+                                     .tallies = tabletally_make(),
                                      .addrs = addrs_make(db)};
-    if (!worker->home.addrs) return err_set(error, CELLAR_ERR_NOMEM, "no memory for an address cache");
+    if (!worker->home.addrs || !worker->home.tallies)
+        return err_set(error, CELLAR_ERR_NOMEM, "no memory for an address cache");
     worker->ep->bulk = true;
-    int rc = space_make(co, worker, beside, error);
+    int rc = db_space_open(co, worker, beside, error);
     if (rc == 0) {
         rc = loader_open(worker->ep, db->catalog, worker->home.space, worker->cn, &worker->loader);
         if (rc) err_set(error, err_code(rc), "a worker's loader: %s", cellar_error_text(rc));
@@ -176,7 +178,12 @@ static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg
     struct fabric_ep *ep = coordinator->worker->ep;
 
     ep->bulk = true;
-    int rc = catalog_open(co, ep, &shape, db->fabric->fresh, db->opening.shared, &db->catalog, start->error);
+    bool restored = false;
+    int rc = db->durable ? durable_restore(co, ep, db->durable, &restored, start->error) : 0;
+    if (restored) db->fabric->fresh = false;
+    if (rc == 0) rc = catalog_open(co, ep, &shape, db->fabric->fresh, db->opening.shared, &db->catalog, start->error);
+    if (rc == 0 && restored) rc = durable_redo(co, ep, db->durable, db->catalog, start->error);
+    if (rc == 0 && db->config.pool_private) db->durable = NULL; /* a folder that was looked at */
     ep->bulk = false;
     if (rc == 0 && db->catalog->away >= 0)
         db->fabric->fresh = false; /* blank memory is a fresh node's, not a fresh pool's */
@@ -185,11 +192,13 @@ static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg
     if (rc == 0) rc = pool_check(co, coordinator, start->error);
     if (rc == 0) rc = pool_use(co, coordinator, start->error);
     if (rc == 0) rc = db_join(co, coordinator, start->error);
+    if (rc == 0) rc = db_drops_settle(co, coordinator, start->error);
     /* A pool of its own may have been left with locks in use. */
     bool stale = rc == 0 && !db->opening.shared && !db->fabric->fresh;
     ep->bulk = true;
     int cleared = stale && !PLANT(reopen_locks_kept) ? locktable_clear(co, ep, db->catalog) : 0;
     ep->bulk = false;
+    if (rc == 0) db->opening.shared = db->opening.shared || db->fabric->joint; /* from when the door is open */
     return cleared
                ? err_set(start->error, err_code(cleared), "locks could not be cleared: %s", cellar_error_text(cleared))
                : rc;
@@ -230,6 +239,7 @@ static int worker_start(struct cellar *db, uint32_t index, struct cellar_error *
     worker->node = &db->nodes[index / db->config.threads];
     worker->cn = worker->node->cn;
     worker->thread = index % db->config.threads;
+    db_tally_place(worker);
     int rc = fabric_endpoint_open(db->fabric, worker->cn, worker->thread, &worker->ep, error);
     if (rc) return rc;
     worker->node->eps[worker->thread] = worker->ep;
@@ -248,59 +258,6 @@ static int worker_start(struct cellar *db, uint32_t index, struct cellar_error *
     __atomic_add_fetch(&db->running, 1, __ATOMIC_SEQ_CST);
     worker->started = true;
     return 0;
-}
-
-/* ---- watching other compute nodes ---- */
-
-static struct worker *first_worker(struct cellar *db, uint32_t cn) { return &db->workers[cn * db->config.threads]; }
-
-static int vigil_start(struct coro *co, struct coordinator *coordinator, void *arg)
-{
-    (void)coordinator;
-    return vigil_begin(co, arg);
-}
-
-/* An earlier life of this compute node may have promised signs of life. */
-static int promise_none(struct coro *co, struct coordinator *coordinator, void *arg)
-{
-    (void)arg;
-    return member_promise(co, &coordinator->worker->db->opening.member, coordinator->worker->ep, 0);
-}
-
-static int promises_end(struct cellar *db, struct cellar_error *error)
-{
-    int rc = 0;
-    for (uint32_t i = 0; i < db->config.cns && rc == 0; i++)
-        rc = db_run_on(db, i * db->config.threads * db->config.coros, promise_none, NULL);
-    return rc ? err_set(error, err_code(rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
-}
-
-static int vigils_open(struct cellar *db, struct cellar_error *error)
-{
-    int rc = 0;
-    if (db->config.lease_ns == CELLAR_LEASE_NONE) return promises_end(db, error);
-    for (uint32_t i = 0; i < db->config.cns; i++)
-        if (!(db->nodes[i].vigil = vigil_new(&first_worker(db, i)->by, db->config.lease_ns)))
-            return err_set(error, CELLAR_ERR_NOMEM, "no memory to watch other compute nodes");
-    for (uint32_t i = 0; i < db->config.cns && rc == 0; i++)
-        rc = db_run_on(db, i * db->config.threads * db->config.coros, vigil_start, db->nodes[i].vigil);
-    for (uint32_t i = 0; i < db->worker_count; i++) db->workers[i].home.vigil = db->workers[i].node->vigil;
-    for (uint32_t i = 0; i < db->config.cns; i++) db->nodes[i].halt.vigil = db->nodes[i].vigil;
-    return rc ? err_set(error, err_code(rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
-}
-
-static int vigil_stop(struct coro *co, struct coordinator *coordinator, void *arg)
-{
-    vigil_end(co, arg, &coordinator->task);
-    return 0;
-}
-
-static void vigils_stop(struct cellar *db)
-{
-    for (uint32_t i = 0; i < db->config.cns; i++) {
-        struct vigil *vigil = db->nodes[i].vigil;
-        if (vigil) (void)!db_run_on(db, i * db->config.threads * db->config.coros, vigil_stop, vigil);
-    }
 }
 
 /* ---- compute nodes ---- */
@@ -363,8 +320,9 @@ static int open_all(struct cellar *db, struct cellar_error *error)
     }
     for (uint32_t i = 0; i < db->config.cns && rc == 0 && mode_of(db->config.cc)->follow; i++)
         rc = db_run_on(db, i * db->config.threads * db->config.coros, node_follow, &db->nodes[i]);
-    if (rc == 0) rc = vigils_open(db, error);
-    return rc ? rc : db_index_open(db, error);
+    if (rc == 0) rc = db_vigils_open(db, error);
+    if (rc == 0) rc = db_index_open(db, error);
+    return rc == 0 && db->durable ? durable_start(db->durable, error) : rc;
 }
 
 void db_worker_free(struct worker *worker)
@@ -379,6 +337,7 @@ void db_worker_free(struct worker *worker)
     tree_hints_free(worker->home.hints);
     space_free(worker->home.space);
     addrcache_free(worker->home.addrs);
+    tabletally_free(worker->home.tallies);
 }
 
 static int seal_fn(struct coro *co, struct coordinator *coordinator, void *arg)
@@ -397,18 +356,60 @@ static int flush(struct cellar *db)
     return db->config.pool_path ? db->fabric->ops->control(db->fabric, &sync, NULL) : 0;
 }
 
+static int door(struct cellar *db, enum fabric_control_kind kind)
+{
+    struct cellar_error error = {0};
+    struct fabric_control control = {.kind = kind};
+    int rc = db->fabric->joint ? db->fabric->ops->control(db->fabric, &control, &error) : 0;
+    if (rc) node_log(&db->opening, CELLAR_LOG_WARNING, "%s", error.text);
+    return rc;
+}
+
+/* INV-POOL-5. The door is held, so it stays the last one. What died beside it, and was in no process's way, is
+ * recovered: a pool that is closed has no member. */
+static bool last_one(struct cellar *db)
+{
+    if (!db->opening.joined || !db->fabric->joint) return db->fabric->kept && !db->opening.shared;
+    if (PLANT(pool_last_blind)) db->fabric->alone = true;
+    if (!db->fabric->alone || PLANT(pool_last_blind)) return db->fabric->alone;
+    for (uint32_t cn = 0; cn < db->catalog->cn_count; cn++) {
+        struct cellar_error error = {0};
+        int rc = cn - db->opening.cn_first < db->opening.cn_count ? 0 : db_recover_left(db, cn, &error);
+        if (rc && rc != -CELLAR_ERR_NOT_FOUND) {
+            node_log(&db->opening, CELLAR_LOG_WARNING, "the pool is left as it is: %s", error.text);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* What the sums are of is on the disk before they are. */
 static void pool_close(struct cellar *db)
 {
+    bool last = last_one(db);
     int rc =
         db->opening.joined ? db_run_on(db, 0, db_leave, db) : 0; /* or it would look as if this process had crashed */
     if (rc)
         node_log(&db->opening, CELLAR_LOG_WARNING, "the pool could not be marked as closed: %s", cellar_error_text(rc));
-    bool seals = rc == 0 && (db->opening.joined || db->unsealed) && db->fabric->kept && !db->opening.shared;
+    struct cellar_error error = {0};
+    if (db->durable && durable_stop(db->durable, rc == 0, &error))
+        node_log(&db->opening, CELLAR_LOG_WARNING, "the folder could not be closed: %s", error.text);
+    bool seals = rc == 0 && (db->opening.joined || db->unsealed) && last;
+    if (db->fabric->joint && !db->fabric->alone) return; /* others go on, and the last of them flushes it */
     rc = flush(db);
     if (rc == 0 && seals) rc = db_run_on(db, 0, seal_fn, db);
     if (rc == 0 && seals) rc = flush(db);
     if (rc) node_log(&db->opening, CELLAR_LOG_WARNING, "the pool file could not be flushed: %s", cellar_error_text(rc));
+}
+
+static void db_free(struct cellar *db)
+{
+    free(db->opening.decisions);
+    free(db->eps);
+    free(db->sessions);
+    free(db->nodes);
+    free(db->workers);
+    free(db);
 }
 
 /* Stops the workers, then frees. The fabric is closed first when it is ours: that joins its threads. */
@@ -428,24 +429,21 @@ static void close_all(struct cellar *db)
     for (uint32_t i = 0; i < db->worker_count; i++) db_worker_free(&db->workers[i]);
     session_workers_free(db);
     db_queues_free(db);
+    db_snapshot_free(db);
     while (db->procs) {
         struct cellar_proc *proc = db->procs;
         db->procs = proc->next;
-        free(proc);
+        db_proc_free(db, proc);
     }
     db_index_close(db);
     for (uint32_t i = 0; i < db->config.cns; i++) vigil_free(db->nodes[i].vigil);
     catalog_free(db->catalog);
     nodes_close(db);
-    free(db->eps);
-    free(db->sessions);
-    free(db->nodes);
-    free(db->workers);
-    free(db);
+    db_free(db);
 }
 
-int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct cellar **out,
-               struct cellar_error *error)
+int db_open_durable(struct fabric *fabric, const struct cellar_config *config, struct durable *durable,
+                    struct cellar **out, struct cellar_error *error)
 {
     *out = NULL;
     struct cellar *db = calloc(1, sizeof *db);
@@ -456,8 +454,11 @@ int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct
         free(db);
         return rc;
     }
+    db->pid = getpid();
     db->fabric = fabric;
-    db->opening.shared = config->memnodes != NULL;
+    db->durable = durable;
+    if (durable) durable->db = db;
+    db->opening.shared = config->memnodes || (fabric->joint && !fabric->alone);
     db->opening.cn_first = db->config.cn_index;
     db->opening.cn_count = db->config.cns;
     db->opening.log.fn = db->config.log;
@@ -469,23 +470,22 @@ int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct
     db->nodes = aligned_alloc(64, db->config.cns * sizeof *db->nodes);
     db->eps = calloc(db->config.cns * (db->config.threads + db->config.sessions), sizeof(struct fabric_ep *));
     db->sessions = calloc(db->config.sessions + 1u, sizeof(struct cellar_session *));
-    if (!db->workers || !db->nodes || !db->eps || !db->sessions) {
-        free(db->workers);
-        free(db->nodes);
-        free(db->eps);
-        free(db->sessions);
-        free(db);
+    if (config->decider) db->opening.decisions = calloc(db->config.cns, sizeof(struct decision));
+    bool decides = !config->decider || db->opening.decisions;
+    if (!db->workers || !db->nodes || !db->eps || !db->sessions || !decides) {
+        db_free(db);
         return err_set(error, CELLAR_ERR_NOMEM, "no memory for the workers");
     }
     memset(db->nodes, 0, db->config.cns * sizeof *db->nodes);
     rc = nodes_make(db, error);
     if (rc == 0) rc = open_all(db, error);
     if (rc) {
-        vigils_stop(db);
+        db_vigils_stop(db);
         if (db->opening.joined || db->unsealed) pool_close(db);
         close_all(db);
         return rc;
     }
+    (void)door(db, FABRIC_DOOR_GIVE);
     node_log(&db->opening, CELLAR_LOG_INFO,
              "open: %u compute nodes, %u threads of %u coordinators each, %u memory nodes, %u backups", db->config.cns,
              db->config.threads, db->config.coros, fabric->mn_count, db->config.replicas);
@@ -493,31 +493,54 @@ int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct
     return 0;
 }
 
+int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct cellar **out,
+               struct cellar_error *error)
+{
+    return db_open_durable(fabric, config, NULL, out, error);
+}
+
 int cellar_open(const struct cellar_config *config, struct cellar **out, struct cellar_error *error)
 {
-    struct cellar_config checked = config ? *config : (struct cellar_config){0};
+    struct cellar_config checked = config ? *config : (struct cellar_config){0}, unused;
     struct fabric *fabric = NULL;
+    struct durable *durable = NULL;
 
+    if (!out) return err_set(error, CELLAR_ERR_INVALID, "there is no place for the database's handle");
     *out = NULL;
-    int rc = db_config_check(&checked, error);
+    if (checked.pool_path && !checked.durable && disk_real_is_folder(checked.pool_path)) {
+        checked.durable = checked.pool_path;
+        checked.pool_path = NULL;
+    }
+    unused = checked;
+    int rc = db_config_check(&unused, error); /* before a folder is touched */
+    if (rc == 0 && checked.durable) rc = durable_open(&checked, &durable, error);
+    if (rc == 0) rc = db_config_check(&checked, error);
     if (rc == 0) rc = db_fabric_open(&checked, &fabric, error);
-    if (rc) return rc;
-    rc = db_open_on(fabric, &checked, out, error);
-    if (rc)
-        fabric_close(fabric);
-    else
+    if (rc == 0 && checked.pool_path) {
+        checked.cn_index = fabric->cn_first;
+        if (!fabric->joint) checked.lease_ns = CELLAR_LEASE_NONE; /* no other will ever watch it */
+    }
+    if (rc == 0) rc = db_open_durable(fabric, &checked, durable, out, error);
+    if (rc == 0)
         (*out)->owns_fabric = true;
-    return rc;
+    else
+        fabric_close(fabric);
+    if (rc || checked.pool_private) durable_free(durable);
+    return err_about(error, rc, checked.durable ? checked.durable : checked.pool_path);
 }
 
 void cellar_close(struct cellar *db)
 {
-    if (!db) return;
+    if (!db || db->pid != getpid()) return;
     atomic_store(&db->closing, true);
     for (uint32_t i = 0; i < db->worker_count; i++) db_wait(db, &db->workers[i].calls);
     for (uint32_t i = 0; i < db->config.sessions; i++)
         if (db->sessions[i] && db->sessions[i]->worker) db_wait(db, &db->sessions[i]->worker->calls);
-    vigils_stop(db);
+    /* It shows signs of life until it has the door. Without that it goes as one of several. */
+    if (door(db, FABRIC_DOOR_TAKE)) db->fabric->alone = false;
+    db_vigils_stop(db);
     pool_close(db);
+    struct durable *durable = db->durable;
     close_all(db);
+    durable_free(durable);
 }

@@ -156,6 +156,7 @@ static struct worker *choose(struct cellar *db, struct worker *first)
 int cellar_submit(struct cellar_queue *queue, const struct cellar_proc *proc, void *args,
                   const struct cellar_call_options *options, void *user)
 {
+    if (!queue || !proc) return -CELLAR_ERR_INVALID;
     struct cellar *db = queue->db;
     struct slot *slot = queue->free;
     if (!slot) return -CELLAR_ERR_QUEUE_FULL;

@@ -45,6 +45,12 @@ int db_recover_dead(struct cellar *db, uint32_t cn, bool *done, struct cellar_er
     return rc;
 }
 
+int db_recover_left(struct cellar *db, uint32_t cn, struct cellar_error *error)
+{
+    struct recover_call call = {.dead = cn, .error = error};
+    return db_run_on(db, 0, recover_fn, &call);
+}
+
 int cellar_recover(struct cellar *db, uint32_t cn, struct cellar_error *error)
 {
     bool done;
@@ -92,6 +98,7 @@ static int outcome_fn(struct coro *co, struct coordinator *coordinator, void *ar
 int cellar_outcome(struct cellar *db, const uint64_t txn_id[2], enum cellar_fate *fate, struct cellar_error *error)
 {
     struct outcome_call call = {txn_id, fate, error};
+    if (!txn_id || !fate) return err_set(error, CELLAR_ERR_INVALID, "the transaction's number, or its fate, is NULL");
     *fate = CELLAR_FATE_UNKNOWN;
     return db_call_on(db, 0, outcome_fn, &call, error);
 }
@@ -195,13 +202,33 @@ static int join_once(struct coro *co, struct coordinator *coordinator, uint32_t 
     return rc;
 }
 
+/* All processes of a pool have one register decide which nodes are lost, or the pool is not opened. */
+static int member_choose(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
+{
+    struct worker *worker = coordinator->worker;
+    struct cellar *db = worker->db;
+    struct opening *opening = &db->opening;
+    opening->member = member_builtin(db->catalog);
+    if (!opening->decisions && db->catalog->cluster == 0) return 0;
+    if (!opening->decisions)
+        return err_set(
+            error, CELLAR_ERR_MISMATCH,
+            "which nodes of this pool are lost is decided outside of it (cluster %016llx): name the register, as its "
+            "other processes do",
+            (unsigned long long)db->catalog->cluster);
+    opening->member = member_decided(db->catalog, db->config.decider, opening->decisions, opening->cn_first);
+    const struct recover_home home = node_recover_home(&worker->by, &coordinator->task);
+    const struct decision_asker asker = member_asker(&opening->member, &home, NULL);
+    return decision_bind(co, &asker, &db->catalog->cluster, error);
+}
+
 static int join(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
 {
     struct cellar *db = coordinator->worker->db;
     uint32_t dirty = 0;
 
-    db->opening.member = member_builtin(db->catalog);
-    int joined = configuration_follow(co, coordinator, error);
+    int joined = member_choose(co, coordinator, error);
+    if (joined == 0) joined = configuration_follow(co, coordinator, error);
     if (joined == 0 && db->catalog->away >= 0 && db->nodes[0].halt.now.state == CONFIGURATION_STEADY)
         joined = away_lose(co, coordinator, (uint32_t)db->catalog->away, error);
     if (joined) return joined;
@@ -240,4 +267,55 @@ int db_join(struct coro *co, struct coordinator *coordinator, struct cellar_erro
         rc = join(co, coordinator, error);
     }
     return rc;
+}
+
+/* ---- watching other compute nodes ---- */
+
+static int vigil_start(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    (void)coordinator;
+    return vigil_begin(co, arg);
+}
+
+/* An earlier life of this compute node may have promised signs of life. */
+static int promise_none(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    (void)arg;
+    return member_promise(co, &coordinator->worker->db->opening.member, coordinator->worker->ep, 0);
+}
+
+static int promises_end(struct cellar *db, struct cellar_error *error)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < db->config.cns && rc == 0; i++)
+        rc = db_run_on(db, i * db->config.threads * db->config.coros, promise_none, NULL);
+    return rc ? err_set(error, err_code(rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
+}
+
+int db_vigils_open(struct cellar *db, struct cellar_error *error)
+{
+    int rc = 0;
+    if (db->config.lease_ns == CELLAR_LEASE_NONE) return promises_end(db, error);
+    for (uint32_t i = 0; i < db->config.cns; i++)
+        if (!(db->nodes[i].vigil = vigil_new(&db->workers[i * db->config.threads].by, db->config.lease_ns)))
+            return err_set(error, CELLAR_ERR_NOMEM, "no memory to watch other compute nodes");
+    for (uint32_t i = 0; i < db->config.cns && rc == 0; i++)
+        rc = db_run_on(db, i * db->config.threads * db->config.coros, vigil_start, db->nodes[i].vigil);
+    for (uint32_t i = 0; i < db->worker_count; i++) db->workers[i].home.vigil = db->workers[i].node->vigil;
+    for (uint32_t i = 0; i < db->config.cns; i++) db->nodes[i].halt.vigil = db->nodes[i].vigil;
+    return rc ? err_set(error, err_code(rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
+}
+
+static int vigil_stop(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    vigil_end(co, arg, &coordinator->task);
+    return 0;
+}
+
+void db_vigils_stop(struct cellar *db)
+{
+    for (uint32_t i = 0; i < db->config.cns; i++) {
+        struct vigil *vigil = db->nodes[i].vigil;
+        if (vigil) (void)!db_run_on(db, i * db->config.threads * db->config.coros, vigil_stop, vigil);
+    }
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STACK_BYTES_OURS (16u << 10) /* of the engine's calls above a procedure's own frames */
+
 /* ---- tables ---- */
 
 struct table_create {
@@ -32,21 +34,26 @@ int cellar_table_create(struct cellar *db, const struct cellar_schema *schema, c
                         struct cellar_error *error)
 {
     struct table_create create = {db, schema, out, error};
+    if (!db || !schema || !out)
+        return err_set(error, CELLAR_ERR_INVALID, "a table needs a database, a schema, and a place for its handle");
     *out = NULL;
     return db_call_on(db, 0, table_create, &create, error);
 }
 
+/* A part of another one is no table of the user's, and one that is being emptied is none now. */
+static bool is_users(const struct cellar_table *table) { return !catalog_is_part(table) && !table->emptying; }
+
 const struct cellar_table *cellar_table_find(struct cellar *db, const char *name)
 {
-    const struct cellar_table *table = catalog_table_find(db->catalog, name);
-    return table && table->orders.of ? NULL : table; /* nodes of an index are no table of the user's */
+    const struct cellar_table *table = db && name ? catalog_table_find(db->catalog, name) : NULL;
+    return table && !is_users(table) ? NULL : table;
 }
 
 const struct cellar_table *cellar_table_next(struct cellar *db, const struct cellar_table *after)
 {
-    for (uint32_t i = after ? after->id : 0; i < db->catalog->table_count; i++)
-        if (!db->catalog->tables[i]->orders.of) return db->catalog->tables[i];
-    return NULL;
+    const struct cellar_table *table = catalog_table_after(db->catalog, after ? after->id : 0);
+    while (table && !is_users(table)) table = catalog_table_after(db->catalog, table->id);
+    return table;
 }
 
 void cellar_table_describe(const struct cellar_table *table, struct cellar_schema *schema,
@@ -64,11 +71,14 @@ void cellar_table_describe(const struct cellar_table *table, struct cellar_schem
                                      .column_count = from->column_count,
                                      .records_max = table->records_max,
                                      .cluster_bits = table->index.cluster_bits,
-                                     .key_bytes = table->key_bytes};
+                                     .key_bytes = table->key_bytes,
+                                     .variable = table->variable,
+                                     .long_bytes = table->long_bytes};
 }
 
 int cellar_column_of(const struct cellar_table *table, const char *column)
 {
+    if (!table || !column) return -CELLAR_ERR_INVALID;
     int found = schema_column_find(&table->schema, column, (uint32_t)strlen(column));
     return found < 0 ? -CELLAR_ERR_NOT_FOUND : found;
 }
@@ -77,7 +87,7 @@ cellar_cells cellar_cells_of(const struct cellar_table *table, const char *colum
 {
     cellar_cells cells = 0;
 
-    for (const char *at = columns; *at;) {
+    for (const char *at = table && columns ? columns : ""; *at;) {
         at += strspn(at, ", \t\n");
         size_t bytes = strcspn(at, ", \t\n");
         if (!bytes) break;
@@ -106,12 +116,44 @@ static uint64_t log_bytes_of(const struct cellar *db, uint32_t writes_max)
     static const struct schema none = {.cell_count = 0};
     uint64_t widest = db_log_bytes_of(db, &none, true);
 
-    for (uint32_t i = 0; i < db->catalog->table_count; i++) {
-        if (db->catalog->tables[i]->orders.of) continue;
-        uint64_t bytes = db_log_bytes_of(db, &db->catalog->tables[i]->schema, true);
+    catalog_each(db->catalog, table)
+    {
+        if (catalog_is_part(table)) continue;
+        uint64_t bytes = db_log_bytes_of(db, &table->schema, true);
         widest = bytes > widest ? bytes : widest;
     }
     return db_log_bytes_least() + writes_max * widest;
+}
+
+void db_proc_free(const struct cellar *db, struct cellar_proc *proc)
+{
+    for (uint32_t i = 0; i < db->coordinator_count && proc->annexes; i++) coro_annex_free(proc->annexes[i]);
+    free(proc->annexes);
+    db_tallies_free(db, proc);
+    free(proc);
+}
+
+static int annexes_make(const struct cellar *db, struct cellar_proc *proc)
+{
+    bool all = true;
+    proc->annexes = calloc(db->coordinator_count, sizeof(struct coro_annex *));
+    for (uint32_t i = 0; i < db->coordinator_count && proc->annexes && all; i++)
+        all = (proc->annexes[i] = coro_annex_new(proc->def.stack_bytes + STACK_BYTES_OURS)) != NULL;
+    return proc->annexes && all ? 0 : -CELLAR_ERR_NOMEM;
+}
+
+static struct cellar_proc *proc_make(const struct cellar *db, const struct cellar_proc_def *def)
+{
+    struct cellar_proc *proc = calloc(1, sizeof *proc);
+    if (!proc) return NULL;
+    proc->def = *def;
+    strcpy(proc->name, def->name);
+    proc->def.name = proc->name;
+    int rc = db_tallies_make(db, proc);
+    if (rc == 0 && def->stack_bytes > CELLAR_STACK_BYTES - STACK_BYTES_OURS) rc = annexes_make(db, proc);
+    if (rc == 0) return proc;
+    db_proc_free(db, proc);
+    return NULL;
 }
 
 struct proc_register {
@@ -138,6 +180,9 @@ static int proc_register(struct coro *co, struct coordinator *coordinator, void 
     if (def->records_max == 0 || def->records_max > CELLAR_TXN_RECORDS_MAX)
         return err_set(call->error, CELLAR_ERR_TOO_LARGE, "procedure %s: %u records; 1 to %d are possible", def->name,
                        def->records_max, CELLAR_TXN_RECORDS_MAX);
+    if (def->stack_bytes > CELLAR_STACK_BYTES_MAX)
+        return err_set(call->error, CELLAR_ERR_TOO_LARGE, "procedure %s: a stack of %llu bytes; at most %u", def->name,
+                       (unsigned long long)def->stack_bytes, CELLAR_STACK_BYTES_MAX);
     uint64_t own_bytes = def->log_bytes_max ? def->log_bytes_max : log_bytes_of(db, def->writes_max);
     uint64_t log_bytes = own_bytes + tree_log_bytes(db->catalog, def->writes_max, mode_of(db->config.cc)->undo);
     if (log_bytes > db->config.log_bytes / 2)
@@ -145,24 +190,19 @@ static int proc_register(struct coro *co, struct coordinator *coordinator, void 
                        "procedure %s: up to %llu bytes of log, half a segment is %llu; raise log_bytes, or state a "
                        "smaller log_bytes_max",
                        def->name, (unsigned long long)log_bytes, (unsigned long long)db->config.log_bytes / 2);
-    for (uint32_t i = 0; i < db->catalog->table_count; i++)
-        if (versions_kept(&db->catalog->tables[i]->schema) != db->catalog->versions)
-            return err_set(call->error, CELLAR_ERR_MISMATCH, "table %s %s old versions: it is for %s",
-                           db->catalog->tables[i]->name, db->catalog->versions ? "keeps no" : "keeps",
-                           mode_of_pools(!db->catalog->versions));
+    catalog_each(db->catalog, table) if (versions_kept(&table->schema) != db->catalog->versions) return err_set(
+        call->error, CELLAR_ERR_MISMATCH, "table %s %s old versions: it is for %s", table->name,
+        db->catalog->versions ? "keeps no" : "keeps", mode_of_pools(!db->catalog->versions));
     for (const struct cellar_proc *old = db->procs; old; old = old->next)
         if (strcmp(old->name, def->name) == 0)
             return err_set(call->error, CELLAR_ERR_EXISTS, "procedure %s is registered already", def->name);
 
-    struct cellar_proc *proc = calloc(1, sizeof *proc);
+    struct cellar_proc *proc = proc_make(db, def);
     if (!proc) return err_set(call->error, CELLAR_ERR_NOMEM, "no memory for procedure %s", def->name);
-    proc->def = *def;
     proc->log_bytes = (uint32_t)log_bytes;
     proc->own_bytes = (uint32_t)own_bytes;
-    strcpy(proc->name, def->name);
-    proc->def.name = proc->name;
     proc->next = db->procs;
-    db->procs = proc;
+    __atomic_store_n(&db->procs, proc, __ATOMIC_RELEASE); /* cellar_proc_next may be reading */
     *call->out = proc;
     return 0;
 }
@@ -171,6 +211,8 @@ int cellar_proc_register(struct cellar *db, const struct cellar_proc_def *def, c
                          struct cellar_error *error)
 {
     struct proc_register call = {db, def, out, error};
+    if (!db || !def || !out)
+        return err_set(error, CELLAR_ERR_INVALID, "a procedure needs a database, and a place for its handle");
     *out = NULL;
     return db_call_on(db, 0, proc_register, &call, error);
 }
@@ -202,7 +244,7 @@ static void stats_add(struct cellar_stats *stats, const struct worker *worker)
                 stats->ops[phase][verb] += counter_read(&worker->ep->counters.ops[node][phase][verb]);
 }
 
-static void stats_sum(struct cellar *db, struct cellar_stats *stats)
+void db_stats(struct cellar *db, struct cellar_stats *stats)
 {
     *stats = (struct cellar_stats){0};
     for (uint32_t i = 0; i < db->worker_count; i++) stats_add(stats, &db->workers[i]);
@@ -217,13 +259,13 @@ _Static_assert(sizeof(struct cellar_stats) % sizeof(uint64_t) == 0, "counts only
 
 void cellar_stats_read(struct cellar *db, struct cellar_stats *stats)
 {
-    stats_sum(db, stats);
+    db_stats(db, stats);
     uint64_t *now = (uint64_t *)stats;
     const uint64_t *then = (const uint64_t *)&db->stats_then;
     for (size_t i = 0; i < sizeof *stats / sizeof *now; i++) now[i] -= then[i];
 }
 
-void cellar_stats_reset(struct cellar *db) { stats_sum(db, &db->stats_then); }
+void cellar_stats_reset(struct cellar *db) { db_stats(db, &db->stats_then); }
 
 uint64_t cellar_cache_bytes(const struct cellar *db)
 {

@@ -42,7 +42,7 @@ static bool is_disturbed(const struct cellar_session *session)
 {
     struct gate *gate = &session->worker->node->gate;
     if (PLANT(hold_in_the_way)) return false;
-    bool wanted = atomic_load(&gate->closed) & (GATE_SETTLING | GATE_TURNING);
+    bool wanted = atomic_load(&gate->closed) & (GATE_SETTLING | GATE_TURNING | GATE_RESTING);
     return wanted || atomic_load(&gate->waiting) || atomic_load(&gate->halted) || atomic_load(&gate->failed) ||
            atomic_load_explicit(&session->db->closing, memory_order_relaxed);
 }
@@ -150,9 +150,9 @@ static int start(struct cellar_session *session, struct coordinator *coordinator
     if (rc) return rc;
     if (db->tree_proc.def.fn && !session->holder->txn->tree && !db_index_prepare(coordinator->worker))
         return -CELLAR_ERR_NOMEM;
-    hold->proc =
-        (struct cellar_proc){.def = {.fn = hold_fn, .records_max = DRAFT_RECORDS_MAX, .writes_max = DRAFT_RECORDS_MAX},
-                             .log_bytes = (uint32_t)(db->config.log_bytes / 2)};
+    hold->proc = (struct cellar_proc){
+        .def = {.fn = hold_fn, .records_max = CELLAR_TXN_RECORDS_MAX, .writes_max = CELLAR_TXN_RECORDS_MAX},
+        .log_bytes = (uint32_t)(db->config.log_bytes / 2)};
     hold->options = session->options;
     if (hold->options.timeout_ns) hold->options.timeout_ns -= gone_ns;
     hold->request = (struct db_request){.target = session->holder,
@@ -162,6 +162,7 @@ static int start(struct cellar_session *session, struct coordinator *coordinator
                                         .result = &hold->result,
                                         .begin_ns = now_ns,
                                         .ended = hold_ended};
+    session->holder->txn->of_hold = true; /* the draft is not yet its own */
     hold->until_ns = 0;
     hold->running = true;
     atomic_store(&hold->told, false);

@@ -30,24 +30,28 @@ int cellar_begin(struct cellar_session *session, const struct cellar_txn_options
 {
     static const struct cellar_txn_options none;
     if (!options) options = &none;
-    *out = NULL;
+    if (out) *out = NULL;
     int rc = session_check(session);
     if (rc) return rc;
+    if (!out) return interactive_nothing_given(session);
     if (session->active) return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_OPEN);
     if (options->flags & ~(uint32_t)CELLAR_READ_ONLY)
         return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_OPTIONS);
+    if ((unsigned)options->level > CELLAR_LEVEL_DURABLE)
+        return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_LEVEL);
     if (options->lock_ns > HOLD_BOUND_MAX_NS)
         return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_LOCK_NS);
     if (atomic_load_explicit(&session->db->closing, memory_order_relaxed))
         return interactive_refused(session, -CELLAR_ERR_CLOSED, CELLAR_WHY_CODE);
     hold_begin(session, options->lock_ns);
-    session->options = (struct cellar_call_options){.timeout_ns = options->timeout_ns, .cancel = options->cancel};
+    session->options = (struct cellar_call_options){
+        .timeout_ns = options->timeout_ns, .cancel = options->cancel, .level = options->level};
     session->flags = options->flags;
     session->begin_ns = 0;
     /* Without a bound nothing asks for the time, which is the worker's to tell. */
     if (options->timeout_ns) rc = session_run(session, clock_read, session);
     if (rc) return interactive_refused(session, rc, CELLAR_WHY_CODE);
-    draft_reset(&session->draft);
+    draft_reset(&session->draft, atomic_load(&session->db->catalog->changes));
     session->handle.txn.session = session;
     session->handle.txn.doomed = true;
     session->over = 0;
@@ -87,11 +91,17 @@ static int keyed(struct cellar_session *session, const struct cellar_table *tabl
     return interactive_failed(session, -CELLAR_ERR_INVALID, interactive_detail(CELLAR_WHY_KEYED, table, key));
 }
 
-static int no_column(struct cellar_session *session, const struct cellar_table *table, uint64_t key, int column)
+static int of_column(struct cellar_session *session, enum cellar_why why, const struct cellar_table *table,
+                     uint64_t key, int column)
 {
-    struct cellar_detail detail = interactive_detail(CELLAR_WHY_NO_COLUMN, table, key);
+    struct cellar_detail detail = interactive_detail(why, table, key);
     detail.column = column;
     return interactive_failed(session, -CELLAR_ERR_INVALID, detail);
+}
+
+static int no_column(struct cellar_session *session, const struct cellar_table *table, uint64_t key, int column)
+{
+    return of_column(session, CELLAR_WHY_NO_COLUMN, table, key, column);
 }
 
 /* The procedure of an attempt that reads what is wanted. */
@@ -107,7 +117,7 @@ static int read_fn(struct cellar_txn *txn, void *arg)
     return cellar_fetch(txn);
 }
 
-static int wanted_read(struct cellar_session *session)
+int interactive_wanted_read(struct cellar_session *session)
 {
     struct draft *draft = &session->draft;
     if (draft->wanted_count == 0) return 0;
@@ -127,7 +137,7 @@ int interactive_read(struct cellar_session *session, struct draft_record *record
     if (draft_known(record) == DRAFT_ABSENT) return 0;
     int wanted = draft_want(&session->draft, record, cells);
     if (wanted < 0) return interactive_no_copies(session, record->table, record->key);
-    return wanted ? wanted_read(session) : 0;
+    return wanted ? interactive_wanted_read(session) : 0;
 }
 
 /* The record, with that cell noted unless it is not there. NULL, and the code in *rc. */
@@ -152,6 +162,7 @@ int cellar_txn_get(struct cellar_txn *txn, const struct cellar_table *table, uin
     struct cellar_session *session = interactive_going_to(txn, table, &rc);
     if (!session) return rc;
     if (!has_column(table, column)) return no_column(session, table, key, column);
+    if (!value) return interactive_nothing_given(session);
     const struct schema_column *at = &table->schema.columns[column];
     struct draft_record *record = draft_find(&session->draft, table, key);
     if (!record || !is_own(record, (uint32_t)column)) record = record_read(session, table, key, at->cell, &rc);
@@ -169,7 +180,8 @@ int cellar_txn_get(struct cellar_txn *txn, const struct cellar_table *table, uin
 static int want(struct cellar_session *session, const struct cellar_txn_read *read)
 {
     const struct cellar_table *table = read->table;
-    if (!table) return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_TABLE);
+    int refused = interactive_table_check(session, table);
+    if (refused) return refused;
     uint32_t cells = read->cells == CELLAR_ALL ? table->schema.all_cells : read->cells;
     if (!cells || (cells & ~table->schema.all_cells))
         return interactive_failed(session, -CELLAR_ERR_INVALID, interactive_detail(CELLAR_WHY_CELLS, table, read->key));
@@ -182,9 +194,10 @@ int cellar_prefetch(struct cellar_txn *txn, const struct cellar_txn_read *reads,
 {
     int rc;
     struct cellar_session *session = interactive_going(txn, &rc);
+    if (rc == 0 && !reads && count) rc = interactive_nothing_given(session);
     for (uint32_t i = 0; i < count && rc == 0; i++) rc = want(session, &reads[i]);
     if (session && rc) draft_want_nothing(&session->draft);
-    return rc ? rc : wanted_read(session);
+    return rc ? rc : interactive_wanted_read(session);
 }
 
 /* ---- writing ---- */
@@ -193,14 +206,26 @@ int cellar_prefetch(struct cellar_txn *txn, const struct cellar_txn_read *reads,
 static uint64_t log_bytes_of(const struct cellar_session *session)
 {
     uint64_t bytes = db_log_bytes_least();
-    bool undo = mode_of(session->db->config.cc)->undo;
+    bool undo = mode_of(session->db->config.cc)->undo, indexed = false;
     draft_each(&session->draft, record)
     {
         if (!record->now.change) continue;
         bytes += db_log_bytes_of(session->db, &record->table->schema, record->now.change != DRAFT_PUT);
         bytes += tree_row_log_bytes(record->table, undo);
+        indexed = indexed || record->table->ordered_count;
     }
-    return bytes;
+    return bytes + (indexed ? tree_room_log_bytes(session->db->catalog, undo) : 0);
+}
+
+/*
+ * Without extents of the log an entry has half a segment: where it is written with the changes, or taken out of the
+ * ring (docs/durability.md); and where the attempt has begun long ago.
+ */
+static uint64_t log_bytes_most(const struct cellar_session *session, bool holds)
+{
+    const struct cellar *db = session->db;
+    bool rings = holds || db->durable || mode_of(db->config.cc)->undo;
+    return rings ? db->config.log_bytes / 2 : CELLAR_SESSION_LOG_BYTES;
 }
 
 int interactive_written(struct cellar_session *session, const struct draft_record *record, int code)
@@ -210,6 +235,14 @@ int interactive_written(struct cellar_session *session, const struct draft_recor
                 : 0;
 }
 
+int interactive_put(struct cellar_session *session, const struct cellar_table *table, uint64_t key, uint32_t column,
+                    const void *value)
+{
+    struct draft_record *record = draft_record(&session->draft, table, key);
+    if (!record) return interactive_many_records(session, table, key);
+    return interactive_written(session, record, draft_put(&session->draft, record, column, value));
+}
+
 int cellar_txn_put(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, int column,
                    const void *value)
 {
@@ -217,10 +250,10 @@ int cellar_txn_put(struct cellar_txn *txn, const struct cellar_table *table, uin
     struct cellar_session *session = interactive_going_to_write(txn, table, &rc);
     if (!session) return rc;
     if (!has_column(table, column)) return no_column(session, table, key, column);
+    if (!value) return interactive_nothing_given(session);
     if (table->key_bytes && column == 0) return keyed(session, table, key);
-    struct draft_record *record = draft_record(&session->draft, table, key);
-    if (!record) return interactive_many_records(session, table, key);
-    return interactive_written(session, record, draft_put(&session->draft, record, (uint32_t)column, value));
+    if (table->variable >> column & 1) return of_column(session, CELLAR_WHY_VARIABLE, table, key, column);
+    return interactive_put(session, table, key, (uint32_t)column, value);
 }
 
 int cellar_txn_insert(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, const void *row)
@@ -229,9 +262,13 @@ int cellar_txn_insert(struct cellar_txn *txn, const struct cellar_table *table, 
     struct cellar_session *session = interactive_going_to_write(txn, table, &rc);
     if (!session) return rc;
     if (table->key_bytes) return keyed(session, table, key);
+    if (!row) return interactive_nothing_given(session);
+    if (table->variable && (rc = interactive_values_check(session, table, key, row)) != 0) return rc;
     struct draft_record *record = draft_record(&session->draft, table, key);
     if (!record) return interactive_many_records(session, table, key);
-    return interactive_written(session, record, draft_insert(&session->draft, record, row));
+    rc = interactive_written(session, record, draft_insert(&session->draft, record, row));
+    if (rc == 0 && table->variable) interactive_values_settle(table, record->row);
+    return rc;
 }
 
 int cellar_txn_delete(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key)
@@ -240,6 +277,7 @@ int cellar_txn_delete(struct cellar_txn *txn, const struct cellar_table *table, 
     struct cellar_session *session = interactive_going_to_write(txn, table, &rc);
     if (!session) return rc;
     if (table->key_bytes) return keyed(session, table, key);
+    if (table->variable && (rc = interactive_values_drop(txn, table, key)) != 0) return rc;
     struct draft_record *record = draft_record(&session->draft, table, key);
     if (!record) return interactive_many_records(session, table, key);
     return interactive_written(session, record, draft_delete(&session->draft, record));
@@ -261,6 +299,15 @@ int cellar_rollback_to(struct cellar_txn *txn, int savepoint)
     struct cellar_session *session = interactive_going(txn, &rc);
     if (!session) return rc;
     bool done = draft_rollback(&session->draft, savepoint);
+    return done ? 0 : interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_SAVEPOINT);
+}
+
+int cellar_release(struct cellar_txn *txn, int savepoint)
+{
+    int rc;
+    struct cellar_session *session = interactive_going(txn, &rc);
+    if (!session) return rc;
+    bool done = draft_release(&session->draft, savepoint);
     return done ? 0 : interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_SAVEPOINT);
 }
 
@@ -372,9 +419,10 @@ static int commit(struct cellar_session *session, struct cellar_result *result)
     struct draft *draft = &session->draft;
     bool holds = atomic_load_explicit(&session->hold.state, memory_order_relaxed) != HOLD_NONE;
     if (draft->changes == 0 && !holds) return check(session, result);
-    uint64_t log_bytes = log_bytes_of(session), limit = session->db->config.log_bytes / 2;
+    uint64_t log_bytes = log_bytes_of(session), limit = log_bytes_most(session, holds);
     if (log_bytes > limit) {
-        *result = (struct cellar_result){.code = interactive_too_large(session, CELLAR_WHY_LOG_BYTES, limit, NULL, 0)};
+        enum cellar_why why = limit == CELLAR_SESSION_LOG_BYTES ? CELLAR_WHY_SESSION_LOG_BYTES : CELLAR_WHY_LOG_BYTES;
+        *result = (struct cellar_result){.code = interactive_too_large(session, why, limit, NULL, 0)};
         result->detail = session->last.detail;
         return result->code;
     }
@@ -397,7 +445,10 @@ int cellar_commit(struct cellar_txn *txn, struct cellar_result *result)
     if (!session) return rc;
     rc = session->over ? session->over : interactive_hold_lost(session);
     if (rc) *result = session->last;
-    if (rc == 0) rc = commit(session, result);
+    if (rc == 0) {
+        rc = commit(session, result);
+        if (rc && result->detail.table) rc = interactive_values_outcome(session, result);
+    }
     session->active = false;
     hold_end(session);
     return rc;
@@ -432,6 +483,10 @@ int cellar_transact(struct cellar_session *session, cellar_txn_fn fn, void *arg)
     for (struct pause pause = {1};; pause.attempts++) {
         int rc = cellar_begin(session, NULL, &txn);
         if (rc) return rc;
+        if (!fn) {
+            (void)cellar_abort(txn);
+            return interactive_nothing_given(session);
+        }
         rc = fn(txn, arg);
         if (!session->active)
             return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_ENDED); /* fn has ended it itself */

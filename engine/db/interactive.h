@@ -9,10 +9,18 @@ struct cellar_detail interactive_detail(enum cellar_why why, const struct cellar
 /* The call ends so, and cellar_session_error tells it: the code. */
 int interactive_failed(struct cellar_session *session, int code, struct cellar_detail detail);
 int interactive_refused(struct cellar_session *session, int code, enum cellar_why why);
+/* A pointer that is NULL. */
+static inline int interactive_nothing_given(struct cellar_session *session)
+{
+    return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_MEMORY_GIVEN);
+}
 int interactive_too_large(struct cellar_session *session, enum cellar_why why, uint64_t limit,
                           const struct cellar_table *table, uint64_t key);
 int interactive_many_records(struct cellar_session *session, const struct cellar_table *table, uint64_t key);
 int interactive_no_copies(struct cellar_session *session, const struct cellar_table *table, uint64_t key);
+
+/* May a call be about that table? 0, or its code. */
+int interactive_table_check(struct cellar_session *session, const struct cellar_table *table);
 
 /* NULL: none. */
 struct cellar_session *interactive_session_of(const struct cellar_txn *txn);
@@ -24,6 +32,9 @@ struct cellar_session *interactive_going_to(const struct cellar_txn *txn, const 
 struct cellar_session *interactive_going_to_write(const struct cellar_txn *txn, const struct cellar_table *table,
                                                   int *rc);
 
+/* As cellar_txn_put, of any column and by the engine itself. */
+int interactive_put(struct cellar_session *session, const struct cellar_table *table, uint64_t key, uint32_t column,
+                    const void *value);
 /* Of a change that the draft has taken, or not: draft.h's code. */
 int interactive_written(struct cellar_session *session, const struct draft_record *record, int code);
 
@@ -40,5 +51,19 @@ struct interactive_service {
 };
 /* These cells are noted, unless the record is not there: 0, or a code. */
 int interactive_read(struct cellar_session *session, struct draft_record *record, uint32_t cells);
+/* Reads and notes what is wanted: 0, or a code. */
+int interactive_wanted_read(struct cellar_session *session);
 /* Runs it; what became of it is the session's last, if it failed. */
 int interactive_serve(struct cellar_session *session, struct interactive_service service);
+
+/* ---- values of variable length (interactive_values.c) ---- */
+
+/* Has each such column of a row room for its value? 0, or TOO_LARGE. */
+int interactive_values_check(struct cellar_session *session, const struct cellar_table *table, uint64_t key,
+                             const void *row);
+/* Of a row that is inserted, and was checked: as the engine keeps such values. */
+void interactive_values_settle(const struct cellar_table *table, uint8_t *row);
+/* Frees what the values of a record that goes have beside its row. 0, NOT_FOUND, or another code: nothing is changed */
+int interactive_values_drop(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key);
+/* The code of a commit, as far as it is about extents: none of the client's affair. */
+int interactive_values_outcome(struct cellar_session *session, struct cellar_result *result);

@@ -8,6 +8,10 @@
 
 #include <string.h>
 
+#define FEW_RECORDS 64 /* whatever these are, a coordinator has memory for their copies; */
+#define FEW_RECORDS_MAX 1024
+#define FEW_BYTES (2u << 20) /* ... and for those of more, if they take no more in the pool */
+
 /* ---- what a call is refused for ---- */
 
 struct cellar_detail interactive_detail(enum cellar_why why, const struct cellar_table *table, uint64_t key)
@@ -51,10 +55,18 @@ struct cellar_session *interactive_going(const struct cellar_txn *txn, int *rc)
     return *rc ? NULL : session;
 }
 
+int interactive_table_check(struct cellar_session *session, const struct cellar_table *table)
+{
+    if (!table) return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_TABLE);
+    return table->dropped
+               ? interactive_failed(session, -CELLAR_ERR_DROPPED, interactive_detail(CELLAR_WHY_CODE, table, 0))
+               : 0;
+}
+
 struct cellar_session *interactive_going_to(const struct cellar_txn *txn, const struct cellar_table *table, int *rc)
 {
     struct cellar_session *session = interactive_going(txn, rc);
-    if (session && !table) *rc = interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_TABLE);
+    if (session) *rc = interactive_table_check(session, table);
     return *rc ? NULL : session;
 }
 
@@ -77,7 +89,7 @@ int interactive_too_large(struct cellar_session *session, enum cellar_why why, u
 
 int interactive_many_records(struct cellar_session *session, const struct cellar_table *table, uint64_t key)
 {
-    return interactive_too_large(session, CELLAR_WHY_RECORDS_MAX, DRAFT_RECORDS_MAX, table, key);
+    return interactive_too_large(session, CELLAR_WHY_SESSION_RECORDS, DRAFT_RECORDS_MAX, table, key);
 }
 
 int interactive_no_copies(struct cellar_session *session, const struct cellar_table *table, uint64_t key)
@@ -94,15 +106,65 @@ void cellar_session_error(const struct cellar_session *session, struct cellar_er
 
 /* ---- attempts ---- */
 
+/* Bytes that the service's records have in the pool. */
+static uint64_t bytes_of(const struct draft *draft, const struct interactive_service *service)
+{
+    uint64_t bytes = 0;
+    if (service->kind == DRAFT_TAKES)
+        for (uint32_t i = 0; i < draft->wanted_count; i++)
+            bytes += draft->records[draft->wanted[i]].table->schema.record_bytes;
+    else if (service->kind == DRAFT_COMPARES)
+        draft_each(draft, record) bytes += record->table->schema.record_bytes;
+    return bytes;
+}
+
+/* Inside the gate: what a large attempt needs besides. */
+static int large_enter(struct coro *co, struct coordinator *coordinator, uint64_t log_bytes, struct large *usual)
+{
+    struct worker *worker = coordinator->worker;
+    struct gate *gate = &worker->node->gate;
+    while (!gate_enter(co, gate, worker->thread, &worker->sched, &coordinator->task)) {
+        if (atomic_load(&gate->failed)) return -CELLAR_ERR_FENCED;
+        sched_sleep(co, &worker->sched, &coordinator->task, GATE_POLL_MAX_NS); /* whole-table work is under way */
+    }
+    int rc = large_begin(co, coordinator->txn, log_bytes, usual);
+    gate_leave(gate, worker->thread, &worker->sched);
+    /* A backup takes over from a node that does not answer: the transaction may begin again. */
+    bool unanswered = rc == -CELLAR_ERR_UNREACHABLE || rc == -CELLAR_ERR_INDETERMINATE;
+    return unanswered && worker->db->catalog->replicas ? -CELLAR_ERR_RETRY : rc;
+}
+
+/* Of many records, or with a long entry. */
+static __attribute__((cold, noinline)) int exec_many(struct coro *co, struct coordinator *coordinator,
+                                                     struct interactive_service *service, void *args,
+                                                     const struct cellar_call_options *options)
+{
+    struct cellar_session *session = service->session;
+    bool fits = service->records <= FEW_RECORDS_MAX && bytes_of(&session->draft, service) <= FEW_BYTES &&
+                service->log_bytes <= logseg_half(coordinator->txn->log.bytes);
+    struct large usual;
+    if (fits || service->kind == DRAFT_SCANS)
+        return coordinator_exec(co, coordinator, &session->proc, args, options, 0, service->result);
+    int rc = large_enter(co, coordinator, service->log_bytes, &usual);
+    if (rc) {
+        service->result->code = rc;
+        service->result->detail = interactive_detail(CELLAR_WHY_LOG_EXTENT, NULL, 0);
+        service->result->detail.limit = service->log_bytes;
+        return rc;
+    }
+    rc = coordinator_exec(co, coordinator, &session->proc, args, options, 0, service->result);
+    large_end(coordinator->txn, &usual);
+    return rc;
+}
+
 /* On the session's coordinator. */
 static int service_run(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct interactive_service *service = arg;
     struct cellar_session *session = service->session;
     struct cellar_call_options options = session->options;
-    uint64_t gone_ns = fabric_now_ns(coordinator->worker->ep) - session->begin_ns;
-
-    *service->result = (struct cellar_result){.detail = {.column = -1}};
+    /* Without a bound nothing asks for the time. */
+    uint64_t gone_ns = options.timeout_ns ? fabric_now_ns(coordinator->worker->ep) - session->begin_ns : 0;
     int rc = coordinator_allows(coordinator->worker->db, &options, gone_ns);
     if (rc) {
         *service->result = coordinator_refused(&options, rc, gone_ns);
@@ -113,14 +175,18 @@ static int service_run(struct coro *co, struct coordinator *coordinator, void *a
     if (tree_proc->def.fn && !coordinator->txn->tree && !db_index_prepare(coordinator->worker))
         return service->result->code = -CELLAR_ERR_NOMEM;
     if (options.timeout_ns) options.timeout_ns -= gone_ns;
-    session->proc =
-        (struct cellar_proc){.def = {.fn = service->fn, .records_max = service->records, .writes_max = service->writes},
-                             .log_bytes = (uint32_t)service->log_bytes};
+    struct cellar_proc *proc = &session->proc; /* the rest of it is zero */
+    proc->def.fn = service->fn;
+    proc->def.records_max = service->records;
+    proc->def.writes_max = service->writes;
+    proc->log_bytes = (uint32_t)service->log_bytes;
     session->draft.service = service->kind;
     session->draft.beside = atomic_load_explicit(&session->hold.state, memory_order_relaxed) == HOLD_ACTIVE;
     coordinator->txn->draft = &session->draft;
-    rc = coordinator_exec(co, coordinator, &session->proc, service->arg ? service->arg : session, &options, 0,
-                          service->result);
+    void *args = service->arg ? service->arg : session;
+    rc = service->records > FEW_RECORDS || service->log_bytes > logseg_half(coordinator->txn->log.bytes)
+             ? exec_many(co, coordinator, service, args, &options)
+             : coordinator_exec(co, coordinator, proc, args, &options, 0, service->result);
     coordinator->txn->draft = NULL;
     if (rc == -CELLAR_ERR_DEADLINE) service->result->detail.limit = session->options.timeout_ns;
     return rc;
@@ -128,9 +194,10 @@ static int service_run(struct coro *co, struct coordinator *coordinator, void *a
 
 int interactive_serve(struct cellar_session *session, struct interactive_service service)
 {
-    struct cellar_result result = {.detail = {.column = -1}};
+    struct cellar_result result;
     service.session = session;
     if (!service.result) service.result = &result;
+    *service.result = (struct cellar_result){.detail = {.column = -1}};
     if (!service.log_bytes) service.log_bytes = db_log_bytes_least();
     int rc = session_run(session, service_run, &service);
     if (rc == -CELLAR_ERR_CLOSED && service.result->code == 0) service.result->code = rc;

@@ -39,9 +39,7 @@ static int twin_read(struct cellar_txn *txn, const struct cellar_table *table, u
 static int key_write(struct cellar_session *session, const struct cellar_table *table, uint64_t number,
                      const struct bytekey *key)
 {
-    struct draft_record *record = draft_record(&session->draft, table, number);
-    if (!record) return interactive_many_records(session, table, number);
-    return interactive_written(session, record, draft_put(&session->draft, record, KEY_COLUMN, key));
+    return interactive_put(session, table, number, KEY_COLUMN, key);
 }
 
 /* The session of a call about a table with such keys; NULL, and the code in *rc. */
@@ -87,7 +85,9 @@ int cellar_txn_find(struct cellar_txn *txn, const struct cellar_table *table, co
 {
     int rc;
     struct place place;
-    if (!keyed(txn, table, false, &rc)) return rc;
+    struct cellar_session *session = keyed(txn, table, false, &rc);
+    if (!session) return rc;
+    if (!key || !record) return interactive_nothing_given(session);
     rc = key_find(txn, table, key, bytes, &place);
     if (rc == 0) *record = place.number;
     return rc;
@@ -107,6 +107,7 @@ static int row_insert(struct cellar_session *session, const struct cellar_table 
     key.twins = 0;
     memset(key.text + key.bytes, 0, sizeof key.text - key.bytes);
     memcpy(record->row + column->row_offset, &key, column->bytes);
+    if (table->variable) interactive_values_settle(table, record->row);
     return 0;
 }
 
@@ -124,8 +125,10 @@ int cellar_txn_add(struct cellar_txn *txn, const struct cellar_table *table, con
     struct place place;
     struct cellar_session *session = keyed(txn, table, true, &rc);
     if (!session) return rc;
+    if (!row) return interactive_nothing_given(session);
     const uint8_t *column = (const uint8_t *)row + table->schema.columns[KEY_COLUMN].row_offset;
     uint16_t bytes;
+    if (table->variable && (rc = interactive_values_check(session, table, 0, row)) != 0) return rc;
     memcpy(&bytes, column, sizeof bytes);
     rc = key_find(txn, table, column + BYTEKEY_HEAD_BYTES, bytes, &place);
     if (rc == 0)
@@ -159,7 +162,7 @@ static int columns_move(struct cellar_txn *txn, const struct cellar_table *table
     int rc = 0;
     for (uint32_t i = KEY_COLUMN + 1; i < table->schema.column_count && rc == 0; i++) {
         rc = cellar_txn_get(txn, table, from, (int)i, value);
-        if (rc == 0) rc = cellar_txn_put(txn, table, to, (int)i, value);
+        if (rc == 0) rc = interactive_put(interactive_session_of(txn), table, to, i, value); /* extents stay */
     }
     return rc;
 }
@@ -193,10 +196,14 @@ int cellar_txn_remove(struct cellar_txn *txn, const struct cellar_table *table, 
     if (rc) return rc;
     rc = twin_read(txn, table, bytekey_first(record), &first);
     if (rc) return rc;
-    if (first.twins == 0 && bytekey_twin(record) == 0) return record_delete(session, table, record);
+    if (first.twins == 0 && bytekey_twin(record) == 0) {
+        rc = table->variable ? interactive_values_drop(txn, table, record) : 0;
+        return rc ? rc : record_delete(session, table, record);
+    }
     int savepoint = draft_savepoint(&session->draft);
     if (savepoint < 0) return interactive_too_large(session, CELLAR_WHY_SAVEPOINTS_MAX, CELLAR_SAVEPOINTS_MAX, NULL, 0);
-    rc = twin_remove(txn, table, record, &first);
+    rc = table->variable ? interactive_values_drop(txn, table, record) : 0;
+    if (rc == 0) rc = twin_remove(txn, table, record, &first);
     if (rc) draft_rollback(&session->draft, savepoint);
     session->draft.savepoint_count = (uint32_t)savepoint; /* what it has written down is kept for those below */
     return rc;

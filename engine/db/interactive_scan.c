@@ -76,17 +76,17 @@ static bool entry_of(const struct scan *scan, const struct draft_record *record,
 {
     const struct schema *schema = &record->table->schema;
     uint64_t image[LAYOUT_RECORD_BYTES_MAX / 8];
-    if (record->now.change == DRAFT_DELETE || record->noted_absent) return false;
-    if (record->now.change == DRAFT_INSERT) {
-        treenode_key_of_row(scan->index, record->row, record->key, entry);
+    if (record->now.change == DRAFT_INSERT) { /* its key was looked for before, perhaps, and noted absent */
+        treenode_entry_of_row(scan->index, record->row, record->key, entry);
         return true;
     }
+    if (record->now.change == DRAFT_DELETE || record->noted_absent) return false;
     memcpy(image, record->image, schema->record_bytes);
     for (uint64_t columns = record->now.put_columns; columns; columns &= columns - 1) {
         uint32_t column = (uint32_t)__builtin_ctzll(columns);
         record_column_put(schema, (uint8_t *)image, column, record->row + schema->columns[column].row_offset);
     }
-    treenode_key_of_image(scan->index, (const uint8_t *)image, record->key, entry);
+    treenode_entry_of_image(scan->index, (const uint8_t *)image, record->key, entry);
     return true;
 }
 
@@ -102,7 +102,7 @@ static void merge(struct scan *scan)
         if (!record || !is_moved(scan, record)) entries[kept++] = entries[i];
     }
     draft_each(draft, record) if (is_moved(scan, record) && entry_of(scan, record, entries[kept].key)) kept +=
-        tree_range_has(scan->index, scan->range, entries[kept].key);
+        tree_range_has(scan->index, scan->range, scan->flags, entries[kept].key);
     treenode_sort(scan->index, entries, kept);
     scan->count = kept;
 }
@@ -112,9 +112,9 @@ static void merge(struct scan *scan)
 static int scan_serve(struct scan *scan)
 {
     struct cellar_session *session = scan->session;
-    int rc = interactive_serve(
-        session,
-        (struct interactive_service){.fn = scan_fn, .arg = scan, .kind = DRAFT_SCANS, .records = DRAFT_RECORDS_MAX});
+    int rc = interactive_serve(session,
+                               (struct interactive_service){
+                                   .fn = scan_fn, .arg = scan, .kind = DRAFT_SCANS, .records = CELLAR_TXN_RECORDS_MAX});
     if (rc) {
         draft_want_nothing(&session->draft);
         return rc;
@@ -128,7 +128,8 @@ static int scan_serve(struct scan *scan)
 static int scan_check(struct cellar_session *session, const struct scan *scan, cellar_cells cells, uint64_t limit)
 {
     if (!scan->index) return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_INDEX);
-    if (scan->flags & ~(uint32_t)CELLAR_BACKWARD)
+    if (scan->index->dropped) return interactive_refused(session, -CELLAR_ERR_DROPPED, CELLAR_WHY_CODE);
+    if (scan->flags & ~(uint32_t)(CELLAR_BACKWARD | CELLAR_AFTER))
         return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_OPTIONS);
     if (cells != CELLAR_ALL && (cells & ~scan->index->base->schema.all_cells))
         return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_CELLS);
@@ -137,16 +138,20 @@ static int scan_check(struct cellar_session *session, const struct scan *scan, c
     return 0;
 }
 
-int cellar_txn_scan(struct cellar_txn *txn, const struct cellar_index *index, const struct cellar_range *range,
-                    cellar_cells cells, uint32_t flags, uint64_t *keys, uint64_t limit)
+/* `rows` NULL: keys only. */
+static int scan_call(struct cellar_txn *txn, const struct cellar_index *index, const struct cellar_range *range,
+                     cellar_cells cells, uint32_t flags, uint64_t *keys, uint8_t *rows, uint64_t limit)
 {
     int rc;
     struct scan scan = {.session = interactive_going(txn, &rc), .index = index, .range = range, .flags = flags};
     if (!scan.session) return rc;
     rc = scan_check(scan.session, &scan, cells, limit);
+    if (rc == 0 && !keys) rc = interactive_nothing_given(scan.session);
     if (rc) return rc;
     scan.read = cells == CELLAR_ALL ? index->base->schema.all_cells : cells;
     scan.limit = (uint32_t)limit;
+    if (moved_count(&scan) > DRAFT_SCANNED_MAX)
+        return interactive_too_large(scan.session, CELLAR_WHY_INDEXED_MAX, DRAFT_SCANNED_MAX, index->base, 0);
     rc = scan_serve(&scan);
     if (rc) return rc;
     bool backward = false;
@@ -155,7 +160,22 @@ int cellar_txn_scan(struct cellar_txn *txn, const struct cellar_index *index, co
         backward = flags & CELLAR_BACKWARD; /* else they are in the cursor's order */
     }
     uint32_t count = scan.count < scan.limit ? scan.count : scan.limit;
-    for (uint32_t i = 0; i < count; i++)
-        keys[i] = treenode_record_key(index, scan.session->draft.entries[backward ? scan.count - 1 - i : i].key);
+    for (uint32_t i = 0; i < count; i++) {
+        const uint8_t *entry = scan.session->draft.entries[backward ? scan.count - 1 - i : i].key;
+        keys[i] = treenode_record_key(index, entry);
+        if (rows) treenode_row_of_entry(index, entry, rows + i * (size_t)index->base->schema.row_bytes);
+    }
     return (int)count;
+}
+
+int cellar_txn_scan(struct cellar_txn *txn, const struct cellar_index *index, const struct cellar_range *range,
+                    cellar_cells cells, uint32_t flags, uint64_t *keys, uint64_t limit)
+{
+    return scan_call(txn, index, range, cells, flags, keys, NULL, limit);
+}
+
+int cellar_txn_scan_rows(struct cellar_txn *txn, const struct cellar_index *index, const struct cellar_range *range,
+                         uint32_t flags, uint64_t *keys, void *rows, uint64_t limit)
+{
+    return scan_call(txn, index, range, 0, flags, keys, rows, limit);
 }

@@ -56,7 +56,7 @@ int cellar_txn_get_for_update(struct cellar_txn *txn, const struct cellar_table 
     struct cellar_session *session = interactive_going_to_write(txn, table, &rc);
     if (!session) return rc;
     if (session->inside) return interactive_refused(session, -CELLAR_ERR_UNSUPPORTED, CELLAR_WHY_CODE);
-    if ((uint32_t)column >= table->schema.column_count) return cellar_txn_get(txn, table, key, column, value);
+    if ((uint32_t)column >= table->schema.column_count || !value) return cellar_txn_get(txn, table, key, column, value);
     struct draft_record *record = draft_record(&session->draft, table, key);
     if (!record) return interactive_many_records(session, table, key);
     uint32_t cells = cells_to_lock(session, table, (uint32_t)column);

@@ -4,7 +4,10 @@
 #include "client.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
+#define ENDING_LOOKS 20
+#define ENDING_LOOK_NS 1000000
 #define SERVE_TRIES 2000 /* glances at a helm that is about to be lent; a microsecond or two */
 
 /* ---- calls ---- */
@@ -98,17 +101,40 @@ static struct cellar_session *free_one(struct cellar *db, bool *ended)
     return found;
 }
 
-static struct cellar_session *take(struct cellar *db, struct cellar_error *error)
+static struct cellar_session *try_take(struct cellar *db, bool *ended)
 {
-    bool ended;
     fabric_lock(db->fabric, &db->sessions_lock);
-    struct cellar_session *session = free_one(db, &ended);
+    struct cellar_session *session = free_one(db, ended);
     if (session) {
         session->thread = fabric_thread_here();
         session->open = true;
         session->active = false;
     }
     fabric_unlock(db->fabric, &db->sessions_lock);
+    return session;
+}
+
+/* Does another thread have one? */
+static bool others_have(struct cellar *db)
+{
+    bool others = false;
+    fabric_lock(db->fabric, &db->sessions_lock);
+    for (uint32_t i = 0; i < db->config.sessions && !others; i++)
+        others = db->sessions[i] && db->sessions[i]->open && !fabric_thread_is_here(db->sessions[i]->thread);
+    fabric_unlock(db->fabric, &db->sessions_lock);
+    return others;
+}
+
+/* The system knows a thread for a moment longer than those that have joined it: so it is asked again before FULL. */
+static struct cellar_session *take(struct cellar *db, struct cellar_error *error)
+{
+    bool ended;
+    struct cellar_session *session = try_take(db, &ended);
+    for (uint32_t looks = 0; !session && looks < ENDING_LOOKS && others_have(db); looks++) {
+        uint32_t never = 1;
+        (void)db->fabric->ops->wait(db->fabric, &never, ENDING_LOOK_NS);
+        session = try_take(db, &ended);
+    }
     if (!session)
         err_set(error, CELLAR_ERR_FULL, "%u sessions are open, as many as there may be: close one, or raise sessions",
                 db->config.sessions);
@@ -127,6 +153,8 @@ static void give_back(struct cellar_session *session)
 
 int cellar_session_open(struct cellar *db, struct cellar_session **out, struct cellar_error *error)
 {
+    if (!db || !out)
+        return err_set(error, CELLAR_ERR_INVALID, "a session needs a database, and a place for its handle");
     *out = NULL;
     const struct mode *mode = mode_of(db->config.cc);
     if (mode->locks)
@@ -148,7 +176,7 @@ int cellar_session_open(struct cellar *db, struct cellar_session **out, struct c
 
 void cellar_session_close(struct cellar_session *session)
 {
-    if (session_check(session) || session->inside) return;
+    if (session_check(session) || session->inside || session->db->pid != getpid()) return;
     hold_end(session);
     give_back(session);
 }

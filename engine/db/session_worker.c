@@ -36,6 +36,7 @@ static int start(struct cellar_session *session, struct worker *worker, struct c
     worker->node = &db->nodes[session->number % db->config.cns];
     worker->cn = worker->node->cn;
     worker->thread = db->config.threads + place;
+    db_tally_place(worker);
     int rc = fabric_endpoint_open(db->fabric, worker->cn, worker->thread, &worker->ep, error);
     if (rc) return rc;
     sched_init(&worker->sched, worker->ep);
@@ -94,6 +95,7 @@ static void unready(struct worker *worker)
     loader_free(worker->loader);
     space_free(worker->home.space);
     addrcache_free(worker->home.addrs);
+    tabletally_free(worker->home.tallies);
     worker->loader = NULL;
     worker->home = (struct txn_home){.mode = mode};
 }

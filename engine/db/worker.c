@@ -77,7 +77,7 @@ static void dispatch_all(struct worker *worker, bool calls)
     fabric_lock(fabric, &worker->queue_lock);
     for (struct db_request *request = worker->queue, *next; request && worker->parked; request = next) {
         next = request->next;
-        if (calls && request->fn) continue;
+        if (request->fn ? calls : stage_is_full(worker)) continue;
         struct coordinator *coordinator = take_parked(worker, request);
         if (!coordinator) continue;
         queue_remove(worker, request);
@@ -129,7 +129,7 @@ bool worker_serve(struct worker *worker, struct db_request *request)
     uint32_t seen = __atomic_load_n(&ep->rung, __ATOMIC_SEQ_CST);
     struct coordinator *coordinator = take_parked(worker, request);
     if (coordinator) {
-        request->begin_ns = fabric_now_ns(ep);
+        if (!request->fn) request->begin_ns = fabric_now_ns(ep);
         coro_resume(coordinator->task.co);
         if (!has_ended(request) || worker->sched.ready_head || has_queue(worker)) drive(worker, request, &seen);
     }

@@ -159,7 +159,7 @@ static int log_late(struct coro *co, struct txn *txn, uint64_t *ts)
     int rc = 0;
     if (txn->index_count)
         rc = buckets_keep(txn) ? txn_index_change(co, txn)
-                               : txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES);
+                               : txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, txn->cache.arena_most);
     if (rc == 0) rc = log_add(co, txn, ts);
     if (rc == 0 && !log_rides(txn) && !PLANT(ford_log_unawaited)) rc = log_await(co, txn);
     return rc;
@@ -172,8 +172,8 @@ static int changes_write(struct coro *co, struct txn *txn, uint64_t ts)
     if (observer && ts) observer->logging(observer->arg, txn, ts);
     txn_phase_end(txn, CELLAR_PHASE_VALIDATE);
     int rc = ts ? txn_apply_first(co, txn, ts) : 0;
-    txn->ack_ns = fabric_now_ns(txn->home->ep);
-    txn_phase_end(txn, CELLAR_PHASE_LOG);
+    txn_acknowledged(txn);
+    if (rc == 0) txn_tally(txn, 1);
     if (rc == 0 && ts)
         txn_apply_last(co, txn);
     else if (rc == 0)

@@ -210,8 +210,7 @@ static bool undo_judge(struct txn *txn, struct cache_object *object)
 static int undo_round(struct coro *co, struct txn *txn)
 {
     txn_each_object (txn, object)
-        if (motor_of(object)->undo_cells && !undo_post(co, txn, object))
-            return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES, object);
+        if (motor_of(object)->undo_cells && !undo_post(co, txn, object)) return txn_no_copies(txn, object);
     if (txn_await(co, txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
     motor_txn(txn)->undo_count = 0;
     txn_each_object (txn, object) {

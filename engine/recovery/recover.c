@@ -92,6 +92,9 @@ static int claim(struct recover *run, enum recover_how how)
         rc = how == RECOVER_IF_DEAD ? fence(run, run->dead, from.incarnation, true) : 0;
         if (rc == 0) rc = holder_pass(run, &from);
         if (rc) return rc;
+        if (from.state == LAYOUT_MEMBER_LIVE)
+            rc = member_declare(run->co, run->home->member, run->home, run->dead, from.incarnation, run->error);
+        if (rc) return rc;
         if (from.claim_epoch == LAYOUT_MEMBER_EPOCH_MAX)
             return err_set(run->error, CELLAR_ERR_FULL, "compute node %u was claimed too often", run->dead);
         struct members_state to = {.state = from.state == LAYOUT_MEMBER_LIVE ? LAYOUT_MEMBER_FENCED : from.state,
@@ -258,9 +261,11 @@ static int steps(struct recover *run, enum recover_how how)
 {
     int rc = claim(run, how);
     if (rc) return rc > 0 ? 0 : rc;
-    if (how != RECOVER_OWN && !PLANT(recover_unfenced)) rc = fence(run, run->dead, run->claim.incarnation, false);
+    bool fences = how != RECOVER_OWN && !PLANT(recover_unfenced), late = PLANT(decision_fence_late);
+    if (fences && !late) rc = fence(run, run->dead, run->claim.incarnation, false);
     if (rc == 0) rc = taker_gone(run, run->dead);
     if (rc == 0 && run->claim.state == LAYOUT_MEMBER_FENCED) rc = redo_all(run);
+    if (rc == 0 && fences && late) rc = fence(run, run->dead, run->claim.incarnation, false);
     if (rc == 0 && run->claim.state == LAYOUT_MEMBER_REDONE) rc = scrub(run);
     if (run->home->takeover) takeover_close(run->co, run->home->takeover, run->dead, run->home->sched, run->home->task);
     if (rc == 0) rc = claims_adopt(run);

@@ -136,6 +136,7 @@ static int run_check(struct recover *run, struct heap_walk *walk)
     if (walk->chunk > walk->chunk_end && walk->chunk <= run->catalog->chunk_count)
         return corrupt(run, "a run ends after the chunks handed out, at", walk->offset);
     if (header->kind == LAYOUT_RUN_LOG) return 0;
+    if (catalog_is_going(run->catalog, header->table_id)) return 0;
     if (!run->catalog->tables[header->table_id - 1])
         return corrupt(run, "a run of a table that is not in the catalog", header->table_id);
     return slots_check(examine, walk);

@@ -31,6 +31,7 @@ void tree_end(struct txn *txn)
 {
     struct tree *tree = txn->tree;
     txn->tree_begun = false;
+    tree->open_count = tree->before_count = 0;
     for (uint32_t i = 0; i <= CELLAR_CURSORS_MAX; i++) tree->cursors[i].open = false;
     if (!tree->need.need) tree->change_count = 0; /* else a split looks at them */
     tree->change_first = tree->change_count;
@@ -82,6 +83,17 @@ bool tree_entries(const struct txn *txn, const struct cellar_index *index, int32
                                 entries, count))
             return false;
     return true;
+}
+
+int tree_row_put(struct txn *txn, const struct cellar_index *index, int32_t ref)
+{
+    const uint8_t *at = txn->tree->row;
+    int rc = 0;
+    for (int column = 0; column <= TREENODE_CELLS && rc == 0; column++) {
+        rc = cellar_put(txn_public(txn), ref, column, at);
+        at += column ? index->data_bytes : index->shape_bytes;
+    }
+    return rc;
 }
 
 /* ---- the way to a leaf ---- */

@@ -13,6 +13,8 @@
  *             right, and has it added.
  * INV-TREE-5: a split makes room for all that the transaction which needs it adds to that leaf.
  * INV-TREE-6: a node's number is drawn in the transaction that makes the node, and never again.
+ * INV-TREE-9: a data cell is taken into use in one transaction with the shape and the cells whose entries it gets.
+ * INV-TREE-10: an entry's covered columns are its record's: a put of one changes the entry in the same transaction.
  */
 #pragma once
 
@@ -24,11 +26,20 @@
 #define TREE_LEVELS_MAX 12
 #define TREE_HOPS_MAX 8     /* to the right, before inner nodes are read anew */
 #define TREE_ROUNDS_MAX 64  /* of one walk */
-#define TREE_BATCH 32       /* records that a cursor reads ahead */
+#define TREE_BATCH_FIRST 32 /* records that a cursor without a limit reads ahead at first: then twice as many, */
+#define TREE_BATCH 256      /* up to these */
+#define TREE_AHEAD_MAX 32   /* leaves that are read at once */
 #define TREE_POINTS_MAX 192 /* entries of a node, and those that it is to have room for */
 #define TREE_WORKS_MAX 64   /* transactions in a row between two attempts */
+#define TREE_OPENS_MAX 16   /* data cells that one attempt takes into use, or shares entries out to anew */
 
 /* ---- hints: inner nodes in a worker's memory (tree_hints.c) ---- */
+
+/* A place in the order: that of a key; or, with `before`, right below it. */
+struct tree_point {
+    bool before, endless; /* endless: behind all keys; key is not set */
+    uint8_t key[TREENODE_KEY_BYTES_MAX];
+};
 
 struct tree_hints;
 /* NULL without memory. */
@@ -37,29 +48,40 @@ void tree_hints_free(struct tree_hints *hints);
 /* The leaf where that key, or the largest one below it, is likely to be; 0: not known. `key` NULL: the last one. */
 uint64_t tree_hints_leaf(const struct tree_hints *hints, const struct cellar_index *index, const uint8_t *key,
                          bool before);
+/* A leaf that is likely to be, and the ends of what it covers; `high` NULL: all that is above. */
+struct tree_ahead {
+    uint64_t leaf;
+    const uint8_t *low, *high;
+};
+/* The leaf of that point and those behind it, in the order or backward, as far as one node knows; valid until a put. */
+uint32_t tree_hints_ahead(const struct tree_hints *hints, const struct cellar_index *index,
+                          const struct tree_point *point, bool backward, struct tree_ahead *ahead, uint32_t most);
+/*
+ * The data cell of a leaf where that key, or the largest one below it, is likely to be; `key` NULL: the last one in
+ * use. What they have been told of a leaf they forget as they like.
+ */
+#define TREE_CELL_UNKNOWN TREENODE_CELLS
+uint32_t tree_hints_cell(const struct tree_hints *hints, const struct cellar_index *index, uint64_t leaf,
+                         const uint8_t *key, bool before);
+void tree_hints_cells_put(struct tree_hints *hints, const struct cellar_index *index, uint64_t leaf,
+                          const struct treenode_shape *shape);
 /* As it was in a transaction that has committed. Without memory it is not kept. */
 void tree_hints_put(struct tree_hints *hints, const struct cellar_index *index, uint64_t node,
                     const struct treenode_shape *shape, const struct treenode_entry *entries, uint32_t count);
 
 /* ---- an attempt ---- */
 
-/* A place in the order: that of a key; or, with `before`, right below it. */
-struct tree_point {
-    bool before, endless; /* endless: behind all keys; key is not set */
-    uint8_t key[TREENODE_KEY_BYTES_MAX];
-};
-
 enum tree_step { TREE_TO_LEAF, TREE_AT_SHAPE, TREE_AT_CELL, TREE_READY };
+enum tree_kind { TREE_REMOVES, TREE_ADDS, TREE_COVERS }; /* the last: other values of covered columns, in its place */
 
 struct tree_change {
     const struct cellar_index *index;
     const struct cellar_table *table;
     uint64_t leaf, record;
-    uint32_t cell;
+    uint32_t cell; /* at the shape: the one that is locked with it, or TREE_CELL_UNKNOWN */
     int32_t ref;
-    uint8_t step, hops;
-    bool adds;
-    uint8_t key[TREENODE_KEY_BYTES_MAX];
+    uint8_t step, hops, kind;
+    uint8_t key[TREENODE_KEY_BYTES_MAX]; /* and covered columns */
 };
 
 struct tree_cursor {
@@ -68,11 +90,15 @@ struct tree_cursor {
     uint64_t left;             /* of the limit */
     uint64_t next_leaf;        /* number of the next leaf to the right, when the last one was read to its end; 0 */
     uint32_t read, write;
-    bool open, backward, ended;
-    uint32_t count, given; /* of the batch */
+    bool open, begun, backward, ended; /* begun: a batch was read, or leaves for one */
+    bool dry;                          /* the data cells read last had nothing in the range */
+    uint32_t ahead;                    /* leaves that were read for the next batch, with another cursor's */
+    uint32_t batch;                    /* records that the next batch may have */
+    uint32_t count, given;             /* of the batch */
     uint64_t keys[TREE_BATCH];
     int32_t refs[TREE_BATCH];
-    struct treenode_entry *entries; /* of the batch as well, where they are wanted; NULL */
+    struct treenode_entry *entries; /* of the batch: `kept`, or where a scan wants them */
+    struct treenode_entry kept[TREE_BATCH];
 };
 
 /* What an attempt could not do without. */
@@ -93,9 +119,27 @@ struct tree_note {
     struct tree_point point;
 };
 
+/* The data cell that changes are being made in. */
+struct tree_held {
+    const struct cellar_index *index;
+    int32_t ref;
+    uint32_t cell, count;
+    bool changed; /* and not put yet */
+    struct treenode_shape shape;
+};
+
+/* A leaf's shape before the attempt put another: its cells' versions are those of what that shape says of them. */
+struct tree_before {
+    int32_t ref;
+    struct treenode_shape shape;
+};
+
 /* Of one coordinator. */
 struct tree {
-    uint32_t change_count, change_first;                /* those from change_first on are to be made */
+    uint32_t change_count, change_first; /* those from change_first on are to be made */
+    uint32_t open_count;                 /* of TREE_OPENS_MAX */
+    uint32_t before_count;
+    struct tree_held held;
     struct tree_cursor cursors[CELLAR_CURSORS_MAX + 1]; /* the last one is for lookups */
     struct tree_note need;                              /* before the next attempt */
     struct tree_note tidy;                              /* after the transaction */
@@ -107,6 +151,7 @@ struct tree {
     uint32_t point_count;
     struct treenode_entry points[TREE_POINTS_MAX];
     bool real[TREE_POINTS_MAX];
+    struct tree_before before[TREE_OPENS_MAX]; /* for an observer */
     uint8_t row[LAYOUT_RECORD_BYTES_MAX];
     struct treenode_entry found[TREENODE_ENTRIES_MAX];
     struct tree_change changes[TREE_CHANGES_MAX];
@@ -128,7 +173,8 @@ NODISCARD int tree_flush(struct txn *txn);
 NODISCARD int tree_scan(struct txn *txn, const struct cellar_index *index, const struct cellar_range *range,
                         uint32_t read, uint32_t flags, uint32_t limit, struct treenode_entry *entries, uint32_t *count);
 /* Is this entry in the range, which is none that a cursor refuses? */
-bool tree_range_has(const struct cellar_index *index, const struct cellar_range *range, const uint8_t *entry);
+bool tree_range_has(const struct cellar_index *index, const struct cellar_range *range, uint32_t flags,
+                    const uint8_t *entry);
 
 /* ---- between attempts, and after the last one ---- */
 
@@ -146,6 +192,7 @@ void tree_work_end(struct txn *txn);
 /* Of its log entry, at most; and what index changes add to that of a change of a row, and of a procedure. */
 uint64_t tree_work_log_bytes(const struct catalog *catalog, bool undo);
 uint64_t tree_row_log_bytes(const struct cellar_table *table, bool undo);
+uint64_t tree_room_log_bytes(const struct catalog *catalog, bool undo); /* of a transaction, for room */
 uint64_t tree_log_bytes(const struct catalog *catalog, uint32_t writes_max, bool undo);
 
 /* ---- between tree_*.c ---- */
@@ -162,6 +209,8 @@ bool tree_shape(const struct txn *txn, const struct cellar_index *index, int32_t
 /* The entries of data cells that were fetched, appended; false: they contradict themselves. */
 bool tree_entries(const struct txn *txn, const struct cellar_index *index, int32_t ref, uint32_t level, uint32_t cells,
                   struct treenode_entry *entries, uint32_t *count);
+/* Puts all columns of tree->row. */
+NODISCARD int tree_row_put(struct txn *txn, const struct cellar_index *index, int32_t ref);
 /* Does the leaf cover that point? Negative: it is to the left; positive: to the right. */
 int tree_side(const struct cellar_index *index, const struct treenode_shape *shape, const struct tree_point *point);
 /* Fetches the leaf's shape: walks from `leaf`, or from a hint if that is 0. */

@@ -172,11 +172,16 @@ static int row_check(void *arg, uint64_t key, const void *row)
 {
     struct audit *audit = arg;
     uint8_t entry[TREENODE_KEY_BYTES_MAX];
-    treenode_key_of_row(audit->index, row, key, entry);
+    treenode_entry_of_row(audit->index, row, key, entry);
     const struct audit_node *leaf = leaf_of(audit, entry);
     audit->rows++;
-    for (uint32_t i = 0; leaf && i < leaf->count; i++)
-        if (memcmp(leaf->entries[i].key, entry, audit->index->key_bytes) == 0) return 0;
+    for (uint32_t i = 0; leaf && i < leaf->count; i++) {
+        if (memcmp(leaf->entries[i].key, entry, audit->index->key_bytes) != 0) continue;
+        if (memcmp(leaf->entries[i].key, entry, audit->index->entry_bytes) == 0) return 0;
+        return err_set(audit->error, CELLAR_ERR_CORRUPT,
+                       "INV-TREE-10: index %s of table %s covers other values than record %llu has", audit->index->name,
+                       audit->index->base->name, TEXT(key));
+    }
     return err_set(audit->error, CELLAR_ERR_CORRUPT, "INV-TREE-8: index %s of table %s has no entry for record %llu",
                    audit->index->name, audit->index->base->name, TEXT(key));
 }

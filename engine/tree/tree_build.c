@@ -7,7 +7,7 @@ struct build {
     const struct cellar_index *index;
     struct loader *loader;
     struct cellar_error *error;
-    uint8_t *keys, *spare; /* key_bytes each */
+    uint8_t *keys, *spare; /* entries of leaves: entry_bytes each */
     uint64_t count, room;
     uint64_t next;                /* number of the next node */
     struct treenode_entry *nodes; /* of the level that was made last: low fences and numbers */
@@ -17,7 +17,7 @@ struct build {
 static int key_add(void *arg, uint64_t key, const void *row)
 {
     struct build *build = arg;
-    uint32_t bytes = build->index->key_bytes;
+    uint32_t bytes = build->index->entry_bytes;
     if (build->count == build->room) {
         uint64_t room = build->room ? build->room * 2 : 1024;
         uint8_t *keys = realloc(build->keys, room * bytes);
@@ -25,14 +25,14 @@ static int key_add(void *arg, uint64_t key, const void *row)
         build->keys = keys;
         build->room = room;
     }
-    treenode_key_of_row(build->index, row, key, build->keys + build->count++ * bytes);
+    treenode_entry_of_row(build->index, row, key, build->keys + build->count++ * bytes);
     return 0;
 }
 
 /* Two sorted runs become one, in the other array. */
 static void runs_merge(const struct build *build, uint64_t first, uint64_t middle, uint64_t end)
 {
-    uint32_t bytes = build->index->key_bytes;
+    uint32_t bytes = build->index->entry_bytes;
     const uint8_t *from = build->keys;
     for (uint64_t a = first, b = middle, at = first; at < end; at++) {
         bool left = b == end || (a < middle && memcmp(from + a * bytes, from + b * bytes, bytes) <= 0);
@@ -43,7 +43,7 @@ static void runs_merge(const struct build *build, uint64_t first, uint64_t middl
 static int keys_sort(struct build *build)
 {
     uint64_t count = build->count;
-    build->spare = malloc(count * build->index->key_bytes + 1);
+    build->spare = malloc(count * build->index->entry_bytes + 1);
     if (!build->spare)
         return err_set(build->error, CELLAR_ERR_NOMEM, "no memory to sort %llu entries", (unsigned long long)count);
     for (uint64_t width = 1; width < count; width *= 2) {
@@ -62,11 +62,11 @@ static int keys_unique(const struct build *build)
 {
     const struct cellar_index *index = build->index;
     for (uint64_t i = 1; i < build->count; i++) {
-        const uint8_t *key = build->keys + i * index->key_bytes;
-        if (treenode_compare(index, key - index->key_bytes, key) == 0)
+        const uint8_t *key = build->keys + i * index->entry_bytes, *before = key - index->entry_bytes;
+        if (treenode_compare(index, before, key) == 0)
             return err_set(build->error, CELLAR_ERR_EXISTS,
                            "index %s of table %s: records %llu and %llu are equal in it", index->name,
-                           index->base->name, (unsigned long long)treenode_record_key(index, key - index->key_bytes),
+                           index->base->name, (unsigned long long)treenode_record_key(index, before),
                            (unsigned long long)treenode_record_key(index, key));
     }
     return 0;
@@ -84,7 +84,7 @@ static struct treenode_entry entry_at(const struct build *build, uint32_t level,
 {
     struct treenode_entry entry = {.child = 0};
     if (level) return build->nodes[i];
-    memcpy(entry.key, build->keys + i * build->index->key_bytes, build->index->key_bytes);
+    memcpy(entry.key, build->keys + i * build->index->entry_bytes, build->index->entry_bytes);
     return entry;
 }
 

@@ -2,14 +2,16 @@
  * tree_change.c - what a transaction has changed of indexed records becomes changes of its indexes: an entry goes, an
  * entry comes, each in the one data cell where it belongs.
  *
- * All changes go through the same steps side by side: the shape of the leaf, its data cell under its lock, then the
- * cell is put. A cell without room ends the attempt, and the leaf is split for all that this attempt adds there.
+ * All changes go through the same steps side by side: the shape of the leaf, and its data cell under its lock, which is
+ * guessed and fetched with the shape, or after it; then the cell is put. Where the last cell in use has no room the
+ * next one is taken into use, as a change of the shape in the same transaction. Else a cell without room ends the
+ * attempt, and the leaf is split for all that it adds there.
  */
 #include "plant.h"
 #include "tree.h"
 
 static bool change_push(struct txn *txn, const struct cellar_index *index, uint64_t record, const uint8_t *key,
-                        bool adds)
+                        enum tree_kind kind)
 {
     struct tree *tree = txn->tree;
     if (tree->change_count == TREE_CHANGES_MAX) return false;
@@ -20,8 +22,8 @@ static bool change_push(struct txn *txn, const struct cellar_index *index, uint6
     change->leaf = 0;
     change->step = TREE_TO_LEAF;
     change->hops = 0;
-    change->adds = adds;
-    memcpy(change->key, key, index->key_bytes);
+    change->kind = (uint8_t)kind;
+    memcpy(change->key, key, index->entry_bytes);
     return true;
 }
 
@@ -34,11 +36,13 @@ static bool row_gather(struct txn *txn, struct indexed_row *row)
     for (uint32_t i = 0; i < table->ordered_count; i++) {
         const struct cellar_index *index = table->ordered[i];
         uint8_t *old = row->entries + i * TREENODE_KEY_BYTES_MAX, now[TREENODE_KEY_BYTES_MAX];
-        if (there) treenode_key_of_image(index, object->image, object->key, now);
-        if (row->there && there && memcmp(old, now, index->key_bytes) == 0) continue;
-        if (row->there && !change_push(txn, index, object->key, old, false)) return false;
-        if (there && !change_push(txn, index, object->key, now, true)) return false;
-        if (there) memcpy(old, now, index->key_bytes);
+        if (there) treenode_entry_of_image(index, object->image, object->key, now);
+        if (row->there && there && memcmp(old, now, index->entry_bytes) == 0) continue;
+        bool stays = row->there && there && memcmp(old, now, index->key_bytes) == 0;
+        if (stays && PLANT(tree_covered_kept)) continue;
+        if (row->there && !stays && !change_push(txn, index, object->key, old, TREE_REMOVES)) return false;
+        if (there && !change_push(txn, index, object->key, now, stays ? TREE_COVERS : TREE_ADDS)) return false;
+        if (there) memcpy(old, now, index->entry_bytes);
     }
     row->there = there;
     return true;
@@ -63,40 +67,70 @@ static int need_of(struct txn *txn, const struct tree_change *change, enum tree_
     return tree_need(txn, need, change->index, &point);
 }
 
-/* Declares what the next step reads: 0 or a code. */
-static int change_want(struct txn *txn, struct tree_change *change)
+/* Declares what the next step reads: 0 or a code. The change before may have declared the same. */
+static int change_want(struct txn *txn, struct tree_change *change, const struct tree_change *before)
 {
     uint32_t read = 0, write = 0;
     if (change->step == TREE_TO_LEAF) {
         if (!change->leaf) change->leaf = tree_hints_leaf(txn->home->hints, change->index, change->key, false);
         if (!change->leaf) return need_of(txn, change, TREE_MEND);
+        change->cell = tree_hints_cell(txn->home->hints, change->index, change->leaf, change->key, false);
         read = TREENODE_SHAPE;
+        if (PLANT(tree_insert_blind)) change->cell = TREE_CELL_UNKNOWN; /* a lock taken with the shape keeps it */
+        if (change->cell != TREE_CELL_UNKNOWN) write = 2u << change->cell;
         change->step = TREE_AT_SHAPE;
     } else {
         write = 2u << change->cell;
         change->step = TREE_READY;
     }
+    if (before && before->index == change->index && before->leaf == change->leaf && before->step == change->step &&
+        before->cell == change->cell) {
+        change->ref = before->ref;
+        return 0;
+    }
     change->ref = txn_want(txn, change->index->nodes, change->leaf, read, write);
     return change->ref < 0 ? change->ref : 0;
 }
 
-/* The shape is there: this leaf, the next one, or the way is to be mended. */
-static int change_judge(struct txn *txn, struct tree_change *change)
+/* Its leaf's shape: this leaf, the next one, or the way is to be mended. */
+static int change_judge(struct txn *txn, struct tree_change *change, const struct treenode_shape *shape)
 {
-    struct treenode_shape shape;
     struct tree_point point = {.before = false};
-    bool sane = true;
-    if (!tree_shape(txn, change->index, change->ref, &shape, &sane)) return need_of(txn, change, TREE_MEND);
-    if (!sane) return tree_contradiction(txn, change->index, change->leaf);
     memcpy(point.key, change->key, change->index->key_bytes);
-    int side = PLANT(tree_hint_trusted) ? 0 : tree_side(change->index, &shape, &point);
-    if (shape.level || side < 0 || (side > 0 && ++change->hops == TREE_HOPS_MAX))
+    int side = PLANT(tree_hint_trusted) ? 0 : tree_side(change->index, shape, &point);
+    if (shape->level || side < 0 || (side > 0 && ++change->hops == TREE_HOPS_MAX))
         return need_of(txn, change, TREE_MEND);
-    change->step = side ? TREE_TO_LEAF : TREE_AT_CELL;
     if (PLANT(tree_insert_blind)) txn_object(txn, change->ref)->check_cells &= ~TREENODE_SHAPE;
-    if (side) change->leaf = shape.right;
-    change->cell = treenode_cell_of(change->index, &shape, change->key, false);
+    if (side) {
+        change->leaf = shape->right;
+        change->step = TREE_TO_LEAF;
+        return 0;
+    }
+    uint32_t cell = treenode_cell_of(change->index, shape, change->key, false);
+    change->step = cell == change->cell ? TREE_READY : TREE_AT_CELL;
+    if (cell != change->cell) tree_hints_cells_put(txn->home->hints, change->index, change->leaf, shape);
+    change->cell = cell;
     return 0;
+}
+
+/* All whose shapes have come. */
+static int changes_judge(struct txn *txn)
+{
+    struct tree *tree = txn->tree;
+    struct treenode_shape shape;
+    int32_t known = -1; /* whose shape that is */
+    int rc = 0;
+    for (uint32_t i = tree->change_first; i < tree->change_count && rc == 0; i++) {
+        struct tree_change *change = &tree->changes[i];
+        bool sane = true;
+        if (change->step != TREE_AT_SHAPE) continue;
+        if (change->ref != known && !tree_shape(txn, change->index, change->ref, &shape, &sane))
+            return need_of(txn, change, TREE_MEND);
+        if (!sane) return tree_contradiction(txn, change->index, change->leaf);
+        known = change->ref;
+        rc = change_judge(txn, change, &shape);
+    }
+    return rc;
 }
 
 static int changes_fetch(struct txn *txn)
@@ -107,49 +141,215 @@ static int changes_fetch(struct txn *txn)
         for (uint32_t i = tree->change_first; i < tree->change_count; i++) {
             if (tree->changes[i].step == TREE_READY) continue;
             any = true;
-            int rc = change_want(txn, &tree->changes[i]);
+            int rc = change_want(txn, &tree->changes[i], i > tree->change_first ? &tree->changes[i - 1] : NULL);
             if (rc) return rc;
         }
         if (!any) return 0;
         int rc = tree_fetch(txn);
-        for (uint32_t i = tree->change_first; i < tree->change_count && rc == 0; i++)
-            if (tree->changes[i].step == TREE_AT_SHAPE) rc = change_judge(txn, &tree->changes[i]);
+        if (rc == 0) rc = changes_judge(txn);
         if (rc) return rc;
     }
     return need_of(txn, &tree->changes[tree->change_first], TREE_MEND);
 }
 
-/* ---- the entries ---- */
+/* ---- one data cell at a time, while changes are made in it; its entries are in tree->found ---- */
 
-static uint32_t entry_find(const struct tree_change *change, const struct treenode_entry *entries, uint32_t count)
+#define NO_CELL TREENODE_CELLS
+
+static int cell_put(struct txn *txn, const struct tree_held *held, uint32_t cell, const struct treenode_entry *entries,
+                    uint32_t count)
+{
+    treenode_data_write(held->index, 0, entries, count, txn->tree->row);
+    return cellar_put(txn_public(txn), held->ref, (int)cell + 1, txn->tree->row);
+}
+
+static int held_put(struct txn *txn)
+{
+    struct tree_held *held = &txn->tree->held;
+    int rc = held->changed ? cell_put(txn, held, held->cell, txn->tree->found, held->count) : 0;
+    held->changed = false;
+    return rc;
+}
+
+/* Takes the cell where the change belongs now. */
+static int held_take(struct txn *txn, const struct tree_change *change)
+{
+    struct tree_held *held = &txn->tree->held;
+    bool sane = true;
+    int rc;
+    if (held->ref != change->ref) {
+        if ((rc = held_put(txn)) != 0) return rc;
+        *held = (struct tree_held){.index = change->index, .ref = change->ref, .cell = NO_CELL};
+        if (!tree_shape(txn, change->index, change->ref, &held->shape, &sane) || !sane)
+            return tree_contradiction(txn, change->index, change->leaf);
+    }
+    uint32_t cell = treenode_cell_of(change->index, &held->shape, change->key, false);
+    if (cell == held->cell) return 0;
+    if ((rc = held_put(txn)) != 0) return rc;
+    held->cell = cell;
+    held->count = 0;
+    if (!tree_entries(txn, change->index, change->ref, 0, 2u << cell, txn->tree->found, &held->count))
+        return tree_contradiction(txn, change->index, change->leaf);
+    return 0;
+}
+
+/* Where an entry is that equals this key; `count`: nowhere. */
+static uint32_t find(const struct cellar_index *index, const struct treenode_entry *entries, uint32_t count,
+                     const uint8_t *key)
 {
     uint32_t at = 0;
-    while (at < count && treenode_compare(change->index, entries[at].key, change->key) != 0) at++;
+    while (at < count && treenode_compare(index, entries[at].key, key) != 0) at++;
     return at;
 }
 
-static int change_make(struct txn *txn, struct tree_change *change)
+/* ---- room ---- */
+
+/* What the held leaf's shape was when it was read; as often as room is made, at most. */
+static void shape_keep(struct txn *txn)
+{
+    struct tree *tree = txn->tree;
+    if (!txn->home->observer) return;
+    for (uint32_t i = 0; i < tree->before_count; i++)
+        if (tree->before[i].ref == tree->held.ref) return;
+    tree->before[tree->before_count++] = (struct tree_before){tree->held.ref, tree->held.shape};
+}
+
+/* Locks cells of the held leaf that are to be written, too, for as many as are taken into use. */
+static int room_lock(struct txn *txn, const struct tree_change *change, uint32_t cells, uint32_t taken)
+{
+    struct tree *tree = txn->tree;
+    if (tree->open_count + taken > TREE_OPENS_MAX) return need_of(txn, change, TREE_SPLIT);
+    tree->open_count += taken;
+    shape_keep(txn);
+    int rc = held_put(txn);
+    if (rc) return rc;
+    int ref = txn_want(txn, change->index->nodes, change->leaf, 0, TREENODE_SHAPE | cells);
+    return ref < 0 ? ref : tree_fetch(txn);
+}
+
+/*
+ * The last cell in use is full: the next one gets its upper half; or nothing yet, when the new entry is behind all: as
+ * it goes on, so are cells filled. Who reads the shape knows of both cells or of neither (INV-TREE-9).
+ */
+static int cell_open(struct txn *txn, const struct tree_change *change)
 {
     const struct cellar_index *index = change->index;
     struct tree *tree = txn->tree;
-    uint32_t count = 0;
-    if (!tree_entries(txn, index, change->ref, 0, 2u << change->cell, tree->found, &count))
+    struct tree_held *held = &tree->held;
+    uint32_t next = held->cell + 1, count = held->count, keep = count, others = 0;
+    int rc = room_lock(txn, change, 2u << next, 1);
+    if (rc) return rc;
+    if (!tree_entries(txn, index, held->ref, 0, 2u << next, &tree->found[count], &others) || others)
         return tree_contradiction(txn, index, change->leaf);
-    uint32_t at = entry_find(change, tree->found, count);
-    if (!change->adds) {
-        if (at == count || memcmp(tree->found[at].key, change->key, index->key_bytes) != 0)
-            return tree_contradiction(txn, index, change->leaf);
-        tree->found[at] = tree->found[--count];
-        if (!count) tree_tidy_note(txn, index, change->key);
-    } else {
-        if (at < count && !PLANT(tree_unique_unlooked))
+    treenode_sort(index, tree->found, count);
+    if (treenode_compare(index, tree->found[count - 1].key, change->key) > 0) keep = count / 2;
+    memcpy(held->shape.separators[held->cell], keep < count ? tree->found[keep].key : change->key, index->key_bytes);
+    held->shape.cell_count++;
+    rc = cell_put(txn, held, held->cell, tree->found, PLANT(tree_open_kept) ? count : keep);
+    if (rc == 0) rc = cell_put(txn, held, next, tree->found + keep, count - keep);
+    if (rc) return rc;
+    held->cell = NO_CELL;
+    tree_hints_cells_put(txn->home->hints, index, change->leaf, &held->shape);
+    treenode_shape_write(index, &held->shape, tree->row);
+    return cellar_put(txn_public(txn), held->ref, 0, tree->row);
+}
+
+/* Shares the leaf's entries out to its cells anew, with room for the new one. */
+static int leaf_share(struct txn *txn, const struct tree_change *change)
+{
+    const struct cellar_index *index = change->index;
+    struct tree *tree = txn->tree;
+    struct tree_held *held = &tree->held;
+    uint32_t count = 0;
+    int rc = room_lock(txn, change, TREENODE_DATA, TREENODE_CELLS);
+    if (rc) return rc;
+    if (!tree_entries(txn, index, held->ref, 0, TREENODE_DATA, tree->points, &count))
+        return tree_contradiction(txn, index, change->leaf);
+    if (count >= TREENODE_CELLS * treenode_capacity(index, 0) / 4 * 3) return need_of(txn, change, TREE_SPLIT);
+    for (uint32_t i = 0; i <= count; i++) tree->real[i] = true;
+    memcpy(tree->points[count++].key, change->key, index->key_bytes);
+    treenode_sort(index, tree->points, count);
+    tree->real[find(index, tree->points, count, change->key)] = false;
+    treenode_row_make(index, &held->shape, tree->points, tree->real, count, false, tree->row);
+    held->cell = NO_CELL;
+    tree_hints_cells_put(txn->home->hints, index, change->leaf, &held->shape);
+    return tree_row_put(txn, index, held->ref);
+}
+
+/* The held cell is full: other cells, or a split. A run goes on at the end of its leaf, which only a split can give. */
+static int room_make(struct txn *txn, const struct tree_change *change)
+{
+    const struct tree_held *held = &txn->tree->held;
+    if (held->cell + 1 == held->shape.cell_count && held->shape.cell_count < TREENODE_CELLS)
+        return cell_open(txn, change);
+    for (uint32_t i = 0; i < held->count; i++)
+        if (treenode_follows(change->index, txn->tree->found[i].key, change->key))
+            return need_of(txn, change, TREE_SPLIT);
+    return leaf_share(txn, change);
+}
+
+/* ---- the entries ---- */
+
+static int entry_add(struct txn *txn, const struct tree_change *change)
+{
+    struct tree *tree = txn->tree;
+    struct tree_held *held = &tree->held;
+    for (;;) {
+        int rc = held_take(txn, change);
+        if (rc) return rc;
+        uint32_t at = find(change->index, tree->found, held->count, change->key);
+        if (at < held->count && !PLANT(tree_unique_unlooked))
             return txn_error(txn, -CELLAR_ERR_EXISTS, CELLAR_WHY_UNIQUE,
-                             treenode_record_key(index, tree->found[at].key));
-        if (count == treenode_capacity(index, 0)) return need_of(txn, change, TREE_SPLIT);
-        memcpy(tree->found[count++].key, change->key, index->key_bytes);
+                             treenode_record_key(change->index, tree->found[at].key));
+        if (held->count < treenode_capacity(change->index, 0)) break;
+        if ((rc = room_make(txn, change)) != 0) return rc;
     }
-    treenode_data_write(index, 0, tree->found, count, tree->row);
-    return cellar_put(txn_public(txn), change->ref, (int)change->cell + 1, tree->row);
+    memcpy(tree->found[held->count++].key, change->key, change->index->entry_bytes);
+    held->changed = true;
+    return 0;
+}
+
+/* The entry with that key, of the record itself, in the cell that is taken then; or CORRUPT. */
+static int entry_take(struct txn *txn, const struct tree_change *change, uint32_t *at)
+{
+    const struct cellar_index *index = change->index;
+    const struct tree *tree = txn->tree;
+    int rc = held_take(txn, change);
+    if (rc) return rc;
+    *at = find(index, tree->found, tree->held.count, change->key);
+    bool there = *at < tree->held.count && memcmp(tree->found[*at].key, change->key, index->key_bytes) == 0;
+    return there ? 0 : tree_contradiction(txn, index, change->leaf);
+}
+
+static int entry_cover(struct txn *txn, const struct tree_change *change)
+{
+    struct tree *tree = txn->tree;
+    uint32_t at;
+    int rc = entry_take(txn, change, &at);
+    if (rc) return rc;
+    memcpy(tree->found[at].key, change->key, change->index->entry_bytes);
+    tree->held.changed = true;
+    return 0;
+}
+
+static int entry_remove(struct txn *txn, const struct tree_change *change)
+{
+    struct tree *tree = txn->tree;
+    struct tree_held *held = &tree->held;
+    uint32_t at;
+    int rc = entry_take(txn, change, &at);
+    if (rc) return rc;
+    tree->found[at] = tree->found[--held->count];
+    held->changed = true;
+    if (!held->count) tree_tidy_note(txn, change->index, change->key);
+    return 0;
+}
+
+static int entry_change(struct txn *txn, const struct tree_change *change)
+{
+    return change->kind == TREE_ADDS     ? entry_add(txn, change)
+           : change->kind == TREE_COVERS ? entry_cover(txn, change)
+                                         : entry_remove(txn, change);
 }
 
 int tree_flush(struct txn *txn)
@@ -157,10 +357,13 @@ int tree_flush(struct txn *txn)
     struct tree *tree = txn->tree;
     txn->tree_begun = true;
     int rc = gather(txn);
-    if (rc == 0 && tree->change_first < tree->change_count) rc = changes_fetch(txn);
-    for (uint32_t adds = 0; adds < 2 && rc == 0; adds++)
+    if (rc || tree->change_first == tree->change_count) return rc;
+    rc = changes_fetch(txn);
+    tree->held = (struct tree_held){.ref = -1, .cell = NO_CELL};
+    for (uint32_t adds = 0; adds < 2; adds++)
         for (uint32_t i = tree->change_first; i < tree->change_count && rc == 0; i++)
-            if (tree->changes[i].adds == adds) rc = change_make(txn, &tree->changes[i]);
+            if ((tree->changes[i].kind == TREE_ADDS) == adds) rc = entry_change(txn, &tree->changes[i]);
+    if (rc == 0) rc = held_put(txn);
     if (rc == 0) tree->change_first = tree->change_count;
     return rc;
 }

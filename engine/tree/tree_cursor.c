@@ -39,6 +39,38 @@ static void bound_high(const struct cellar_index *index, const struct cellar_bou
     point->endless = !bytes || (!bound->excluded && !bytes_next(point->key, bytes));
 }
 
+/* CELLAR_AFTER: the entry of these columns and that key. In a unique index there is one of these columns alone. */
+static uint32_t entry_put(const struct cellar_index *index, const struct cellar_bound *bound, uint64_t key,
+                          struct tree_point *point)
+{
+    uint32_t bytes = sortkey_encode(&index->sortkey, bound->row, bound->columns, point->key);
+    if (index->flags & CELLAR_UNIQUE) return bytes;
+    treenode_number_put(point->key + bytes, key);
+    return bytes + 8;
+}
+
+static bool low_put(const struct cellar_index *index, const struct cellar_range *range, uint32_t flags,
+                    struct tree_point *point)
+{
+    if (flags != CELLAR_AFTER) return bound_low(index, &range->low, point);
+    return bytes_next(point->key, entry_put(index, &range->low, range->low_key, point));
+}
+
+static void high_put(const struct cellar_index *index, const struct cellar_range *range, uint32_t flags,
+                     struct tree_point *point)
+{
+    if (flags != (CELLAR_AFTER | CELLAR_BACKWARD))
+        bound_high(index, &range->high, point);
+    else
+        entry_put(index, &range->high, range->high_key, point);
+}
+
+static bool flags_sane(const struct cellar_index *index, const struct cellar_range *range, uint32_t flags)
+{
+    const struct cellar_bound *end = flags & CELLAR_BACKWARD ? &range->high : &range->low;
+    return !(flags & CELLAR_AFTER) || (end->columns && end->columns == index->sortkey.column_count);
+}
+
 static bool is_reversed(const struct cellar_index *index, const struct cellar_range *range)
 {
     uint8_t low[TREENODE_KEY_BYTES_MAX], high[TREENODE_KEY_BYTES_MAX];
@@ -49,8 +81,8 @@ static bool is_reversed(const struct cellar_index *index, const struct cellar_ra
 }
 
 /* Both ends, the low one included and the high one not; false: the range is empty. */
-static bool range_points(const struct cellar_index *index, const struct cellar_range *range, struct tree_point *low,
-                         struct tree_point *high)
+static bool range_points(const struct cellar_index *index, const struct cellar_range *range, uint32_t flags,
+                         struct tree_point *low, struct tree_point *high)
 {
     *low = *high = (struct tree_point){.before = false};
     if (!index->sortkey.column_count) {
@@ -59,8 +91,8 @@ static bool range_points(const struct cellar_index *index, const struct cellar_r
         high->endless = !bytes_next(high->key, index->key_bytes);
         return true;
     }
-    bool some = bound_low(index, &range->low, low);
-    bound_high(index, &range->high, high);
+    bool some = low_put(index, range, flags, low);
+    high_put(index, range, flags, high);
     return some && (high->endless || treenode_compare(index, low->key, high->key) < 0);
 }
 
@@ -93,22 +125,22 @@ static int cells_read(struct txn *txn, struct tree_cursor *cursor, int32_t ref, 
     return 0;
 }
 
-/* How many more data cells are worth reading at once. */
-static uint32_t cells_at_once(const struct tree_cursor *cursor)
+/* How many more data cells are worth reading at once. Where some were empty, as at a queue's front, others are. */
+static uint32_t cells_wanted(const struct tree_cursor *cursor)
 {
-    uint64_t wanted = TREE_BATCH - cursor->count;
+    if (cursor->dry) return TREENODE_CELLS;
+    uint64_t wanted = cursor->batch - cursor->count;
     if (cursor->left < wanted) wanted = cursor->left;
     uint32_t half = treenode_capacity(cursor->index, 0) / 2;
-    uint64_t cells = wanted / (half ? half : 1) + 1;
-    return cells < TREENODE_CELLS ? (uint32_t)cells : TREENODE_CELLS;
+    return (uint32_t)wanted / (half ? half : 1) + 1;
 }
 
 /* False: the batch is full, or the limit reached. */
 static bool entry_take(struct tree_cursor *cursor, const struct treenode_entry *entry)
 {
-    if (cursor->count == TREE_BATCH || !cursor->left) return false;
+    if (cursor->count == cursor->batch || !cursor->left) return false;
     cursor->left--;
-    if (cursor->entries) cursor->entries[cursor->count] = *entry;
+    memcpy(cursor->entries[cursor->count].key, entry->key, cursor->index->entry_bytes);
     cursor->keys[cursor->count++] = treenode_record_key(cursor->index, entry->key);
     return true;
 }
@@ -126,10 +158,12 @@ static int leaf_forward(struct txn *txn, struct tree_cursor *cursor, uint64_t le
     uint32_t first = treenode_cell_of(index, shape, cursor->at.key, false), last = shape->cell_count - 1, count;
     if (!cursor->end.endless) last = treenode_cell_of(index, shape, cursor->end.key, true);
     if (last < first) last = first;
-    uint32_t until = first + cells_at_once(cursor) - 1;
+    uint32_t until = first + cells_wanted(cursor) - 1;
     if (until > last) until = last;
+    tree_hints_cells_put(txn->home->hints, index, leaf, shape);
     int rc = cells_read(txn, cursor, ref, first, until, &count);
     if (rc) return rc;
+    const uint32_t before = cursor->count;
     for (uint32_t i = 0; i < count; i++) {
         if (!is_above(cursor, &cursor->at, found[i].key) || is_above(cursor, &cursor->end, found[i].key)) continue;
         if (!entry_take(cursor, &found[i])) {
@@ -138,6 +172,7 @@ static int leaf_forward(struct txn *txn, struct tree_cursor *cursor, uint64_t le
             return 0;
         }
     }
+    cursor->dry = cursor->count == before;
     bool whole = first == 0 && until + 1 == shape->cell_count;
     if (whole && !count && leaf != TREENODE_ROOT) tree_tidy_note(txn, index, shape->low);
     cursor->next_leaf = leaf;
@@ -153,7 +188,8 @@ static int leaf_forward(struct txn *txn, struct tree_cursor *cursor, uint64_t le
     return 0;
 }
 
-static int leaf_backward(struct txn *txn, struct tree_cursor *cursor, int32_t ref, const struct treenode_shape *shape)
+static int leaf_backward(struct txn *txn, struct tree_cursor *cursor, uint64_t leaf, int32_t ref,
+                         const struct treenode_shape *shape)
 {
     const struct cellar_index *index = cursor->index;
     const struct treenode_entry *found = txn->tree->found;
@@ -162,20 +198,89 @@ static int leaf_backward(struct txn *txn, struct tree_cursor *cursor, int32_t re
     bool ends_here = treenode_compare(index, cursor->end.key, shape->low) >= 0;
     uint32_t first = ends_here ? treenode_cell_of(index, shape, cursor->end.key, false) : 0;
     if (first > last) first = last;
-    uint32_t cells = cells_at_once(cursor), from = last + 1 > first + cells ? last + 1 - cells : first;
+    uint32_t cells = cells_wanted(cursor), from = last + 1 > first + cells ? last + 1 - cells : first;
+    tree_hints_cells_put(txn->home->hints, index, leaf, shape);
     int rc = cells_read(txn, cursor, ref, from, last, &count);
     if (rc) return rc;
+    const uint32_t before = cursor->count;
     for (uint32_t i = count; i-- > 0;) {
         if (is_above(cursor, &cursor->at, found[i].key) || !is_above(cursor, &cursor->end, found[i].key)) continue;
         if (!entry_take(cursor, &found[i])) return 0;
         memcpy(cursor->at.key, found[i].key, index->key_bytes);
         cursor->at.endless = false;
     }
+    cursor->dry = cursor->count == before;
     cursor->ended = from == first && ends_here;
     const uint8_t *low = treenode_cell_low(shape, from);
     memcpy(cursor->at.key, low, index->key_bytes);
     cursor->at.endless = false;
     return 0;
+}
+
+/* ---- several leaves at once ---- */
+
+/*
+ * What the batch is likely to read of a leaf: the shape, and at most so many data cells. Returns how many; 0: it is not
+ * known which. *ends: so does the range.
+ */
+static uint32_t cells_ahead(const struct txn *txn, const struct tree_cursor *cursor, const struct tree_ahead *ahead,
+                            bool begins, uint32_t most, uint32_t *cells, bool *ends)
+{
+    const struct tree_hints *hints = txn->home->hints;
+    const struct cellar_index *index = cursor->index;
+    const bool backward = cursor->backward;
+    const struct tree_point *low = backward ? &cursor->end : &cursor->at, *high = backward ? &cursor->at : &cursor->end;
+    *ends = backward ? treenode_compare(index, low->key, ahead->low) >= 0
+                     : !ahead->high || is_above(cursor, high, ahead->high);
+    bool at_low = backward ? *ends : begins, at_high = backward ? begins : *ends;
+    uint32_t first = 0, last = TREENODE_CELLS - 1;
+    if (at_low) first = tree_hints_cell(hints, index, ahead->leaf, low->key, false);
+    if (at_high || backward)
+        last = tree_hints_cell(hints, index, ahead->leaf, at_high && !high->endless ? high->key : NULL, true);
+    *cells = TREENODE_SHAPE;
+    if (first == TREE_CELL_UNKNOWN || last == TREE_CELL_UNKNOWN) return 0;
+    if (last < first) last = first;
+    if (last - first >= most && backward) first = last + 1 - most;
+    if (last - first >= most) last = first + most - 1;
+    *cells |= ((4u << last) - 1) & ~((2u << first) - 1);
+    return last + 1 - first;
+}
+
+/* Declares what hints say of the next leaves; what they are wrong about is read one by one. How many, or a code. */
+static int leaves_want(struct txn *txn, const struct tree_cursor *cursor)
+{
+    struct tree_ahead ahead[TREE_AHEAD_MAX];
+    uint32_t most = cells_wanted(cursor), cells, leaves = 0;
+    uint32_t count =
+        tree_hints_ahead(txn->home->hints, cursor->index, &cursor->at, cursor->backward, ahead, TREE_AHEAD_MAX);
+    bool ends = count && cursor->next_leaf && cursor->next_leaf != ahead[0].leaf;
+    if (PLANT(tree_shape_unread)) return 0; /* what is read at once needs it less */
+    while (leaves < count && most && !ends) {
+        uint32_t got = cells_ahead(txn, cursor, &ahead[leaves], !leaves, most, &cells, &ends);
+        int ref = txn_want(txn, cursor->index->nodes, ahead[leaves].leaf, cells, 0);
+        if (ref < 0) return ref;
+        leaves++;
+        most -= got;
+        if (!got) break;
+    }
+    return (int)leaves;
+}
+
+/* Fetches those, and with them the first ones of cursors that are open and have read nothing yet: in one round trip. */
+static int leaves_ahead(struct txn *txn, struct tree_cursor *cursor)
+{
+    int leaves = leaves_want(txn, cursor);
+    for (uint32_t i = 0; i < CELLAR_CURSORS_MAX && leaves >= 0 && !cursor->begun; i++) {
+        struct tree_cursor *other = &txn->tree->cursors[i];
+        if (other == cursor || !other->open || other->begun || other->ended) continue;
+        int wanted = leaves_want(txn, other);
+        if (wanted < 0) return wanted;
+        other->ahead = (uint32_t)wanted;
+        other->begun = true;
+    }
+    cursor->begun = true;
+    int rc = leaves < 0 ? leaves : tree_fetch(txn);
+    return rc ? rc : leaves;
 }
 
 /* ---- batches ---- */
@@ -217,14 +322,19 @@ static int batch_read(struct txn *txn, struct tree_cursor *cursor)
     struct treenode_shape shape;
     const struct tree_point from = cursor->at;
     bool over = cursor->ended || !cursor->left;
+    int ahead = (int)cursor->ahead;
+    cursor->ahead = 0;
+    if (cursor->count) cursor->batch = cursor->batch < TREE_BATCH / 2 ? 2 * cursor->batch : TREE_BATCH;
     cursor->count = cursor->given = 0;
-    while (!cursor->ended && cursor->left && cursor->count < TREE_BATCH) {
+    while (!cursor->ended && cursor->left && cursor->count < cursor->batch) {
+        if (!ahead && (ahead = leaves_ahead(txn, cursor)) < 0) return ahead;
+        ahead -= ahead > 0;
         uint64_t leaf = cursor->next_leaf;
         int32_t ref;
         int rc = tree_leaf(txn, cursor->index, &cursor->at, &leaf, &ref, &shape);
         if (rc == 0 && PLANT(tree_shape_unread)) txn_object(txn, ref)->check_cells &= ~TREENODE_SHAPE;
         if (rc == 0)
-            rc = cursor->backward ? leaf_backward(txn, cursor, ref, &shape)
+            rc = cursor->backward ? leaf_backward(txn, cursor, leaf, ref, &shape)
                                   : leaf_forward(txn, cursor, leaf, ref, &shape);
         if (rc) return rc;
     }
@@ -238,16 +348,24 @@ static int begin(struct txn *txn, const struct cellar_index *index)
     if (txn->doomed) return txn_doomed(txn);
     if (txn->error) return txn->error;
     if (!index) return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_INDEX, 0);
+    if (index->dropped) return txn_error(txn, -CELLAR_ERR_DROPPED, CELLAR_WHY_CODE, 0);
     txn->tree_begun = true;
     int rc = txn->block_count ? tree_fetch(txn) : 0;
     return rc ? rc : tree_flush(txn);
 }
 
 static void cursor_begin(struct tree_cursor *cursor, const struct cellar_index *index, const struct cellar_range *range,
-                         uint64_t limit)
+                         uint32_t flags, uint64_t limit)
 {
-    *cursor = (struct tree_cursor){.index = index, .open = true, .left = limit ? limit : UINT64_MAX};
-    cursor->ended = !range_points(index, range, &cursor->at, &cursor->end);
+    cursor->index = index;
+    cursor->open = true;
+    cursor->left = limit ? limit : UINT64_MAX;
+    cursor->batch = !limit ? TREE_BATCH_FIRST : limit < TREE_BATCH ? (uint32_t)limit : TREE_BATCH;
+    cursor->next_leaf = cursor->read = cursor->write = cursor->count = cursor->given = 0;
+    cursor->backward = cursor->begun = cursor->dry = false;
+    cursor->ahead = 0;
+    cursor->entries = cursor->kept;
+    cursor->ended = !range_points(index, range, flags, &cursor->at, &cursor->end);
 }
 
 int cellar_cursor_open(struct cellar_txn *public_txn, const struct cellar_index *index,
@@ -260,15 +378,16 @@ int cellar_cursor_open(struct cellar_txn *public_txn, const struct cellar_index 
     uint32_t all = index->base->schema.all_cells;
     read = read == CELLAR_ALL ? all : read;
     write = write == CELLAR_ALL ? all : write;
-    if (((read | write) & ~all) || (flags & ~(uint32_t)CELLAR_BACKWARD))
+    if (((read | write) & ~all) || (flags & ~(uint32_t)(CELLAR_BACKWARD | CELLAR_AFTER)))
         return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_CELLS, 0);
-    if (!range || !bound_sane(index, &range->low) || !bound_sane(index, &range->high) || is_reversed(index, range))
+    if (!range || !bound_sane(index, &range->low) || !bound_sane(index, &range->high) || is_reversed(index, range) ||
+        !flags_sane(index, range, flags))
         return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_RANGE, 0);
     while (number < CELLAR_CURSORS_MAX && txn->tree->cursors[number].open) number++;
     if (number == CELLAR_CURSORS_MAX)
         return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_CURSORS, CELLAR_CURSORS_MAX);
     struct tree_cursor *cursor = &txn->tree->cursors[number];
-    cursor_begin(cursor, index, range, limit);
+    cursor_begin(cursor, index, range, flags, limit);
     cursor->read = read & ~write;
     cursor->write = write;
     cursor->backward = flags & CELLAR_BACKWARD;
@@ -296,10 +415,11 @@ int tree_scan(struct txn *txn, const struct cellar_index *index, const struct ce
     return rc;
 }
 
-bool tree_range_has(const struct cellar_index *index, const struct cellar_range *range, const uint8_t *entry)
+bool tree_range_has(const struct cellar_index *index, const struct cellar_range *range, uint32_t flags,
+                    const uint8_t *entry)
 {
     struct tree_point low, high;
-    if (!range_points(index, range, &low, &high)) return false;
+    if (!range_points(index, range, flags, &low, &high)) return false;
     return treenode_compare(index, entry, low.key) >= 0 &&
            (high.endless || treenode_compare(index, entry, high.key) < 0);
 }
@@ -331,6 +451,17 @@ int cellar_cursor_next(struct cellar_txn *public_txn, int number, uint64_t *key,
     }
 }
 
+int cellar_cursor_row(struct cellar_txn *public_txn, int number, void *row)
+{
+    struct txn *txn = txn_of(public_txn);
+    if (txn->doomed) return txn_doomed(txn);
+    const struct tree_cursor *cursor = cursor_of(txn, number);
+    if (!cursor || !cursor->given || !row)
+        return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_CURSOR, (uint64_t)(int64_t)number);
+    treenode_row_of_entry(cursor->index, cursor->entries[cursor->given - 1].key, row);
+    return 0;
+}
+
 int cellar_cursor_close(struct cellar_txn *public_txn, int number)
 {
     struct txn *txn = txn_of(public_txn);
@@ -349,7 +480,7 @@ int cellar_lookup(struct cellar_txn *public_txn, const struct cellar_index *inde
     if (!row || !columns) return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_RANGE, 0);
     struct cellar_range range = {.low = {row, columns, false}, .high = {row, columns, false}};
     struct tree_cursor *cursor = &txn->tree->cursors[CELLAR_CURSORS_MAX];
-    cursor_begin(cursor, index, &range, 1);
+    cursor_begin(cursor, index, &range, 0, 1);
     rc = batch_read(txn, cursor);
     if (rc) return rc;
     if (cursor->count) *key = cursor->keys[0];

@@ -1,13 +1,16 @@
 /*
- * tree_hints.c - inner nodes as a worker has last seen them (INV-TREE-3). Bounded: when there are too many, all are
- * forgotten. Memory is taken between attempts, never within one.
+ * tree_hints.c - inner nodes, and the separators of leaves, as a worker has last seen them (INV-TREE-3). Bounded: when
+ * there are too many inner nodes, all are forgotten; a leaf's separators take the place of another's. Memory is taken
+ * between attempts, never within one.
  */
+#include "lazy.h"
 #include "tree.h"
 
 #include <stdlib.h>
 
 #define SLOTS 16384
 #define NODES_MAX (SLOTS / 4)
+#define SEPARATOR_BYTES 40 /* of each separator the first so many: more would seldom tell cells apart */
 
 struct hint {
     const struct cellar_index *index;
@@ -17,12 +20,28 @@ struct hint {
     struct treenode_entry entries[];
 };
 
+/* Which data cell of a leaf has which keys. */
+struct cells {
+    uint64_t node;
+    uint16_t table_id; /* of nodes */
+    uint8_t count;     /* of cells in use; 0: nothing is known */
+    uint8_t separators[TREENODE_CELLS - 1][SEPARATOR_BYTES];
+};
+
 struct tree_hints {
     uint32_t count;
     struct hint *slots[SLOTS];
+    struct cells *cells; /* SLOTS */
 };
 
-struct tree_hints *tree_hints_new(void) { return calloc(1, sizeof(struct tree_hints)); }
+struct tree_hints *tree_hints_new(void)
+{
+    struct tree_hints *hints = calloc(1, sizeof *hints);
+    if (hints) hints->cells = lazy_map(SLOTS * sizeof *hints->cells);
+    if (hints && hints->cells) return hints;
+    free(hints);
+    return NULL;
+}
 
 static void forget_all(struct tree_hints *hints)
 {
@@ -36,14 +55,20 @@ static void forget_all(struct tree_hints *hints)
 void tree_hints_free(struct tree_hints *hints)
 {
     if (hints) forget_all(hints);
+    if (hints) lazy_unmap(hints->cells, SLOTS * sizeof *hints->cells);
     free(hints);
+}
+
+static uint32_t home_of(const struct cellar_index *index, uint64_t node)
+{
+    uint64_t hash = (node * 0x9e3779b97f4a7c15ull) ^ ((uint64_t)index->nodes->id * 0xff51afd7ed558ccdull);
+    return (uint32_t)((hash ^ hash >> 32) % SLOTS);
 }
 
 /* Where that node is, or belongs: SLOTS is never full. */
 static uint32_t slot_of(const struct tree_hints *hints, const struct cellar_index *index, uint64_t node)
 {
-    uint64_t hash = (node * 0x9e3779b97f4a7c15ull) ^ ((uint64_t)index->nodes->id * 0xff51afd7ed558ccdull);
-    uint32_t slot = (uint32_t)((hash ^ hash >> 32) % SLOTS);
+    uint32_t slot = home_of(index, node);
     while (hints->slots[slot] && (hints->slots[slot]->node != node || hints->slots[slot]->index != index))
         slot = (slot + 1) % SLOTS;
     return slot;
@@ -63,22 +88,83 @@ void tree_hints_put(struct tree_hints *hints, const struct cellar_index *index, 
     hints->slots[slot] = hint;
 }
 
-uint64_t tree_hints_leaf(const struct tree_hints *hints, const struct cellar_index *index, const uint8_t *key,
-                         bool before)
+/*
+ * The node above the leaf where that point is likely to be, and at *at its entry there; the root, if that is a leaf;
+ * NULL: not known.
+ */
+static const struct hint *descend(const struct tree_hints *hints, const struct cellar_index *index, const uint8_t *key,
+                                  bool before, uint32_t *at)
 {
     uint64_t node = TREENODE_ROOT;
     for (uint32_t steps = 0; steps < TREE_LEVELS_MAX + TREE_HOPS_MAX; steps++) {
         const struct hint *hint = hints->slots[slot_of(hints, index, node)];
-        if (!hint) return 0;
-        if (hint->shape.level == 0) return node; /* the root, of a tree of one node */
-        uint32_t at = 0;
-        while (at + 1 < hint->count) {
-            int order = key ? treenode_compare(index, hint->entries[at + 1].key, key) : -1;
-            if (before ? order >= 0 : order > 0) break;
-            at++;
+        if (!hint || hint->shape.level == 0) return hint;
+        uint32_t first = 0, end = hint->count;
+        while (end - first > 1) {
+            uint32_t middle = (first + end) / 2;
+            int order = key ? treenode_compare(index, hint->entries[middle].key, key) : -1;
+            if (before ? order >= 0 : order > 0)
+                end = middle;
+            else
+                first = middle;
         }
-        node = hint->entries[at].child;
-        if (hint->shape.level == 1) return node;
+        *at = first;
+        if (hint->shape.level == 1) return hint;
+        node = hint->entries[first].child;
     }
-    return 0;
+    return NULL;
+}
+
+uint64_t tree_hints_leaf(const struct tree_hints *hints, const struct cellar_index *index, const uint8_t *key,
+                         bool before)
+{
+    uint32_t at = 0;
+    const struct hint *hint = descend(hints, index, key, before, &at);
+    if (!hint) return 0;
+    return hint->shape.level ? hint->entries[at].child : hint->node;
+}
+
+uint32_t tree_hints_ahead(const struct tree_hints *hints, const struct cellar_index *index,
+                          const struct tree_point *point, bool backward, struct tree_ahead *ahead, uint32_t most)
+{
+    uint32_t at = 0, count = 0;
+    const struct hint *hint = descend(hints, index, point->endless ? NULL : point->key, point->before, &at);
+    if (!hint) return 0;
+    if (!hint->shape.level) {
+        ahead[0] = (struct tree_ahead){hint->node, hint->shape.low, NULL};
+        return 1;
+    }
+    for (; at < hint->count && count < most; at = backward ? at - 1 : at + 1) {
+        const uint8_t *high = at + 1 < hint->count ? hint->entries[at + 1].key : hint->shape.high;
+        if (at + 1 == hint->count && hint->shape.endless) high = NULL;
+        ahead[count++] = (struct tree_ahead){hint->entries[at].child, hint->entries[at].key, high};
+    }
+    return count;
+}
+
+/* ---- separators of leaves ---- */
+
+void tree_hints_cells_put(struct tree_hints *hints, const struct cellar_index *index, uint64_t leaf,
+                          const struct treenode_shape *shape)
+{
+    struct cells *cells = &hints->cells[home_of(index, leaf)];
+    uint32_t bytes = index->compared_bytes < SEPARATOR_BYTES ? index->compared_bytes : SEPARATOR_BYTES;
+    cells->node = leaf;
+    cells->table_id = index->nodes->id;
+    cells->count = (uint8_t)shape->cell_count;
+    for (uint32_t i = 0; i + 1 < shape->cell_count; i++) memcpy(cells->separators[i], shape->separators[i], bytes);
+}
+
+uint32_t tree_hints_cell(const struct tree_hints *hints, const struct cellar_index *index, uint64_t leaf,
+                         const uint8_t *key, bool before)
+{
+    const struct cells *cells = &hints->cells[home_of(index, leaf)];
+    uint32_t bytes = index->compared_bytes < SEPARATOR_BYTES ? index->compared_bytes : SEPARATOR_BYTES, cell = 0;
+    if (!cells->count || cells->node != leaf || cells->table_id != index->nodes->id) return TREE_CELL_UNKNOWN;
+    while (cell + 1u < cells->count) {
+        int order = key ? memcmp(cells->separators[cell], key, bytes) : -1;
+        if (before ? order >= 0 : order > 0) break;
+        cell++;
+    }
+    return cell;
 }

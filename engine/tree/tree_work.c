@@ -61,19 +61,6 @@ static bool is_child(const struct cellar_index *index, const struct tree_node *p
 
 /* ---- writing them ---- */
 
-/* Puts all columns of tree->row. */
-static int row_put(struct txn *txn, const struct tree_node *node)
-{
-    const struct cellar_index *index = txn->tree->work.index;
-    const uint8_t *at = txn->tree->row;
-    int rc = 0;
-    for (int column = 0; column <= TREENODE_CELLS && rc == 0; column++) {
-        rc = cellar_put(txn_public(txn), node->ref, column, at);
-        at += column ? index->data_bytes : index->shape_bytes;
-    }
-    return rc;
-}
-
 /* Draws `count` numbers that no node has had (INV-TREE-6), in this transaction. */
 static int numbers_draw(struct txn *txn, uint32_t count, uint64_t *first)
 {
@@ -97,49 +84,63 @@ static int part_write(struct txn *txn, const struct tree_node *node, struct tree
     struct tree *tree = txn->tree;
     const struct cellar_index *index = tree->work.index;
     treenode_row_make(index, shape, tree->points + first, tree->real + first, end - first, packed, tree->row);
-    if (number == node->number) return row_put(txn, node);
+    if (!shape->level) tree_hints_cells_put(txn->home->hints, index, number, shape);
+    if (number == node->number) return tree_row_put(txn, index, node->ref);
     int ref = cellar_insert(txn_public(txn), index->nodes, number, tree->row);
     return ref < 0 ? ref : 0;
 }
 
 /* The root goes up one level, and has the parts as its children. */
-static int root_raise(struct txn *txn, const struct tree_node *root, uint64_t first, uint32_t parts, uint32_t share)
+static int root_raise(struct txn *txn, const struct tree_node *root, uint64_t first, uint32_t parts,
+                      const uint32_t *starts)
 {
     struct tree *tree = txn->tree;
     struct treenode_entry children[NODES_NEW_MAX];
     struct treenode_shape shape = root->shape;
     for (uint32_t i = 0; i < parts; i++) {
-        children[i] = tree->points[i * share];
+        children[i] = tree->points[starts[i]];
         if (i == 0) memcpy(children[i].key, root->shape.low, tree->work.index->key_bytes);
         children[i].child = first + i;
     }
     shape.level++;
     treenode_row_make(tree->work.index, &shape, children, NULL, parts, false, tree->row);
-    return row_put(txn, root);
+    return tree_row_put(txn, tree->work.index, root->ref);
 }
 
-/*
- * The points become the node's content, or that of several nodes: the node, whose cells are all declared to be
- * written, and new ones to its right.
- */
-static int node_place(struct txn *txn, const struct tree_node *node, bool packed)
+/* How `count` points are shared out to nodes of that level: part i begins at starts[i], the last one ends at count. */
+static uint32_t parts_plan(const struct cellar_index *index, uint32_t level, uint32_t count, bool packed,
+                           uint32_t *starts)
 {
-    struct tree *tree = txn->tree;
-    const struct cellar_index *index = tree->work.index;
-    uint32_t capacity = node_capacity(index, node->shape.level), count = tree->point_count;
-    uint32_t whole = packed || node->shape.level ? capacity : capacity / 4 * 3, share = packed ? capacity : count;
-    uint32_t parts = 1;
+    uint32_t capacity = node_capacity(index, level), share = packed ? capacity : count, parts = 1;
+    uint32_t whole = packed || level ? capacity : capacity / 4 * 3;
     if (count > whole) parts = packed ? (count + capacity - 1) / capacity : count / (capacity / 3 * 2) + 1;
     if (!packed) share = (count + parts - 1) / parts;
     if (share) parts = (count + share - 1) / share;
     if (parts == 0) parts = 1;
+    for (uint32_t i = 0; i < parts; i++) starts[i] = i * share;
+    starts[parts] = count;
+    return parts;
+}
+
+/*
+ * The points become the node's content, or that of several nodes: the node, whose cells are all declared to be
+ * written, and new ones to its right. `packed`: the first so many points fill cells and nodes one after the other, and
+ * what is behind them gets a node of its own. 0: all are spread.
+ */
+static int node_place(struct txn *txn, const struct tree_node *node, uint32_t packed)
+{
+    struct tree *tree = txn->tree;
+    const struct cellar_index *index = tree->work.index;
+    uint32_t count = tree->point_count, starts[NODES_NEW_MAX + 2];
+    uint32_t parts = parts_plan(index, node->shape.level, packed ? packed : count, packed, starts), first_parts = parts;
+    if (packed && packed < count) starts[++parts] = count;
     bool raised = parts > 1 && node->number == TREENODE_ROOT;
     uint64_t first = 0;
     int rc = parts > 1 ? numbers_draw(txn, parts - !raised, &first) : 0;
 
     for (uint32_t i = 0; i < parts && rc == 0; i++) {
         struct treenode_shape shape = node->shape;
-        uint32_t from = i * share, end = i + 1 < parts ? from + share : count;
+        uint32_t from = starts[i], end = starts[i + 1];
         uint64_t number = raised ? first + i : i ? first + i - 1 : node->number;
         if (i) memcpy(shape.low, tree->points[from].key, index->key_bytes);
         if (i + 1 < parts) {
@@ -148,9 +149,9 @@ static int node_place(struct txn *txn, const struct tree_node *node, bool packed
             shape.endless = false;
             shape.right = raised ? first + i + 1 : first + i;
         }
-        rc = part_write(txn, node, &shape, number, from, end, packed);
+        rc = part_write(txn, node, &shape, number, from, end, packed && i < first_parts);
     }
-    if (rc == 0 && raised) rc = root_raise(txn, node, first, parts, share);
+    if (rc == 0 && raised) rc = root_raise(txn, node, first, parts, starts);
     return rc ? rc : tree_fetch(txn);
 }
 
@@ -190,7 +191,7 @@ static int entry_post(struct txn *txn, const struct tree_node *parent, const str
             return tree_contradiction(txn, index, parent->number);
     tree->more = true;
     tree->path_count = 0;
-    return node_place(txn, parent, false);
+    return node_place(txn, parent, 0);
 }
 
 /*
@@ -245,7 +246,7 @@ static void points_add(struct tree *tree, const struct treenode_shape *shape)
     for (uint32_t i = 0; i < tree->change_count && tree->point_count < most; i++) {
         const struct tree_change *change = &tree->changes[i];
         struct tree_point point = {.before = false};
-        if (!change->adds || change->index != index) continue;
+        if (change->kind != TREE_ADDS || change->index != index) continue;
         memcpy(point.key, change->key, index->key_bytes);
         if (tree_side(index, shape, &point) != 0) continue;
         uint32_t at = 0;
@@ -270,6 +271,23 @@ static bool has_room(const struct tree *tree, const struct treenode_shape *shape
     return true;
 }
 
+/*
+ * Is what comes a run, which goes on? So it is when it is behind all that is there; or when it stands together and its
+ * keys follow each other, or the one before. How many points there are up to its end; else 0.
+ */
+static uint32_t run_end(const struct tree *tree)
+{
+    uint32_t first = 0, end = tree->point_count;
+    while (first < end && tree->real[first]) first++;
+    while (end > first && tree->real[end - 1]) end--;
+    bool follows = end == tree->point_count;
+    for (uint32_t i = first; i < end; i++) {
+        if (tree->real[i]) return 0;
+        follows = follows || (i && treenode_follows(tree->work.index, tree->points[i - 1].key, tree->points[i].key));
+    }
+    return follows ? end : 0;
+}
+
 static int split(struct txn *txn)
 {
     struct tree *tree = txn->tree;
@@ -286,13 +304,7 @@ static int split(struct txn *txn)
     tree->path_count = 0;
     tree->more = true;
     tree->work.need = TREE_MEND;
-    /* All that comes is behind all that is there: as it goes on, so are cells filled. */
-    bool packed = true, any = false;
-    for (uint32_t i = 0; i < tree->point_count; i++) {
-        packed = packed && !(any && tree->real[i]);
-        any = any || !tree->real[i];
-    }
-    return node_place(txn, leaf, packed);
+    return node_place(txn, leaf, run_end(tree));
 }
 
 /* ---- tidy ---- */
@@ -311,7 +323,8 @@ static int root_lower(struct txn *txn, struct tree_node *root)
     root->shape = tree->right.shape;
     points_of(tree, &tree->right);
     tree->more = false;
-    return node_place(txn, root, tree->point_count > node_capacity(tree->work.index, root->shape.level) / 4 * 3);
+    bool packed = tree->point_count > node_capacity(tree->work.index, root->shape.level) / 4 * 3;
+    return node_place(txn, root, packed ? tree->point_count : 0);
 }
 
 /* May these two be one? Always when one of them is empty; else when there is much room left. */
@@ -358,14 +371,14 @@ static int tidy(struct txn *txn)
     memcpy(a->entries + a->count, b->entries, b->count * sizeof *b->entries);
     a->count += b->count;
     points_of(tree, a);
-    rc = node_place(txn, a, packed);
+    rc = node_place(txn, a, packed ? tree->point_count : 0);
     if (rc) return rc;
     memmove(&parent->entries[at + 1], &parent->entries[at + 2], (parent->count - at - 2) * sizeof *parent->entries);
     parent->count--;
     points_of(tree, parent);
     tree->more = parent->count == 1; /* it is to join, too */
     tree->work.level = level + (tree->more && parent->number != TREENODE_ROOT);
-    return node_place(txn, parent, false);
+    return node_place(txn, parent, 0);
 }
 
 /* ---- one after the other ---- */
@@ -410,7 +423,7 @@ bool tree_worked(struct txn *txn, int code)
 void tree_work_end(struct txn *txn)
 {
     struct tree *tree = txn->tree;
-    tree->work.need = tree->need.need = TREE_NOTHING;
+    tree->work.need = tree->need.need = tree->tidy.need = TREE_NOTHING;
     tree->change_count = tree->change_first = 0;
 }
 
@@ -419,12 +432,13 @@ void tree_work_end(struct txn *txn)
 uint64_t tree_work_log_bytes(const struct catalog *catalog, bool undo)
 {
     uint64_t most = 0;
-    for (uint32_t i = 0; i < catalog->table_count; i++) {
-        const struct schema *schema = &catalog->tables[i]->schema;
+    catalog_each(catalog, table)
+    {
+        const struct schema *schema = &table->schema;
         uint64_t change = sizeof(struct log_write_wire) + (undo ? sizeof(uint64_t) : 0);
         uint64_t bytes = schema->value_bytes + schema->cell_count * change +
                          2ull * logseg_write_bytes(LAYOUT_BUCKET_CELL_BYTES + (undo ? 8 : 0));
-        if (catalog->tables[i]->orders.of && bytes > most) most = bytes;
+        if (table->orders.of && bytes > most) most = bytes;
     }
     return sizeof(struct log_entry_wire) + (NODES_NEW_MAX + 3) * most;
 }
@@ -437,12 +451,37 @@ uint64_t tree_row_log_bytes(const struct cellar_table *table, bool undo)
     return bytes;
 }
 
+/* Of a data cell that is taken into use, in the widest index of a table. */
+static uint64_t tree_open_log_bytes(const struct cellar_table *table, bool undo)
+{
+    uint64_t most = 0;
+    for (uint32_t k = 0; k < table->ordered_count; k++) {
+        const struct cellar_index *index = table->ordered[k];
+        uint64_t bytes = logseg_write_bytes(index->data_bytes + (undo ? 8 : 0)) +
+                         logseg_write_bytes(index->shape_bytes + (undo ? 8 : 0));
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+uint64_t tree_room_log_bytes(const struct catalog *catalog, bool undo)
+{
+    uint64_t most = 0;
+    catalog_each(catalog, table)
+    {
+        uint64_t bytes = tree_open_log_bytes(table, undo);
+        most = bytes > most ? bytes : most;
+    }
+    return TREE_OPENS_MAX * most;
+}
+
 uint64_t tree_log_bytes(const struct catalog *catalog, uint32_t writes_max, bool undo)
 {
     uint64_t most = 0;
-    for (uint32_t i = 0; i < catalog->table_count; i++) {
-        uint64_t bytes = tree_row_log_bytes(catalog->tables[i], undo);
+    catalog_each(catalog, table)
+    {
+        uint64_t bytes = tree_row_log_bytes(table, undo);
         most = bytes > most ? bytes : most;
     }
-    return writes_max * most;
+    return writes_max ? writes_max * most + tree_room_log_bytes(catalog, undo) : 0;
 }

@@ -60,7 +60,7 @@ static inline void epochs_write(struct coro *co, struct txn *txn, const struct c
         backups_write(co, txn, object->addr, offset, object->image + offset, 2 * count, 0);
 }
 
-/* One changed cell, then its epoch number: by far the most frequent case. */
+/* One changed cell, then its epoch number. */
 static inline void apply_cell(struct coro *co, struct txn *txn, const struct cache_object *object, uint32_t number)
 {
     const struct schema_cell *cell = &object->table->schema.cells[number];
@@ -151,17 +151,28 @@ static void displace(struct cache_object *object, uint64_t ts)
     }
 }
 
-/* The versions that the changed cells get: the pool's EN + 1, once for each apply. */
+/* The version that a changed cell gets: the pool's EN + 1, once for each apply. */
+static inline void version_set(struct cache_object *object, uint32_t cell, uint64_t ts)
+{
+    uint16_t below = layout_version_en(txn_version_below(object, cell));
+    uint16_t en = PLANT(en_kept) ? below : layout_en_next(below);
+    record_version_set(&object->table->schema, object->image, cell, layout_version_of(en, ts));
+}
+
 static inline void versions_set(struct cache_object *object, uint64_t ts)
 {
-    for (uint32_t cells = txn_cells_to_apply(object); cells; cells &= cells - 1) {
-        uint32_t cell = (uint32_t)__builtin_ctz(cells);
-        uint16_t below = layout_version_en(txn_version_below(object, cell));
-        uint16_t en = PLANT(en_kept) ? below : layout_en_next(below);
-        record_version_set(&object->table->schema, object->image, cell, layout_version_of(en, ts));
-    }
+    for (uint32_t cells = txn_cells_to_apply(object); cells; cells &= cells - 1)
+        version_set(object, (uint32_t)__builtin_ctz(cells), ts);
     if (versions_kept(&object->table->schema) && object->kind == CACHE_ACCESS && txn_cells_to_apply(object))
         displace(object, ts);
+}
+
+/* Has this transaction put one cell of a record, and no other one another? By far the most frequent change. */
+static inline bool is_of_one_cell(const struct cache_object *object)
+{
+    uint32_t cells = object->written_cells;
+    return object->kind == CACHE_ACCESS && !object->applier && cells && (cells & (cells - 1)) == 0 &&
+           !versions_kept(&object->table->schema) && !PLANT(neighbour_en);
 }
 
 static inline void apply_post(struct coro *co, struct txn *txn, struct cache_object *object)
@@ -424,6 +435,7 @@ static inline void remember(struct txn *txn)
 {
     txn_each_object (txn, object) {
         object->held = 0;
+        if (object->kind == CACHE_ACCESS) continue;
         if (txn_is_insert(object)) {
             object->slot_taken = false;
             addrcache_put(txn->home->addrs, object->table->id, object->key, object->addr);
@@ -500,11 +512,17 @@ static inline void run_post(struct coro *co, struct txn *txn, struct run *run)
 }
 
 /* Adds the changes of records to the batch, and gives buckets their new versions. True: one is new, and not tagged. */
-static inline bool changes_post(struct coro *co, struct txn *txn, uint64_t ts)
+static inline __attribute__((always_inline)) bool changes_post(struct coro *co, struct txn *txn, uint64_t ts)
 {
     struct run run = {NULL, NULL};
     bool fresh = false;
     txn_each_object (txn, object) {
+        if (is_of_one_cell(object)) {
+            uint32_t cell = (uint32_t)__builtin_ctz(object->written_cells);
+            version_set(object, cell, ts);
+            apply_cell(co, txn, object, cell);
+            continue;
+        }
         if (!object->applier || txn_is_insert(object)) versions_set(object, ts);
         if (run_may_have(txn, object)) {
             if (!run_goes_on(&run, object)) {

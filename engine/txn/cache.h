@@ -12,7 +12,7 @@
  *              only.
  *
  * Memory: a fixed arena for each cache, registered with the fabric; cache_reset drops all at once. No allocation
- * otherwise.
+ * otherwise, but for the arena of a large transaction (large.h), which grows.
  */
 #pragma once
 
@@ -27,7 +27,6 @@
 #define CACHE_OBJECT_ZEROED_MAX 64 /* so much of that can be zero at first */
 #define CACHE_ZERO_BYTES 64u       /* ... by so much at a time */
 #define CACHE_BUCKET_BYTES 88      /* ... and of a bucket */
-#define CACHE_SLOTS 4096           /* of the (table, key) hash; at least twice CACHE_OBJECTS_MAX */
 
 enum cache_kind { CACHE_ACCESS, CACHE_INSERT, CACHE_DELETE };
 
@@ -112,7 +111,11 @@ struct cache_bucket {
     bool dirty;     /* entries changed, to be logged and applied */
 };
 
-#define CACHE_BUCKETS_MAX (2 * CELLAR_TXN_RECORDS_MAX)
+/* How much a cache has room for; powers of two, but for the bytes. */
+struct cache_shape {
+    uint32_t objects_max;
+    uint64_t arena_bytes, arena_most; /* at first, and when it has grown */
+};
 
 struct cache {
     uint32_t object_count, bucket_count;
@@ -121,18 +124,26 @@ struct cache {
     uint32_t generation;    /* of the hash entries; a new one empties the hash */
     uint64_t arena_used, arena_bytes;
     uint8_t *arena;
-    uint64_t zero_end;                /* of each object's bytes, up to which the mode wants its own zeroed */
-    struct cache_object *objects;     /* CACHE_OBJECTS_MAX of CACHE_OBJECT_BYTES */
+    uint64_t zero_end; /* of each object's bytes, up to which the mode wants its own zeroed */
+    uint32_t objects_max, buckets_max, slot_mask;
+    struct cache_object *objects;     /* objects_max of CACHE_OBJECT_BYTES */
     struct cache_object *objects_end; /* behind the last one in use: loops over all of them are many */
-    struct cache_bucket *buckets;     /* CACHE_BUCKETS_MAX of CACHE_BUCKET_BYTES */
+    struct cache_bucket *buckets;     /* buckets_max of CACHE_BUCKET_BYTES */
     struct cache_entry {
         uint32_t generation;
         int32_t object;
-    } * hash; /* CACHE_SLOTS */
+    } * hash; /* slot_mask + 1, half of them empty */
+    /* of a large one: buckets that are to be locked, by address, as many; NULL: there are few enough to look at all */
+    struct cache_entry *locked;
+    struct fabric *fabric;
+    uint64_t arena_most;
 };
 
-/* Maps and registers all memory; NOMEM. */
-NODISCARD int cache_open(struct cache *cache, const struct mode *mode, struct fabric *fabric, uint64_t arena_bytes);
+/* Maps and registers all memory; NOMEM: cache_close is still to be called. */
+NODISCARD int cache_open(struct cache *cache, const struct mode *mode, struct fabric *fabric, struct cache_shape shape);
+/* Before it is closed while its fabric is at work: none of its memory is registered any more. */
+void cache_forget(struct cache *cache);
+/* Also of one that was not opened, all zero. */
 void cache_close(struct cache *cache);
 /* What pins zero from now on is what that mode wants. */
 static inline void cache_zeroes(struct cache *cache, const struct mode *mode)
@@ -142,7 +153,7 @@ static inline void cache_zeroes(struct cache *cache, const struct mode *mode)
 }
 /* Drops all objects and buckets. */
 void cache_reset(struct cache *cache);
-/* The object of (table, key): the existing one (*made false), or a new one; -1 when there are CACHE_OBJECTS_MAX. */
+/* The object of (table, key): the existing one (*made false), or a new one; -1 when there are objects_max. */
 int32_t cache_pin(struct cache *cache, const struct cellar_table *table, uint64_t key, bool *made);
 static inline struct cache_object *cache_object_at(const struct cache *cache, uint32_t number)
 {

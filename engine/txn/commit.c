@@ -11,14 +11,17 @@
  */
 #include "draft.h"
 #include "fetch.h"
+#include "large.h"
 #include "settle.h"
 
 #include "counter.h"
 #include "plant.h"
+#include "probe.h"
 
 #include <string.h>
 
 #define LOG_SENDS_MAX 4
+#define EPOCH_POLL_NS 100000 /* between two looks whether the log of the memory node has gone on */
 
 /* ---- validation ---- */
 
@@ -61,7 +64,7 @@ static bool snapshot_suffices(const struct txn *txn)
 static int validation_post(struct coro *co, struct txn *txn)
 {
     uint8_t *line = cache_alloc(&txn->cache, (uint64_t)txn->check_count * LAYOUT_LINE);
-    if (!line) return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES);
+    if (!line) return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, txn->cache.arena_most);
 
     txn_each_object (txn, object) {
         if (cells_to_check(object)) {
@@ -123,17 +126,17 @@ static bool absence_unchanged(const struct txn *txn, const struct cache_object *
 /* Epoch numbers may have come full circle: compare whole versions, which never repeat. */
 static bool versions_unchanged(struct coro *co, struct txn *txn)
 {
+    uint32_t count = 0;
     txn_each_object (txn, object) {
         uint32_t cells = object->check_cells & object->fetched_cells;
-        for (; cells; cells &= cells - 1) {
+        for (; cells; cells &= cells - 1, count++) {
             uint32_t offset = object->table->schema.cells[__builtin_ctz(cells)].offset;
             uint64_t *version = cache_alloc(&txn->cache, sizeof *version);
             if (!version) return false;
             txn_read(co, txn, CELLAR_PHASE_VALIDATE, fabric_addr_plus(object->addr, offset), version, sizeof *version);
         }
     }
-    uint32_t count = txn->op_count;
-    if (count == TXN_OPS_MAX || txn_await(co, txn)) return false;
+    if (txn->op_count != count || txn_await(co, txn)) return false; /* the batch was cut */
     for (uint32_t i = 0, op = 0; i < txn->cache.object_count; i++) {
         const struct cache_object *object = txn_object(txn, (int32_t)i);
         uint32_t cells = object->check_cells & object->fetched_cells;
@@ -155,7 +158,7 @@ static int validation_failed(struct coro *co, struct txn *txn, struct cache_obje
     if (!PLANT(checked_tag_unwatched))
         fetch_foreign_tag(txn, object->addr, lock, object->table->schema.tag_bits, object->check_cells);
     if (txn->home->mode->stale) txn->home->mode->stale(co, txn, object);
-    return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
+    return txn_abort_over(co, txn, object, CELLAR_ABORT_VALIDATION);
 }
 
 /* Most transactions lock all that they read, and do not come here. */
@@ -170,7 +173,7 @@ static __attribute__((noinline)) int validate(struct coro *co, struct txn *txn)
         uint32_t cells = cells_to_check(object);
         if (cells && !record_unchanged(txn, object, cells)) return validation_failed(co, txn, object);
         if (object->absent_bucket >= 0 && !PLANT(absence_unchecked) && !absence_unchanged(txn, object))
-            return txn_abort(co, txn, CELLAR_ABORT_INDEX_VALIDATION);
+            return txn_abort_over(co, txn, object, CELLAR_ABORT_INDEX_VALIDATION);
     }
     if (txn_en_may_wrap(txn) && !versions_unchanged(co, txn)) return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
     return 0;
@@ -186,13 +189,16 @@ int txn_validate(struct coro *co, struct txn *txn)
 
 static uint64_t max_of(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-uint64_t txn_ts_choose(const struct txn *txn)
+/* `tallies`: NULL, or where what it does with its records is counted. */
+static inline __attribute__((always_inline)) uint64_t ts_choose(const struct txn *txn, struct tabletally *tallies)
 {
     uint64_t below = 0;
     bool any = false;
 
     txn_each_object (txn, object) {
-        for (uint32_t cells = txn_cells_to_apply(object); cells; cells &= cells - 1) {
+        uint32_t cells = txn_cells_to_apply(object);
+        if (tallies) tabletally_count(tallies, object, cells, 1);
+        for (; cells; cells &= cells - 1) {
             below = max_of(below, layout_version_ts(txn_version_below(object, (uint32_t)__builtin_ctz(cells))));
             any = true;
         }
@@ -205,9 +211,31 @@ uint64_t txn_ts_choose(const struct txn *txn)
     return txn->home->mode->ts ? txn->home->mode->ts(txn, below) : txn_ts_next(txn, below);
 }
 
+uint64_t txn_ts_choose(const struct txn *txn) { return ts_choose(txn, NULL); }
+
+void txn_tally(const struct txn *txn, uint64_t count)
+{
+    txn_each_object (txn, object) tabletally_count(txn->home->tallies, object, txn_cells_to_apply(object), count);
+}
+
 /* ---- redo log ---- */
 
-static bool log_object(struct logseg_entry *entry, const struct cache_object *object)
+/* The cells that were put. */
+static inline bool log_cells(struct logseg_entry *entry, const struct cache_object *object)
+{
+    const struct schema *schema = &object->table->schema;
+    for (uint32_t cells = object->written_cells; cells; cells &= cells - 1) {
+        uint32_t cell = (uint32_t)__builtin_ctz(cells);
+        uint8_t *value = logseg_entry_add(entry, LAYOUT_LOG_CELL, object->addr, object->key, object->table->id, cell,
+                                          schema->cells[cell].padded_bytes);
+        if (!value) return false;
+        record_value_get(schema, object->image, cell, value);
+    }
+    return true;
+}
+
+/* All of a record that is inserted, or that one is deleted. */
+static bool log_whole(struct logseg_entry *entry, const struct cache_object *object)
 {
     const struct schema *schema = &object->table->schema;
     uint32_t table_id = object->table->id;
@@ -215,19 +243,14 @@ static bool log_object(struct logseg_entry *entry, const struct cache_object *ob
     if (txn_is_insert(object) && PLANT(insert_unlogged)) return true;
     if (txn_is_delete(object))
         return logseg_entry_add(entry, LAYOUT_LOG_DELETE, object->addr, object->key, table_id, 0, 0) != NULL;
-    uint32_t cells = txn_cells_to_apply(object);
-    uint8_t *value = NULL;
-    if (txn_is_insert(object)) {
-        value = logseg_entry_add(entry, LAYOUT_LOG_INSERT, object->addr, object->key, table_id, 0, schema->value_bytes);
-        if (!value) return false;
-    }
-    for (; cells; cells &= cells - 1) {
-        uint32_t cell = (uint32_t)__builtin_ctz(cells), bytes = schema->cells[cell].padded_bytes;
-        if (object->kind == CACHE_ACCESS)
-            value = logseg_entry_add(entry, LAYOUT_LOG_CELL, object->addr, object->key, table_id, cell, bytes);
-        if (!value) return false;
+    if (!txn_is_insert(object)) return true;
+    uint8_t *value =
+        logseg_entry_add(entry, LAYOUT_LOG_INSERT, object->addr, object->key, table_id, 0, schema->value_bytes);
+    if (!value) return false;
+    for (uint32_t cells = txn_cells_to_apply(object); cells; cells &= cells - 1) {
+        uint32_t cell = (uint32_t)__builtin_ctz(cells);
         record_value_get(schema, object->image, cell, value);
-        value += bytes;
+        value += schema->cells[cell].padded_bytes;
     }
     return true;
 }
@@ -248,13 +271,25 @@ static bool log_chain(struct txn *txn, struct logseg_entry *entry, const struct 
 bool txn_log_changes(struct txn *txn, struct logseg_entry *entry)
 {
     txn_each_object (txn, object) {
-        if (txn_cells_to_apply(object) && !log_object(entry, object)) return false;
+        if (object->kind == CACHE_ACCESS ? !log_cells(entry, object) : !log_whole(entry, object)) return false;
     }
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {
         const struct cache_bucket *head = txn_bucket(txn, (int32_t)i);
         if (head->head && head->dirty && !log_chain(txn, entry, head)) return false;
     }
     return true;
+}
+
+bool txn_mark_write(struct coro *co, struct txn *txn, uint64_t sequence)
+{
+    const struct catalog *catalog = txn->home->catalog;
+    const uint64_t ahead = sizeof(struct chunk_wire) - offsetof(struct chunk_wire, log_watermark);
+    struct fabric_addr at = {txn->log.addr.bits - ahead};
+    txn->settle_word = layout_watermark_of(txn->log.incarnation, sequence);
+    for (uint32_t i = 0; i <= catalog->replicas; i++)
+        txn_write(co, txn, CELLAR_PHASE_LOG, catalog_replica(catalog, at, i), &txn->settle_word,
+                  sizeof txn->settle_word);
+    return txn_await(co, txn) == 0;
 }
 
 /* Of that batch the first `count` have failed: may a memory node be lost, whose failover is worth waiting for? */
@@ -297,10 +332,12 @@ int txn_log_place(struct coro *co, struct txn *txn, struct logseg_entry *entry, 
     const struct catalog *catalog = txn->home->catalog;
     struct fabric_addr at;
     int rc = logseg_entry_finish(&txn->log, entry, ts, watermark, &at);
-    if (rc) return txn_error(txn, rc, CELLAR_WHY_LOG_BYTES, txn->log_capacity);
+    if (rc < 0) return txn_error(txn, rc, CELLAR_WHY_LOG_BYTES, txn->log_capacity);
+    if (rc > 0) return large_place(co, txn, entry, at, watermark);
     for (uint32_t i = 0; i <= (PLANT(log_one_replica) ? 0 : catalog->replicas); i++)
         txn_write(co, txn, CELLAR_PHASE_LOG, catalog_replica(catalog, at, i), entry->buffer, entry->bytes);
     txn->log_watermark = watermark;
+    if (txn->ring) epochs_placed_at(txn->ring, txn->log.sequence, txn->log.last_start >= logseg_half(txn->log.bytes));
     return 0;
 }
 
@@ -323,11 +360,27 @@ static int log_written(struct coro *co, struct txn *txn)
 
 /* ---- the ways an attempt ends ---- */
 
+static __attribute__((noinline)) void phase_ended(struct txn *txn, enum cellar_phase phase)
+{
+    const struct observer *observer = txn->home->observer;
+    if (observer && observer->phased) observer->phased(observer->arg, txn, phase);
+    if (txn->phase_start_ns == TXN_UNTIMED) return;
+    uint64_t now = fabric_now_ns(txn->home->ep);
+    txn->phase_ns[phase] += now - txn->phase_start_ns;
+    txn->phase_start_ns = now;
+}
+
+void txn_phase_end(struct txn *txn, enum cellar_phase phase)
+{
+    PROBE(phase__end, txn->log.cn, txn->log.coordinator, (int)phase);
+    if (txn->phase_start_ns) phase_ended(txn, phase);
+}
+
 void txn_count_commit(struct txn *txn)
 {
     struct txn_stats *stats = &txn->home->stats;
     counter_add(&stats->committed, 1);
-    if (!txn->phase_start_ns) return;
+    if (txn->phase_start_ns <= TXN_UNTIMED) return;
     counter_add(&stats->phase_samples, 1);
     const struct mode *mode = txn->home->mode;
     if (mode->bytes_in_use) counter_add(&stats->cache_bytes, mode->bytes_in_use(txn->home->node));
@@ -338,8 +391,41 @@ void txn_count_commit(struct txn *txn)
 
 void txn_ended(const struct txn *txn, int code, uint64_t ts)
 {
+    PROBE(attempt__end, txn->log.cn, txn->log.coordinator, code, ts);
     const struct observer *observer = txn->home->observer;
     if (observer) observer->ended(observer->arg, txn, code, ts);
+}
+
+static int abort_for(struct coro *co, struct txn *txn, enum cellar_abort_reason reason,
+                     const struct cellar_table *table, uint64_t key)
+{
+    const struct observer *observer = txn->home->observer;
+    txn_release(co, txn);
+    txn->doomed = true;
+    txn->reason = reason;
+    counter_add(&txn->home->stats.aborted, 1);
+    counter_add(&txn->home->stats.aborts[reason], 1);
+    PROBE(attempt__abort, txn->log.cn, txn->log.coordinator, (int)reason, table ? table->name : NULL, key);
+    if (observer && observer->aborted) observer->aborted(observer->arg, txn, reason, table, key);
+    return -CELLAR_ERR_RETRY;
+}
+
+int txn_abort(struct coro *co, struct txn *txn, enum cellar_abort_reason reason)
+{
+    return abort_for(co, txn, reason, NULL, 0);
+}
+
+int txn_abort_at(struct coro *co, struct txn *txn, const struct cellar_table *table, uint64_t key,
+                 enum cellar_abort_reason reason)
+{
+    hotspots_count(&txn->home->hotspots, table, key);
+    tabletally_conflict(txn->home->tallies, table, reason);
+    return abort_for(co, txn, reason, table, key);
+}
+
+int txn_abort_over(struct coro *co, struct txn *txn, const struct cache_object *object, enum cellar_abort_reason reason)
+{
+    return txn_abort_at(co, txn, object->table, object->key, reason);
 }
 
 int txn_fail(struct coro *co, struct txn *txn, int code)
@@ -378,9 +464,45 @@ static int not_logged(struct coro *co, struct txn *txn, int rc)
 
 int txn_not_logged(struct coro *co, struct txn *txn, int rc, uint64_t ts)
 {
+    if (ts) txn_tally(txn, (uint64_t)-1);
     rc = not_logged(co, txn, rc);
     txn_ended(txn, rc, ts);
     return rc;
+}
+
+/* ---- epochs ---- */
+
+/*
+ * INV-DURABLE-15. What is behind is the memory node's agent; so nothing is drawn yet, and it may still end without
+ * effect.
+ */
+static int epoch_room(struct coro *co, struct txn *txn)
+{
+    struct epochs *epochs = txn->home->epochs;
+    for (;;) {
+        int refused = atomic_load(&epochs->refused);
+        if (refused) return txn_error(txn, refused, CELLAR_WHY_DISK, 0);
+        /* What makes room is a checkpoint, which begins when this attempt has ended. */
+        if (atomic_load_explicit(&epochs->crowded, memory_order_relaxed))
+            return txn_abort(co, txn, CELLAR_ABORT_LOG_FULL);
+        if (epochs_room(txn->ring)) return 0;
+        txn->task->why = "log of the memory node";
+        sched_sleep(co, txn->home->sched, txn->task, EPOCH_POLL_NS);
+    }
+}
+
+/* It is in flight from here on, if 0 is returned, with an epoch. */
+static int epoch_begin(struct coro *co, struct txn *txn)
+{
+    int rc = txn->ring ? epoch_room(co, txn) : 0;
+    if (rc == 0 && txn->ring) txn->log.epoch = epochs_draw(txn->home->epochs, txn->ring);
+    return rc;
+}
+
+/* Its entry is in the ring, or surely nowhere; of one that is in doubt the epoch stays open. */
+static void epoch_end(struct txn *txn, int rc)
+{
+    if (txn->ring && rc != -CELLAR_ERR_INDETERMINATE) epochs_landed(txn->ring);
 }
 
 int txn_log(struct coro *co, struct txn *txn, int (*post)(struct coro *co, struct txn *txn, uint64_t ts), uint64_t *ts)
@@ -388,17 +510,20 @@ int txn_log(struct coro *co, struct txn *txn, int (*post)(struct coro *co, struc
     const struct observer *observer = txn->home->observer;
     int rc = txn->draft ? draft_serialized(co, txn) : 0;
     if (rc == 0 && txn->index_count) rc = txn_index_change(co, txn);
-    *ts = rc == 0 ? txn_ts_choose(txn) : 0;
+    *ts = rc == 0 ? ts_choose(txn, txn->home->tallies) : 0;
     if (*ts > LAYOUT_TS_MAX) rc = txn_error(txn, -CELLAR_ERR_FULL, CELLAR_WHY_TIMESTAMPS, LAYOUT_TS_MAX);
     txn_phase_end(txn, CELLAR_PHASE_VALIDATE);
     /* One that ends here for lack of space was validated like any other: what it read is known by now. */
     if (rc != -CELLAR_ERR_RETRY && observer && txn->home->mode->shares) observer->serialized(observer->arg, txn);
     if (rc || *ts == 0) return rc;
-    if (observer) observer->logging(observer->arg, txn, *ts);
     txn->home->ts_last = *ts; /* at once: while this one waits for its log, others of the worker choose theirs */
+    rc = epoch_begin(co, txn);
+    if (rc) return rc;
+    if (observer) observer->logging(observer->arg, txn, *ts);
     rc = post(co, txn, *ts);
-    if (rc || PLANT(log_with_apply)) return rc; /* txn_apply posts the batch */
-    return log_written(co, txn);
+    if (rc == 0 && !PLANT(log_with_apply)) rc = log_written(co, txn); /* else txn_apply posts the batch */
+    epoch_end(txn, rc);
+    return rc;
 }
 
 void txn_acknowledged(struct txn *txn)

@@ -6,11 +6,15 @@
 
 #include <string.h>
 
+#define SLOTS_FIRST 4096            /* of the hash */
+#define ARENA_KEPT_BYTES (8u << 20) /* from one transaction to the next one */
+#define RECORDS_KEPT (SLOTS_FIRST / 2)
+
 int draft_open(struct draft *draft)
 {
-    *draft = (struct draft){.generation = 1};
+    *draft = (struct draft){.generation = 1, .slot_mask = SLOTS_FIRST - 1};
     draft->records = lazy_map(DRAFT_RECORDS_MAX * sizeof *draft->records);
-    draft->hash = lazy_map(CACHE_SLOTS * sizeof *draft->hash);
+    draft->hash = lazy_map(DRAFT_SLOTS_MAX * sizeof *draft->hash);
     draft->arena = lazy_map(DRAFT_ARENA_BYTES);
     draft->wanted = lazy_map(DRAFT_RECORDS_MAX * sizeof *draft->wanted);
     draft->entries = lazy_map(DRAFT_ENTRIES_MAX * sizeof *draft->entries);
@@ -21,21 +25,37 @@ int draft_open(struct draft *draft)
 void draft_close(struct draft *draft)
 {
     lazy_unmap(draft->records, DRAFT_RECORDS_MAX * sizeof *draft->records);
-    lazy_unmap(draft->hash, CACHE_SLOTS * sizeof *draft->hash);
+    lazy_unmap(draft->hash, DRAFT_SLOTS_MAX * sizeof *draft->hash);
     lazy_unmap(draft->arena, DRAFT_ARENA_BYTES);
     lazy_unmap(draft->wanted, DRAFT_RECORDS_MAX * sizeof *draft->wanted);
     lazy_unmap(draft->entries, DRAFT_ENTRIES_MAX * sizeof *draft->entries);
     *draft = (struct draft){0};
 }
 
-void draft_reset(struct draft *draft)
+/* The hash is empty. */
+static void hash_clear(struct draft *draft)
 {
-    if (++draft->generation == 0) { /* once in four billion transactions */
-        memset(draft->hash, 0, CACHE_SLOTS * sizeof *draft->hash);
-        draft->generation = 1;
-    }
+    if (++draft->generation) return;
+    memset(draft->hash, 0, DRAFT_SLOTS_MAX * sizeof *draft->hash); /* once in four billion transactions */
+    draft->generation = 1;
+}
+
+/* What a large transaction has taken is given back. */
+static __attribute__((cold, noinline)) void shrink(struct draft *draft)
+{
+    lazy_drop(draft->arena + ARENA_KEPT_BYTES, DRAFT_ARENA_BYTES - ARENA_KEPT_BYTES);
+    lazy_drop(draft->records, DRAFT_RECORDS_MAX * sizeof *draft->records);
+    lazy_drop(draft->wanted, DRAFT_RECORDS_MAX * sizeof *draft->wanted);
+    draft->slot_mask = SLOTS_FIRST - 1;
+}
+
+void draft_reset(struct draft *draft, uint32_t changes)
+{
+    hash_clear(draft);
+    if (draft->count > RECORDS_KEPT || draft->arena_used > ARENA_KEPT_BYTES) shrink(draft);
     draft->count = draft->wanted_count = draft->blocks = draft->changes = draft->savepoint_count = 0;
     draft->arena_used = 0;
+    draft->catalog_changes = changes;
     draft->undo = NULL;
     draft->conflict = draft->look_first = draft->uncompared = false;
 }
@@ -50,6 +70,12 @@ static void *alloc(struct draft *draft, uint64_t bytes)
     return memory;
 }
 
+bool draft_has_room(const struct draft *draft, uint32_t records, uint64_t bytes)
+{
+    uint64_t all = records * DRAFT_CHANGE_BYTES + (draft->savepoint_count ? 2 : 1) * bytes;
+    return records <= DRAFT_RECORDS_MAX - draft->count && all <= DRAFT_ARENA_BYTES - draft->arena_used;
+}
+
 /* ---- records ---- */
 
 /* The entry that has the key, or is to have it. */
@@ -57,7 +83,7 @@ static struct draft_entry *entry_of(const struct draft *draft, const struct cell
 {
     uint64_t at = ((key + ((uint64_t)table->id << 56)) * 0x9e3779b97f4a7c15ull) >> 32;
     for (;; at++) {
-        struct draft_entry *entry = &draft->hash[at & (CACHE_SLOTS - 1)];
+        struct draft_entry *entry = &draft->hash[at & draft->slot_mask];
         if (entry->generation != draft->generation) return entry;
         const struct draft_record *record = &draft->records[entry->record];
         if (record->key == key && record->table == table) return entry;
@@ -70,11 +96,24 @@ struct draft_record *draft_find(const struct draft *draft, const struct cellar_t
     return entry->generation == draft->generation ? &draft->records[entry->record] : NULL;
 }
 
+/* Twice as large; the mask of the largest one is that of all records, so it is never exceeded. */
+static __attribute__((cold, noinline)) void hash_grow(struct draft *draft)
+{
+    draft->slot_mask = 2 * draft->slot_mask + 1;
+    hash_clear(draft);
+    for (uint32_t i = 0; i < draft->count; i++)
+        *entry_of(draft, draft->records[i].table, draft->records[i].key) = (struct draft_entry){draft->generation, i};
+}
+
 struct draft_record *draft_record(struct draft *draft, const struct cellar_table *table, uint64_t key)
 {
     struct draft_entry *entry = entry_of(draft, table, key);
     if (entry->generation == draft->generation) return &draft->records[entry->record];
-    if (draft->count == DRAFT_RECORDS_MAX) return NULL;
+    if (draft->count > draft->slot_mask / 2) {
+        if (draft->count == DRAFT_RECORDS_MAX) return NULL;
+        hash_grow(draft);
+        entry = entry_of(draft, table, key);
+    }
     *entry = (struct draft_entry){draft->generation, draft->count};
     struct draft_record *record = &draft->records[draft->count++];
     *record = (struct draft_record){.table = table, .key = key, .ref = -1};
@@ -237,7 +276,7 @@ static int compare_all(struct coro *co, struct txn *txn)
         unread = unread || compared == COMPARED_UNREAD;
         if (compared != COMPARED_OTHER) continue;
         conflict_note(draft, record);
-        return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
+        return txn_abort_at(co, txn, record->table, record->key, CELLAR_ABORT_VALIDATION);
     }
     draft->uncompared = false;
     if (!unread) return 0;
@@ -259,13 +298,19 @@ static int compare_again(struct coro *co, struct txn *txn)
                                                       : compare_cells(txn, record, object, object->read_cells);
         if (compared != COMPARED_OTHER) continue;
         conflict_note(draft, record);
-        return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
+        return txn_abort_at(co, txn, record->table, record->key, CELLAR_ABORT_VALIDATION);
     }
     return 0;
 }
 
 int draft_serialized(struct coro *co, struct txn *txn)
 {
+    if (txn->draft->catalog_changes != atomic_load_explicit(&txn->home->catalog->changes, memory_order_relaxed) &&
+        !PLANT(truncate_unnoticed)) {
+        txn->draft->conflict = true;
+        txn->draft->met = (struct cellar_detail){.why = CELLAR_WHY_SCHEMA, .column = -1};
+        return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
+    }
     if (txn->draft->service == DRAFT_SCANS) {
         int rc = compare_again(co, txn);
         if (rc) return rc;
@@ -296,8 +341,8 @@ uint32_t draft_cells(const struct schema *schema, uint64_t columns)
 static bool prepare(struct draft *draft, struct draft_record *record, int32_t column)
 {
     const struct schema *schema = &record->table->schema;
-    bool fresh = !record->row;
-    if (fresh && !(record->row = alloc(draft, schema->row_bytes))) return false;
+    bool rowless = column == -2; /* a delete */
+    if (!record->row && !rowless && !(record->row = alloc(draft, schema->row_bytes))) return false;
     if (!draft->savepoint_count) return true;
     uint64_t bytes = column >= 0 ? schema->columns[column].bytes : column == -1 ? schema->row_bytes : 0;
     struct draft_undo *undo = alloc(draft, sizeof *undo + bytes);
@@ -387,5 +432,13 @@ bool draft_rollback(struct draft *draft, int savepoint)
         if (!PLANT(draft_savepoint_keeps) || draft->undo->below != draft->savepoints[savepoint])
             undo_one(draft, draft->undo);
     draft->savepoint_count = (uint32_t)savepoint + 1;
+    return true;
+}
+
+/* What was written down since stays: a savepoint below wants it back. */
+bool draft_release(struct draft *draft, int savepoint)
+{
+    if (savepoint < 0 || (uint32_t)savepoint >= draft->savepoint_count) return false;
+    draft->savepoint_count = (uint32_t)savepoint;
     return true;
 }

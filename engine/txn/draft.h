@@ -13,18 +13,23 @@
  * INV-DRAFT-3: the first note of a cell stands until the transaction ends, whatever is rolled back.
  * INV-DRAFT-4: a scan notes all cells that its attempt has read, those of the index's nodes too: the commit compares
  *              the gaps between the records like the records.
+ * INV-DRAFT-6: where records went without a transaction since it began (a table was dropped or emptied), it ends with
+ *              RETRY: versions begin anew there.
  * INV-DRAFT-5: an attempt that ends for lack of room ends the commit, too, even where it has not read all notes.
  *
- * Memory is mapped once and touched as it is needed; nothing is allocated by a call.
+ * Memory is mapped once, for the largest transaction, and touched as it is needed; nothing is allocated by a call. The
+ * hash is small at first, and made anew when it is half full.
  */
 #pragma once
 
+#include "large.h"
 #include "treenode.h"
-#include "txn.h"
 
-#define DRAFT_RECORDS_MAX CACHE_OBJECTS_MAX
-#define DRAFT_ENTRIES_MAX (3 * DRAFT_RECORDS_MAX) /* of a scan: found, found and changed here, and come from here */
-#define DRAFT_ARENA_BYTES TXN_ARENA_BYTES
+#define DRAFT_RECORDS_MAX LARGE_RECORDS_MAX
+#define DRAFT_SCANNED_MAX CELLAR_TXN_RECORDS_MAX  /* that a scan finds, and of those it finds or adds, changed here */
+#define DRAFT_ENTRIES_MAX (3 * DRAFT_SCANNED_MAX) /* of a scan: found, found and changed here, and come from here */
+#define DRAFT_ARENA_BYTES (256u << 20)
+#define DRAFT_SLOTS_MAX (2 * DRAFT_RECORDS_MAX) /* of the (table, key) hash */
 
 enum draft_change { DRAFT_NONE, DRAFT_PUT, DRAFT_INSERT, DRAFT_DELETE };
 
@@ -66,14 +71,19 @@ struct draft_undo {
     int32_t column; /* whose bytes follow; -1: the whole row's; -2: none */
 };
 
+/* Of the arena: what a change of a record of few columns takes besides its bytes. */
+#define DRAFT_CHANGE_BYTES ((uint64_t)(CELLAR_CELLS_MAX / 4) * (sizeof(struct draft_undo) + 8))
+
 enum draft_service { DRAFT_TAKES, DRAFT_SCANS, DRAFT_COMPARES };
 
 struct draft {
     struct draft_record *records; /* DRAFT_RECORDS_MAX */
     struct draft_entry {
         uint32_t generation, record;
-    } * hash; /* CACHE_SLOTS */
+    } * hash; /* slot_mask + 1 in use, half of them empty */
+    uint32_t slot_mask;
     uint32_t count, generation;
+    uint32_t catalog_changes; /* when it began */
     uint64_t arena_used;
     uint8_t *arena;
     uint32_t *wanted; /* records that the next read is to note */
@@ -98,8 +108,8 @@ struct draft {
 NODISCARD int draft_open(struct draft *draft);
 /* Also of one that was not opened, all zero. */
 void draft_close(struct draft *draft);
-/* For another transaction. */
-void draft_reset(struct draft *draft);
+/* For another transaction, when the catalog has changed so often (catalog.h). */
+void draft_reset(struct draft *draft, uint32_t changes);
 
 /* The record of that key, or NULL. */
 struct draft_record *draft_find(const struct draft *draft, const struct cellar_table *table, uint64_t key);
@@ -145,6 +155,11 @@ enum draft_expect draft_known(const struct draft_record *record);
 int draft_put(struct draft *draft, struct draft_record *record, uint32_t column, const void *value);
 int draft_insert(struct draft *draft, struct draft_record *record, const void *row);
 int draft_delete(struct draft *draft, struct draft_record *record);
+/*
+ * Is there room for changes of so many records, though none is known yet, with so many bytes of rows together? They
+ * cannot fail then for want of it.
+ */
+bool draft_has_room(const struct draft *draft, uint32_t records, uint64_t bytes);
 /* The cells of these columns. */
 uint32_t draft_cells(const struct schema *schema, uint64_t columns);
 
@@ -152,3 +167,4 @@ uint32_t draft_cells(const struct schema *schema, uint64_t columns);
 int draft_savepoint(struct draft *draft);
 /* False: there is no such savepoint. */
 bool draft_rollback(struct draft *draft, int savepoint);
+bool draft_release(struct draft *draft, int savepoint);

@@ -64,12 +64,12 @@ static int bucket_post(struct coro *co, struct txn *txn, struct cache_object *ob
     if (object->bucket < 0) {
         object->bucket = cache_bucket_new(&txn->cache, addr, true);
         if (object->bucket < 0)
-            return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_BUCKETS, CACHE_BUCKETS_MAX, object);
+            return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_BUCKETS, txn->cache.buckets_max, object);
         struct cache_bucket *bucket = txn_bucket(txn, object->bucket);
         if (lock && !PLANT(insert_unlocked)) {
             cache_bucket_locks(&txn->cache);
             if (txn->home->mode->claim && !txn->home->mode->claim(txn, bucket))
-                return txn_abort(co, txn, CELLAR_ABORT_INDEX_BUSY);
+                return txn_abort_over(co, txn, object, CELLAR_ABORT_INDEX_BUSY);
             bucket->locking = true;
             bucket->lock_old = UINT64_MAX; /* what an operation that fails leaves: looks busy */
             txn_masked_cas(co, txn, CELLAR_PHASE_EXECUTE, addr, &bucket->lock_old, 0, TXN_BUCKET_TAG_MASK,
@@ -98,6 +98,17 @@ static bool buckets_locked(struct txn *txn, uint32_t first)
     return all;
 }
 
+/* Not all are locked: the attempt ends over the first insert or delete of the block whose bucket is another's. */
+static __attribute__((cold)) int bucket_refused(struct coro *co, struct txn *txn)
+{
+    for (uint32_t i = 0; i < txn->block_count; i++) {
+        const struct cache_object *object = txn->block[i];
+        if (object->kind != CACHE_ACCESS && object->bucket >= 0 && !txn_bucket(txn, object->bucket)->held)
+            return txn_abort_over(co, txn, object, CELLAR_ABORT_INDEX_BUSY);
+    }
+    return txn_abort(co, txn, CELLAR_ABORT_INDEX_BUSY);
+}
+
 /* Reads the further parts of the chains whose parts from `first` on were just read, level by level. */
 static int chains_read(struct coro *co, struct txn *txn, uint32_t first)
 {
@@ -113,7 +124,7 @@ static int chains_read(struct coro *co, struct txn *txn, uint32_t first)
             if (!catalog_in_heap(catalog, addr, sizeof *part->image))
                 return txn_error(txn, -CELLAR_ERR_CORRUPT, CELLAR_WHY_INDEX, 0);
             int32_t next = cache_bucket_new(&txn->cache, addr, false);
-            if (next < 0) return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_BUCKETS, CACHE_BUCKETS_MAX);
+            if (next < 0) return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_BUCKETS, txn->cache.buckets_max);
             part->next = next;
             txn_read(co, txn, CELLAR_PHASE_EXECUTE, addr, txn_bucket(txn, next)->image, sizeof *part->image);
         }
@@ -165,7 +176,7 @@ static enum fetch_verdict key_absent(struct coro *co, struct txn *txn, struct ca
     enum mode_absence absence =
         bucket->held || !mode->absent ? MODE_ABSENCE_CHECKED : mode->absent(txn, object, bucket);
     if (absence == MODE_ABSENCE_GONE) {
-        txn_abort(co, txn, CELLAR_ABORT_SNAPSHOT_GONE);
+        txn_abort_over(co, txn, object, CELLAR_ABORT_SNAPSHOT_GONE);
         return FETCH_ERROR;
     }
     if (!bucket->held) {
@@ -296,8 +307,8 @@ enum fetch_verdict fetch_insert_judge(struct txn *txn, struct cache_object *obje
 int fetch_verdict_end(struct coro *co, struct txn *txn, const struct cache_object *object, enum fetch_verdict verdict)
 {
     bool index = object->state != CACHE_PRESENT && object->addr.bits == 0;
-    if (verdict == FETCH_READ_LOCKED) return txn_abort(co, txn, CELLAR_ABORT_READ_LOCKED);
-    return txn_abort(co, txn, index ? CELLAR_ABORT_INDEX_BUSY : CELLAR_ABORT_LOCK_BUSY);
+    if (verdict == FETCH_READ_LOCKED) return txn_abort_over(co, txn, object, CELLAR_ABORT_READ_LOCKED);
+    return txn_abort_over(co, txn, object, index ? CELLAR_ABORT_INDEX_BUSY : CELLAR_ABORT_LOCK_BUSY);
 }
 
 /* Drops the objects that are done from the block's list. */
@@ -325,7 +336,7 @@ int fetch_buckets_round(struct coro *co, struct txn *txn)
         uint32_t failed = txn_await(co, txn);
         bool locked = buckets_locked(txn, first);
         if (failed) return fetch_node_failed(co, txn);
-        if (!locked) return txn_abort(co, txn, CELLAR_ABORT_INDEX_BUSY);
+        if (!locked) return bucket_refused(co, txn);
         int rc = chains_read(co, txn, first);
         if (rc) return rc;
     }

@@ -14,6 +14,7 @@
 enum fetch_verdict { FETCH_DONE, FETCH_AGAIN, FETCH_BUSY, FETCH_READ_LOCKED, FETCH_ERROR };
 
 struct fetch_rules {
+    bool cells_alone; /* the mode is known not to widen what it locks to whole records */
     /* Cells that the next CAS locks, and the next READ brings; else those declared, less those locked and fetched. */
     uint32_t (*lock_cells)(const struct txn *txn, const struct cache_object *object);
     uint32_t (*read_cells)(const struct txn *txn, const struct cache_object *object);
@@ -99,14 +100,24 @@ FETCH_INLINE void fetch_record_read(struct coro *co, struct txn *txn, struct cac
              end - first);
 }
 
-/* The cells an object's next READ must bring, and those its next CAS must lock. */
+/* As txn_lock_cells. */
+FETCH_INLINE uint32_t fetch_lock_cells(const struct txn *txn, const struct cache_object *object, uint32_t cells,
+                                       const struct fetch_rules *rules)
+{
+    return rules->cells_alone ? cells : txn_lock_cells(txn, object, cells);
+}
+
+/* The cells an object's next CAS must lock. */
 FETCH_INLINE uint32_t fetch_cells_to_lock(const struct txn *txn, const struct cache_object *object,
                                           const struct fetch_rules *rules)
 {
-    if (object->kind == CACHE_INSERT) return 0;
+    uint32_t cells = object->write_cells;
+    if (object->kind != CACHE_ACCESS) {
+        if (object->kind == CACHE_INSERT) return 0;
+        cells = object->table->schema.all_cells;
+    }
     if (rules->lock_cells) return rules->lock_cells(txn, object) & ~object->locked_cells;
-    uint32_t cells = object->kind == CACHE_DELETE ? object->table->schema.all_cells : object->write_cells;
-    return txn_lock_cells(txn, object, cells) & ~object->locked_cells;
+    return fetch_lock_cells(txn, object, cells, rules) & ~object->locked_cells;
 }
 
 FETCH_INLINE int fetch_record_post(struct coro *co, struct txn *txn, struct cache_object *object,
@@ -120,11 +131,10 @@ FETCH_INLINE int fetch_record_post(struct coro *co, struct txn *txn, struct cach
     object->fetching_cells |= lock & object->write_cells;
     object->fetching = object->image;
     if ((object->kind != CACHE_ACCESS || object->fetched_cells) && !fetch_elsewhere(txn, object))
-        return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES, object);
+        return txn_no_copies(txn, object);
 
     object->locking_cells = lock;
-    if (rules->read_before && !rules->read_before(co, txn, object))
-        return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES, object);
+    if (rules->read_before && !rules->read_before(co, txn, object)) return txn_no_copies(txn, object);
     if (PLANT(lock_behind_read)) fetch_record_read(co, txn, object, object->fetching_cells);
     if (lock) {
         const struct schema *schema = &object->table->schema;
@@ -172,7 +182,7 @@ FETCH_INLINE enum fetch_verdict fetch_unlocked_judge(struct txn *txn, struct cac
     const struct schema *schema = &object->table->schema;
     uint32_t ours = object->locked_cells | (rules->tagged ? rules->tagged(object) : 0);
     uint32_t cells = object->fetching_cells & ~(PLANT(existence_unchecked) ? (uint32_t)object->implied_cells : 0);
-    uint32_t unlocked = txn_lock_cells(txn, object, cells) & ~ours;
+    uint32_t unlocked = fetch_lock_cells(txn, object, cells, rules) & ~ours;
     if (!unlocked) return FETCH_DONE;
     uint64_t mask = txn_lock_mask(schema, unlocked);
     bool locked = header->lock & mask & ~object->held;

@@ -19,7 +19,7 @@ static int index_insert(struct coro *co, struct txn *txn, struct cache_object *o
             if (rc) return txn_space_error(co, txn, rc, object);
             int32_t next = cache_bucket_new(&txn->cache, addr, false);
             if (next < 0)
-                return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_BUCKETS, CACHE_BUCKETS_MAX, object);
+                return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_BUCKETS, txn->cache.buckets_max, object);
             memset(txn_bucket(txn, next)->image, 0, sizeof(struct bucket_wire));
             index_link(part->image, txn_bucket(txn, next)->image, fabric_addr_offset(addr));
             part->next = next;

@@ -6,7 +6,10 @@ static void add(struct txn *txn, struct cache_object *object)
 {
     for (uint32_t i = 0; i < txn->indexed_count; i++)
         if (txn->indexed[i].object == object) return;
-    txn->indexed[txn->indexed_count++] = (struct indexed_row){.object = object};
+    if (txn->indexed_count == CACHE_OBJECTS_MAX)
+        (void)txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_INDEXED_MAX, CACHE_OBJECTS_MAX, object);
+    else
+        txn->indexed[txn->indexed_count++] = (struct indexed_row){.object = object};
 }
 
 uint32_t indexed_declare(struct txn *txn, struct cache_object *object, uint32_t write, bool deletes)
@@ -31,8 +34,8 @@ static bool row_fetched(struct txn *txn, struct indexed_row *row)
     row->fetched = true;
     row->there = row->object->kind != CACHE_INSERT;
     for (uint32_t i = 0; i < table->ordered_count && row->there; i++)
-        treenode_key_of_image(table->ordered[i], row->object->image, row->object->key,
-                              row->entries + i * TREENODE_KEY_BYTES_MAX);
+        treenode_entry_of_image(table->ordered[i], row->object->image, row->object->key,
+                                row->entries + i * TREENODE_KEY_BYTES_MAX);
     return true;
 }
 
@@ -41,8 +44,7 @@ int indexed_fetched(struct txn *txn)
     for (uint32_t i = 0; i < txn->indexed_count; i++) {
         struct indexed_row *row = &txn->indexed[i];
         if (row->fetched || row->object->state != CACHE_PRESENT) continue;
-        if (!row_fetched(txn, row))
-            return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES, row->object);
+        if (!row_fetched(txn, row)) return txn_no_copies(txn, row->object);
     }
     return 0;
 }

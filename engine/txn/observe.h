@@ -2,20 +2,34 @@
  * observe.h - watching transactions from inside: each attempt's begin, what it fetched, what it is about to log, and
  * its end.
  *
- * For checkers (history/). An observer is called on the worker's thread, must not suspend, and sees the attempt's
- * objects as they are (cache.h). Costs a compare at each of these places when absent (`db_observe` sets it, at rest).
+ * For checkers (history/) and for traces (trace/). An observer is called on the worker's thread, must not suspend, and
+ * sees the attempt's objects as they are (cache.h). Costs a compare at each of these places when absent (`db_observe`
+ * sets it, at rest); what only a trace wants to know is told where a transaction comes seldom, or not at all.
  */
 #pragma once
 
+#include "cellar.h"
+
+#include <stdbool.h>
 #include <stdint.h>
 
-struct cellar_index;
 struct txn;
+struct txn_home;
+
+/* What becomes of a lock that a compute node takes for its transactions together (mode.h: queues). */
+enum observer_turn {
+    OBSERVER_ASKED,
+    OBSERVER_REFUSED,  /* not granted after all */
+    OBSERVER_GRANTED,  /* its transactions may enter, */
+    OBSERVER_CLOSED,   /* ... no others may, and those inside end, */
+    OBSERVER_LEFT,     /* ... as all have; the lock is released */
+    OBSERVER_RELEASED, /* that is done */
+};
 
 struct observer {
     void *arg;
-    /* Before the attempt's first operation. */
-    void (*begun)(void *arg, const struct txn *txn);
+    /* Before the attempt's first operation. True: `phased` is to be told of this one, and `called` of its call. */
+    bool (*begun)(void *arg, const struct txn *txn);
     /*
      * After each fetch, before the procedure goes on: what is new in the images are base versions and their values.
      * In modes that share records within a compute node (mode.h) the versions are not known yet.
@@ -40,4 +54,19 @@ struct observer {
      */
     void (*ranged)(void *arg, const struct txn *txn, const struct cellar_index *index, uint64_t low, uint64_t high,
                    const uint64_t *keys, uint32_t count);
+
+    /* ---- for traces: NULL otherwise ---- */
+
+    /* A phase of an attempt has ended: of one for which begun() said so, and of some others. */
+    void (*phased)(void *arg, const struct txn *txn, enum cellar_phase phase);
+    /*
+     * The attempt is aborted, and nothing is left of it. Of that record another transaction came first; or table NULL.
+     */
+    void (*aborted)(void *arg, const struct txn *txn, enum cellar_abort_reason reason, const struct cellar_table *table,
+                    uint64_t key);
+    /* All attempts of a call of that procedure have ended; likewise. */
+    void (*called)(void *arg, const struct txn *txn, const struct cellar_proc *proc,
+                   const struct cellar_result *result);
+    /* On the first worker of a compute node, whose home that is. */
+    void (*turned)(void *arg, const struct txn_home *home, uint32_t lock, enum observer_turn turn);
 };

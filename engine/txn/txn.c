@@ -6,8 +6,10 @@
 
 #include "counter.h"
 #include "indexed.h"
+#include "large.h"
 #include "lazy.h"
 #include "must.h"
+#include "probe.h"
 #include "settle.h"
 
 #include <stdlib.h>
@@ -27,12 +29,14 @@ int txn_open(struct txn *txn, struct txn_home *home, struct sched_task *task, co
 {
     struct fabric *fabric = home->ep->fabric;
     *txn = (struct txn){.home = home, .co = task->co, .task = task, .log = *log, .wait = {.co = task->co}};
-    int rc = cache_open(&txn->cache, home->mode, fabric, TXN_ARENA_BYTES);
+    const struct cache_shape shape = {CACHE_OBJECTS_MAX, TXN_ARENA_BYTES, TXN_ARENA_BYTES};
+    int rc = cache_open(&txn->cache, home->mode, fabric, shape);
     if (rc) return rc;
     txn->log_capacity = (uint32_t)(log->bytes / 2);
     txn->log_buffer = lazy_map(txn->log_capacity);
-    txn->ops = lazy_map(TXN_OPS_MAX * sizeof *txn->ops);
-    txn->block = lazy_map(CACHE_OBJECTS_MAX * sizeof *txn->block);
+    txn->ops_max = TXN_OPS_FIRST;
+    txn->ops = lazy_map(txn->ops_max * sizeof *txn->ops);
+    txn->block = lazy_map(LARGE_RECORDS_MAX * sizeof *txn->block);
     txn->settle_image = home->mode->shares ? lazy_map(LAYOUT_RECORD_BYTES_MAX) : NULL;
     if (!txn->log_buffer || !txn->ops || !txn->block || (home->mode->shares && !txn->settle_image))
         return -CELLAR_ERR_NOMEM;
@@ -47,8 +51,8 @@ static void close_txn(struct txn *txn)
     if (txn->home->mode->detach) txn->home->mode->detach(txn);
     cache_close(&txn->cache);
     lazy_unmap(txn->log_buffer, txn->log_capacity);
-    lazy_unmap(txn->ops, TXN_OPS_MAX * sizeof *txn->ops);
-    lazy_unmap(txn->block, CACHE_OBJECTS_MAX * sizeof *txn->block);
+    lazy_unmap(txn->ops, txn->ops_max * sizeof *txn->ops);
+    lazy_unmap(txn->block, LARGE_RECORDS_MAX * sizeof *txn->block);
     lazy_unmap(txn->settle_image, LAYOUT_RECORD_BYTES_MAX);
 }
 
@@ -60,6 +64,7 @@ void txn_free(struct txn *txn)
 
 void txn_begin(struct txn *txn, uint32_t records_max, uint32_t writes_max, bool sampled)
 {
+    txn->log.epoch = 0;
     must(txn->wait.pending == 0 && txn->op_count == 0);
     cache_reset(&txn->cache);
     txn->block_count = 0;
@@ -80,16 +85,9 @@ void txn_begin(struct txn *txn, uint32_t records_max, uint32_t writes_max, bool 
     fabric_work(txn->home->ep, 1);
     txn->phase_start_ns = sampled ? txn->begin_ns : 0;
     if (sampled) memset(txn->phase_ns, 0, sizeof txn->phase_ns);
+    PROBE(attempt__begin, txn->log.cn, txn->log.coordinator);
     const struct observer *observer = txn->home->observer;
-    if (observer) observer->begun(observer->arg, txn);
-}
-
-void txn_phase_end(struct txn *txn, enum cellar_phase phase)
-{
-    if (!txn->phase_start_ns) return;
-    uint64_t now = fabric_now_ns(txn->home->ep);
-    txn->phase_ns[phase] += now - txn->phase_start_ns;
-    txn->phase_start_ns = now;
+    if (observer && observer->begun(observer->arg, txn) && !sampled) txn->phase_start_ns = TXN_UNTIMED;
 }
 
 static int note(struct txn *txn, int code, struct cellar_detail detail)
@@ -111,6 +109,11 @@ int txn_error_of(struct txn *txn, int code, enum cellar_why why, uint64_t limit,
         (struct cellar_detail){.why = why, .column = -1, .table = object->table, .key = object->key, .limit = limit});
 }
 
+int txn_no_copies(struct txn *txn, const struct cache_object *object)
+{
+    return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, txn->cache.arena_most, object);
+}
+
 int txn_error_column(struct txn *txn, int code, enum cellar_why why, const struct cache_object *object, int column)
 {
     return note(txn, code,
@@ -127,6 +130,18 @@ static __attribute__((cold, noinline)) int error_at(struct txn *txn, int code, e
 
 /* ---- the batch ---- */
 
+void txn_ops_grow(struct coro *co, struct txn *txn)
+{
+    uint64_t bytes = txn->ops_max * sizeof *txn->ops;
+    struct fabric_op *more = lazy_grow(txn->ops, bytes, 2 * bytes);
+    if (more) {
+        txn->ops = more;
+        txn->ops_max *= 2;
+    } else {
+        txn->wait.failed += txn_await(co, txn);
+    }
+}
+
 /* Where there are backups the agent finds out whether it is gone for good. */
 static __attribute__((noinline, cold)) void suspect(struct txn *txn, uint32_t count)
 {
@@ -135,33 +150,32 @@ static __attribute__((noinline, cold)) void suspect(struct txn *txn, uint32_t co
             halt_suspect(txn->home->halt, fabric_addr_node(txn->ops[i].addr));
 }
 
-static inline uint32_t awaited(struct txn *txn, uint32_t count, uint32_t failed)
+static inline uint32_t awaited(struct txn *txn, uint32_t failed)
 {
+    if (__builtin_expect(failed > 0, 0)) suspect(txn, txn->op_count);
+    PROBE(round__trip, txn->log.cn, txn->log.coordinator, txn->op_count, failed);
     txn->op_count = 0;
-    if (__builtin_expect(failed > 0, 0)) suspect(txn, count);
     counter_add(&txn->home->stats.round_trips, 1);
     return failed;
 }
 
 uint32_t txn_await(struct coro *co, struct txn *txn)
 {
-    uint32_t count = txn->op_count;
-    if (count == 0) return 0;
-    fabric_post(txn->home->ep, txn->ops, count, &txn->wait);
-    return awaited(txn, count, fabric_await(co, &txn->wait));
+    if (txn->op_count == 0) return 0;
+    fabric_post(txn->home->ep, txn->ops, txn->op_count, &txn->wait);
+    return awaited(txn, fabric_await(co, &txn->wait));
 }
 
 uint32_t txn_await_timed(struct coro *co, struct txn *txn, uint64_t *wait_ns)
 {
     struct fabric_ep *ep = txn->home->ep;
-    uint32_t count = txn->op_count;
     *wait_ns = UINT64_MAX;
-    if (count == 0) return 0;
-    fabric_post(ep, txn->ops, count, &txn->wait);
+    if (txn->op_count == 0) return 0;
+    fabric_post(ep, txn->ops, txn->op_count, &txn->wait);
     uint64_t posted_ns = fabric_now_ns(ep);
     uint32_t failed = fabric_await(co, &txn->wait);
     *wait_ns = fabric_now_ns(ep) - posted_ns;
-    return awaited(txn, count, failed);
+    return awaited(txn, failed);
 }
 
 /* ---- declaring ---- */
@@ -175,11 +189,17 @@ static inline void block_add(struct txn *txn, struct cache_object *object)
     txn->block[txn->block_count++] = object;
 }
 
+static __attribute__((noinline)) int no_table(struct txn *txn, const struct cellar_table *table)
+{
+    if (!table) return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_TABLE, 0);
+    return txn_error(txn, -CELLAR_ERR_DROPPED, CELLAR_WHY_CODE, 0);
+}
+
 /* Every declaration comes through here: the object, or a code. */
 static inline int declare(struct txn *txn, const struct cellar_table *table, uint64_t key, bool *made)
 {
     if (txn->doomed) return txn_doomed(txn);
-    if (!table) return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_TABLE, 0);
+    if (__builtin_expect(!table || table->dropped, 0)) return no_table(txn, table);
     int32_t ref = cache_pin(&txn->cache, table, key, made);
     fabric_work(txn->home->ep, 1);
     if (ref < 0 || (*made && ++txn->record_count > txn->records_max))
@@ -201,7 +221,7 @@ static inline int image_make(struct txn *txn, struct cache_object *object)
     if (object->image) return 0;
     object->image = cache_alloc(&txn->cache, schema->record_bytes);
     if (object->image && schema->tailed_cells) record_tails_clear(schema, object->image);
-    return object->image ? 0 : txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES, object);
+    return object->image ? 0 : txn_no_copies(txn, object);
 }
 
 /*
@@ -212,6 +232,21 @@ static inline void imply_witness(struct cache_object *object)
 {
     if ((object->read_cells | object->write_cells) || object->kind != CACHE_ACCESS) return;
     object->read_cells = object->implied_cells = SCHEMA_WITNESS;
+}
+
+/* A procedure writes what only interactive transactions keep in order. */
+static int guarded(struct txn *txn, const struct cache_object *object)
+{
+    enum cellar_why why = object->table->key_bytes ? CELLAR_WHY_KEYED : CELLAR_WHY_VARIABLE;
+    return txn_error_of(txn, -CELLAR_ERR_INVALID, why, 0, object);
+}
+
+/* A later block may add cells to a record; a cell stands once, and inserts and deletes stand alone. */
+static __attribute__((noinline)) bool stands_already(const struct cache_object *object, uint32_t cells, uint32_t flags)
+{
+    uint32_t declared =
+        (object->read_cells | object->write_cells) & ~(object->ordered_cells | (uint32_t)object->implied_cells);
+    return object->kind != CACHE_ACCESS || (flags & CELLAR_DELETE) || (cells & declared);
 }
 
 int cellar_access(struct cellar_txn *public_txn, const struct cellar_table *table, uint64_t key, cellar_cells read,
@@ -228,13 +263,10 @@ int cellar_access(struct cellar_txn *public_txn, const struct cellar_table *tabl
     write = write == CELLAR_ALL ? all : write;
     if (((read | write) & ~all) || (flags & ~(uint32_t)(CELLAR_OPTIONAL | CELLAR_DELETE)))
         return txn_error_of(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_CELLS, 0, object);
-    if (__builtin_expect(table->key_bytes, 0) && ((write & SCHEMA_WITNESS) || (flags & CELLAR_DELETE)) && !txn->draft)
-        return txn_error_of(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_KEYED, 0, object);
-    /* A later block may add cells to a record; a cell stands once, and inserts and deletes stand alone. */
-    bool whole = object->kind != CACHE_ACCESS || ((flags & CELLAR_DELETE) && !made);
-    uint32_t declared =
-        (object->read_cells | object->write_cells) & ~(object->ordered_cells | (uint32_t)object->implied_cells);
-    if (!made && (whole || ((read | write) & declared)))
+    if (__builtin_expect(table->guarded_cells, 0) && ((write & table->guarded_cells) || (flags & CELLAR_DELETE)) &&
+        !txn->draft && !txn->of_hold)
+        return guarded(txn, object);
+    if (!made && stands_already(object, read | write, flags))
         return txn_error_of(txn, -CELLAR_ERR_DUPLICATE, CELLAR_WHY_CODE, 0, object);
     int rc = write || (flags & CELLAR_DELETE) ? count_write(txn, object) : 0;
     if (rc == 0) rc = image_make(txn, object);
@@ -283,7 +315,7 @@ int txn_want(struct txn *txn, const struct cellar_table *table, uint64_t key, ui
     int32_t ref = cache_pin(&txn->cache, table, key, &made);
     fabric_work(txn->home->ep, 1);
     if (ref < 0)
-        return error_at(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_RECORDS_MAX, CELLAR_TXN_RECORDS_MAX, table, key);
+        return error_at(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_RECORDS_MAX, txn->cache.objects_max, table, key);
     struct cache_object *object = txn_object(txn, ref);
     if (made) object->optional = true;
     int rc = want(txn, object, read, write);
@@ -309,8 +341,7 @@ int cellar_insert(struct cellar_txn *public_txn, const struct cellar_table *tabl
     int ref = declare(txn, table, key, &made);
     if (ref < 0) return ref;
 
-    if (__builtin_expect(table->key_bytes, 0) && !txn->draft)
-        return txn_error_of(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_KEYED, 0, txn_object(txn, ref));
+    if (__builtin_expect(table->guarded_cells, 0) && !txn->draft) return guarded(txn, txn_object(txn, ref));
     /* Look first, then insert what was absent: the one way a record may stand twice. */
     struct cache_object *object = txn_object(txn, ref);
     if (!made && !(object->kind == CACHE_ACCESS && object->state == CACHE_ABSENT))
@@ -405,8 +436,7 @@ int txn_keep_old(struct txn *txn, struct cache_object *object, uint32_t cells)
     const struct schema *schema = &object->table->schema;
     if (object->kind != CACHE_ACCESS) return 0;
     if (!object->slot_image) object->slot_image = cache_alloc(&txn->cache, schema->record_bytes);
-    if (!object->slot_image)
-        return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES, object);
+    if (!object->slot_image) return txn_no_copies(txn, object);
     for (cells &= ~object->written_cells; cells; cells &= cells - 1) {
         const struct schema_cell *cell = &schema->cells[__builtin_ctz(cells)];
         memcpy(object->slot_image + cell->offset, object->image + cell->offset, record_cell_bytes(cell));
@@ -548,14 +578,4 @@ int txn_space_error(struct coro *co, struct txn *txn, int code, const struct cac
     bool unanswered = code == -CELLAR_ERR_UNREACHABLE || code == -CELLAR_ERR_INDETERMINATE;
     return unanswered ? txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED)
                       : txn_error_of(txn, code, CELLAR_WHY_POOL, txn->home->catalog->mn_bytes, object);
-}
-
-int txn_abort(struct coro *co, struct txn *txn, enum cellar_abort_reason reason)
-{
-    txn_release(co, txn);
-    txn->doomed = true;
-    txn->reason = reason;
-    counter_add(&txn->home->stats.aborted, 1);
-    counter_add(&txn->home->stats.aborts[reason], 1);
-    return -CELLAR_ERR_RETRY;
 }

@@ -13,21 +13,25 @@
 
 #include "addrcache.h"
 #include "cache.h"
+#include "epochs.h"
 #include "gate.h"
 #include "halt.h"
 #include "logseg.h"
 #include "mode.h"
+#include "hotspots.h"
 #include "node.h"
 #include "observe.h"
 #include "plant.h"
 #include "space.h"
+#include "tabletally.h"
 #include "vigil.h"
 
 #include <stdbool.h>
 
-#define TXN_OPS_MAX 8192        /* posted and not yet reaped at once */
+#define TXN_OPS_FIRST 8192      /* a batch has room for so many operations, and grows */
 #define TXN_FETCH_ROUNDS_MAX 32 /* re-reads, stale addresses and candidates together */
 #define TXN_ARENA_BYTES (8u << 20)
+#define TXN_UNTIMED 1
 
 /* What one worker's transactions share; its thread only. */
 struct txn_stats {
@@ -56,8 +60,12 @@ struct txn_home {
     void *own;                /* the mode's, of this worker */
     struct tree_hints *hints; /* of ordered indexes, of this worker (tree.h) */
     bool receives;            /* the mode takes this worker's messages */
+    uint32_t coros_most;      /* set by the mode: so many coordinators run calls at a time (stage.c); 0: all */
     uint64_t ts_last;         /* TS_commit of this worker's last transaction */
+    struct epochs *epochs;    /* NULL: nothing is durable */
     struct txn_stats stats;
+    struct hotspots hotspots;
+    struct tabletally *tallies;
 };
 
 struct txn {
@@ -68,21 +76,22 @@ struct txn {
     struct logseg log;
     uint8_t *log_buffer;
     uint32_t log_capacity;
-    uint64_t log_watermark; /* of the entry posted last */
-    struct fabric_op *ops;
-    uint32_t op_count;
+    uint64_t log_watermark;   /* of the entry posted last */
+    struct epochs_ring *ring; /* NULL: nothing is durable */
+    struct fabric_op *ops;    /* ops_max */
+    uint32_t op_count, ops_max;
     struct fabric_wait wait;
 
     /* of the running attempt */
     uint32_t block_first; /* objects declared since the last fetch start here, in `block` */
     uint32_t block_count;
-    struct cache_object **block;      /* CACHE_OBJECTS_MAX */
+    struct cache_object **block;      /* LARGE_RECORDS_MAX */
     uint32_t records_max, writes_max; /* of the procedure */
     uint32_t record_count, write_count;
     uint32_t check_count; /* objects whose reads are to be validated: not locked, or absent */
     uint32_t index_count; /* inserts and deletes */
     uint64_t begin_ns;
-    uint64_t phase_start_ns; /* 0: this attempt is not sampled */
+    uint64_t phase_start_ns; /* 0: this attempt is not sampled; TXN_UNTIMED: only an observer is told of its phases */
     uint64_t phase_ns[CELLAR_PHASES];
     int error; /* first error of the procedure's doing: the call's outcome once the reads are validated; */
     struct cellar_detail detail; /* what it is about */
@@ -104,6 +113,7 @@ struct txn {
     struct tree *tree;           /* what walks of trees need; */
     bool tree_begun;             /* ... this attempt has made some */
     struct draft *draft;         /* of the interactive transaction that this attempt serves; NULL: a procedure's own */
+    bool of_hold;                /* it locks for a session (hold.h), which may write what is guarded (catalog.h) */
     struct cellar_session *session; /* of an interactive transaction's handle, which is no attempt (session.h) */
 };
 
@@ -155,6 +165,8 @@ int txn_committed(struct txn *txn, uint64_t ts);
 NODISCARD int txn_validate(struct coro *co, struct txn *txn);
 /* TS_commit; 0 when nothing was written. */
 uint64_t txn_ts_choose(const struct txn *txn);
+/* Counts what the transaction does with its records, which txn_log does; or (-1) takes that back. */
+void txn_tally(const struct txn *txn, uint64_t count);
 /*
  * Adds the WRITEs of the log entry to the batch: 0, RETRY, or an error of the procedure's doing. All earlier entries
  * are applied.
@@ -167,6 +179,11 @@ NODISCARD int txn_log_post(struct coro *co, struct txn *txn, uint64_t ts);
 NODISCARD bool txn_log_changes(struct txn *txn, struct logseg_entry *entry);
 NODISCARD int txn_log_place(struct coro *co, struct txn *txn, struct logseg_entry *entry, uint64_t ts,
                             uint64_t watermark);
+/*
+ * Says durably, in the header of the coordinator's segment, that all its entries up to that one have ended. False: some
+ * node did not answer.
+ */
+NODISCARD bool txn_mark_write(struct coro *co, struct txn *txn, uint64_t sequence);
 /*
  * Posts the batch, and again what of it failed, a few times: WRITEs to our own log may run twice. The worst status
  * met, if some never ran. With backups a memory node that refuses is waited for until the configuration says which
@@ -187,6 +204,12 @@ bool txn_en_may_wrap(const struct txn *txn);
 void txn_release_own(struct coro *co, struct txn *txn);
 /* Releases all locks and unused slots, and counts the reason: RETRY. */
 __attribute__((cold)) int txn_abort(struct coro *co, struct txn *txn, enum cellar_abort_reason reason);
+/* The same, and this record is the one that another transaction has come to first. */
+__attribute__((cold)) int txn_abort_at(struct coro *co, struct txn *txn, const struct cellar_table *table, uint64_t key,
+                                       enum cellar_abort_reason reason);
+/* ... this object's. */
+__attribute__((cold)) int txn_abort_over(struct coro *co, struct txn *txn, const struct cache_object *object,
+                                         enum cellar_abort_reason reason);
 /* Unlocks what is held; slots of inserts go back. */
 void txn_release(struct coro *co, struct txn *txn);
 /* Adds the operation that clears the object's tags, or the bucket's. */
@@ -199,23 +222,28 @@ void txn_bucket_unlock(struct coro *co, struct txn *txn, struct cache_bucket *bu
 __attribute__((cold)) int txn_error(struct txn *txn, int code, enum cellar_why why, uint64_t limit);
 __attribute__((cold)) int txn_error_of(struct txn *txn, int code, enum cellar_why why, uint64_t limit,
                                        const struct cache_object *object);
+/* There is no memory for a copy of it: TOO_LARGE. */
+__attribute__((cold)) int txn_no_copies(struct txn *txn, const struct cache_object *object);
 __attribute__((cold)) int txn_error_column(struct txn *txn, int code, enum cellar_why why,
                                            const struct cache_object *object, int column);
 /* Memory-node space for this object was refused: FULL is the call's outcome; of a node that did not answer, RETRY. */
 int txn_space_error(struct coro *co, struct txn *txn, int code, const struct cache_object *object);
 
+/* The batch is full. Where it cannot grow it is posted and awaited first. */
+__attribute__((cold)) void txn_ops_grow(struct coro *co, struct txn *txn);
 /* Posts what was added and waits for all of it: how many operations failed. A round trip, unless nothing was added. */
 uint32_t txn_await(struct coro *co, struct txn *txn);
 /* The same; *wait_ns: from when all was posted until it had come back; UINT64_MAX: nothing was posted. */
 uint32_t txn_await_timed(struct coro *co, struct txn *txn, uint64_t *wait_ns);
 /*
- * Adding an operation to the batch; the batch is posted and awaited first when it is full. Written in place, and no
- * field that its kind does not use: there are a hundred of them in a TPC-C transaction.
+ * Adding an operation to the batch, which is never cut: what is behind an operation that does not run is not to run
+ * either (fabric.h, rule 5). Written in place, and no field that its kind does not use: there are a hundred of them in
+ * a TPC-C transaction.
  */
 static inline struct fabric_op *txn_slot(struct coro *co, struct txn *txn, enum fabric_op_kind kind,
                                          enum cellar_phase phase)
 {
-    if (__builtin_expect(txn->op_count == TXN_OPS_MAX, 0)) txn->wait.failed += txn_await(co, txn);
+    if (__builtin_expect(txn->op_count == txn->ops_max, 0)) txn_ops_grow(co, txn);
     struct fabric_op *op = &txn->ops[txn->op_count++];
     op->kind = (uint8_t)kind;
     op->flags = 0;

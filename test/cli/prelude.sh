@@ -11,6 +11,8 @@
 #   child PID COMMAND...   the command, of that process's only child: the program that `timeout` has started
 #   refused TEXT ARGUMENTS... the program, or its `subcommand`: exit 2, nothing on stdout, one line on stderr that
 #   contains TEXT
+#   told STATUS TEXT... a test's own `run NAME ARGUMENTS...` has left $name, $status and $folder/out: of that status, with
+#   each text
 #   $share       the percentage of long tests that this build makes: $CELLAR_SHARE, where that is not set or empty all
 cellar=${1:-${CELLAR_BUILD:?}/cellar}
 source "$(dirname "${BASH_SOURCE[0]}")/../share.sh"
@@ -59,4 +61,11 @@ refused() {
         fail "cellar ${subcommand[*]} $*: exit $status, wanted 2 and one line with '$text', got:"
         cat "$folder/out" "$folder/err"
     fi
+}
+
+told() {
+    local wanted=$1 text
+    shift
+    [ $status -eq "$wanted" ] || fail "$name: exit $status, wanted $wanted: $(cat "$folder/out" "$folder/err")"
+    for text in "$@"; do grep -qE -- "$text" "$folder/out" || fail "$name: wanted '$text', got: $(cat "$folder/out")"; done
 }

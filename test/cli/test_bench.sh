@@ -37,7 +37,7 @@ for cc in record cell; do
             runs $small_ycsb --threads 2 --cc $cc --fabric $fabric --write-ratio 0.5
             field committed 2000
             runs $small_tpcc --threads 2 --cc $cc --fabric $fabric
-            field committed 1000
+            field committed 1000 && field access '"hash"'
         }
     done
 done
@@ -54,6 +54,21 @@ done
     timeout -k 5 240 "$cellar" bench $small_bank --pool "$folder/pool" >"$folder/out" 2>"$folder/err"
     [ $? -eq 2 ] && [ "$(wc -l <"$folder/err")" -eq 1 ] || fail "a pool file with data was accepted: $(cat "$folder/err")"
 }
+
+# Operations on an ordered index, each kind of them; and its leaves under another lock.
+for operation in mixed lookup insert update delete scan; do
+    runs index --operation $operation --records 500 --txns 1000 --scan-max 30 --fabric sim --cns 2 --threads 2
+    field workload '"index"' && field operation "\"$operation\"" && field committed 1000
+done
+runs index --records 500 --txns 500 --threads 2 --sorted --rows --theta 0 --history "$folder/index.jsonl"
+runs index --records 500 --txns 500 --cc 2pl --lock shiftlock --operation update-heavy --fabric sim
+
+# TPC-C by ordered indexes, in all modes that have them; judged for strict serializability, too.
+for cc in record cell crest cellar ford 2pl; do
+    runs tpcc --warehouses 1 --scale small --txns 300 --access index --cc $cc --fabric sim
+    field committed 300 && field access '"index"'
+done
+runs tpcc --warehouses 1 --scale small --txns 2000 --access index --cns 2 --mns 2 --replicas 1 --threads 1
 
 # YCSB's core workloads, one operation a transaction; judged for strict serializability, too.
 cd "$folder" # where the history's name is short
@@ -77,7 +92,10 @@ way() { # PLAIN-NODES ARGUMENTS...
 way 2 --way samples=4
 grep -q '"chosen": "plain"' "$folder/json" || fail "the JSON report does not say which way was chosen"
 grep -qE "compute nodes that go the plain way +2$" "$folder/out" || fail "the report does not say which way was chosen"
+grep -q '^    "coros": 1$' "$folder/json" || fail "the JSON report does not say that one coordinator runs at a time"
+grep -qE "coordinators of a thread that run at a time +1$" "$folder/out" || fail "the report does not say that one coordinator runs at a time"
 way 0 --way plain-ns=0
+grep -q '^    "coros": 4$' "$folder/json" || fail "the JSON report does not say that all coordinators run"
 way 0 --rtt-ns 20000
 way 0 --fabric sim
 way 2 --fabric sim --way plain-ns=100000000,shared-ns=100000000

@@ -126,16 +126,16 @@ refused "does not find out that a client has failed" --lock cas --forget 0.1
 # Locks of transactions that have run: TPC-C's records, as many rounds as the trace has transactions, each its own once.
 "$cellar" bench tpcc --warehouses 1 --scale small --txns 150 --threads 1 --history "$folder/trace" >"$folder/out" 2>&1 || fail "no history of tpcc: $(cat "$folder/out")"
 for name in shiftlock ncosed declock; do
-    runs --lock $name --mix trace --trace "$folder/trace" --cns 2 --threads 2 --clients 8 --ops 150
+    runs --lock $name --mix trace --history "$folder/trace" --cns 2 --threads 2 --clients 8 --ops 150
     holds "$(value acquires) > 150 * 3 && $(value locks) > 300" || fail "trace: $(value acquires) acquires of $(value locks) locks"
 done
 traced=$(value acquires)
-runs --lock cas --mix trace --trace "$folder/trace" --cns 2 --threads 1 --clients 2 --ops 150 --fabric shm
+runs --lock cas --mix trace --history "$folder/trace" --cns 2 --threads 1 --clients 2 --ops 150 --fabric shm
 [ "$(value acquires)" = "$traced" ] || fail "the same trace took $(value acquires) locks, then $traced"
-refused "--mix trace and --trace FILE go together" --mix trace
-refused "--mix trace and --trace FILE go together" --trace "$folder/trace"
+refused "--mix trace and --history FILE go together" --mix trace
+refused "--mix trace and --history FILE go together" --history "$folder/trace"
 echo "no history" >"$folder/broken"
-refused "broken" --mix trace --trace "$folder/broken"
+refused "broken" --mix trace --history "$folder/broken"
 
 # Where an algorithm has update locks, readers that were there go on: fewer wait, and none writes beside them.
 update="--cns 2 --threads 4 --clients 16 --locks 4 --theta 3 --read-ratio 0.5 --update-ratio 1 --seconds 0.002"

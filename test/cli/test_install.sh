@@ -145,7 +145,10 @@ int main()
     cellarpp::table pairs = db.create(schema, error);
     WANTS(pairs && db.find("pairs") == pairs && !db.find("others"));
     cellar_index_def def{};
+    constexpr cellar_index_column covered[] = {{"y", CELLAR_COVERED, false}};
     def.name = "by_key";
+    def.columns = covered;
+    def.column_count = 1;
     cellarpp::index by_key = db.create(pairs, def, error);
     WANTS(by_key);
 
@@ -177,6 +180,8 @@ int main()
     cellar_range all{};
     all.high_key = UINT64_MAX;
     WANTS(last.scan(by_key, all, keys) == 2 && keys[0] == 1 && keys[1] == 2);
+    pair_of rows[4] = {};
+    WANTS(last.scan_rows<pair_of>(by_key, all, keys, rows) == 2 && rows[0].y == 2 && rows[1].y == 4 && rows[1].x == 0);
     WANTS(last.get<std::uint32_t>(pairs, 2, 1).value == 4 && last.commit() == 0);
     return 0;
 }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# test_pool_file.sh [CELLAR] - `cellar check POOL` and `cellar inspect POOL`: pools of all modes, closed, killed and
+# test_pool_file.sh [CELLAR] - `cellar check POOL`, `cellar inspect POOL` and `cellar snapshot POOL`: pools of all modes, closed, killed and
 # damaged; the file is never changed; files that are no pools.
 set -u
 source "$(dirname "$0")/prelude.sh"
@@ -23,12 +23,13 @@ run() {
     [ ! -s "$pool" ] || [ "$(sha256sum <"$pool")" = "$sum" ] || fail "$name: the file has changed"
 }
 
-# ends STATUS TEXT...: and the output has each text.
-ends() {
-    local wanted=$1 text
-    shift
-    [ $status -eq "$wanted" ] || fail "$name: exit $status, wanted $wanted: $(cat "$folder/out" "$folder/err")"
-    for text in "$@"; do grep -qE -- "$text" "$folder/out" || fail "$name: wanted '$text', got: $(cat "$folder/out")"; done
+# copied NAME: a snapshot of the pool has what the pool has.
+copied() {
+    rm -f "$folder/copy"
+    run "snapshot $1" snapshot "$pool" --out "$folder/copy"
+    told 0
+    run "check a snapshot $1" check "$folder/copy"
+    told 0 "account +500 +2 +0 " "^ok "
 }
 
 # poke OFFSET BYTES: into the pool; what is there now is what must stay.
@@ -41,49 +42,55 @@ for options in "--cc cellar" "--cc motor" "--cc ford" "--cc 2pl --lock dslr" "--
     # shellcheck disable=SC2086
     made $options
     run "check $options" check "$pool"
-    ends 0 "account +500 +2 +0 " "^ok "
+    told 0 "account +500 +2 +0 " "^ok "
     run "inspect $options" inspect "$pool"
-    ends 0 ", closed;" "0  free +incarnation 1" "1  account .*2 columns in 2 cells"
+    told 0 ", closed;" "0  free +incarnation 1" "1  account .*2 columns in 2 cells"
+    [ "${options#*2pl}" != "$options" ] || copied "$options"
 done
+made --cc 2pl --lock dslr
+refused "mode 2pl locks what it reads" snapshot "$pool" --out "$folder/more"
 
 made
+refused "copy is there already" snapshot "$pool" --out "$folder/copy"
+refused "cannot write $folder/nowhere/more" snapshot "$pool" --out "$folder/nowhere/more"
 run "as JSON" check "$pool" --json "$folder/json"
-ends 0 "^ok "
+told 0 "^ok "
 for part in '"ok":true' '"recovered":[]' '"pool_bytes":33554432' '"tables":[{"name":"account","records":500,' '"payload_bytes":12000,'; do
     tr -d ' \n' <"$folder/json" | grep -qF -- "$part" || fail "the JSON verdict lacks $part: $(cat "$folder/json")"
 done
 run "a table" inspect "$pool" --table account
-ends 0 "column savings +8 bytes  cell 0" "column checking +8 bytes  cell 1"
+told 0 "column savings +8 bytes  cell 0" "column checking +8 bytes  cell 1"
 run "a record" inspect "$pool" --table account --key 17
-ends 0 "record 17 of table account at 0x[0-9a-f]+: live, lock word 0$" "cell  0  EN [0-9]+  TS [0-9]+$" "savings +[0-9a-f]{16}  = [0-9]+"
+told 0 "record 17 of table account at 0x[0-9a-f]+: live, lock word 0$" "cell  0  EN [0-9]+  TS [0-9]+$" "savings +[0-9a-f]{16}  = [0-9]+"
 at=$(sed -n 's/^record 17 .* at \(0x[0-9a-f]*\):.*/\1/p' "$folder/out")
 run "its log" inspect "$pool" --log 0
-ends 0 "coordinator [0-9]+  incarnation 1  sequence [0-9]+  TS [0-9]+  [12] changes" "cell +account key [0-9]+ cell [01], 8 bytes" "[1-9][0-9]* whole entries in [0-9]+ segments of compute node 0"
+told 0 "coordinator [0-9]+  incarnation 1  sequence [0-9]+  TS [0-9]+  [12] changes" "cell +account key [0-9]+ cell [01], 8 bytes" "[1-9][0-9]* whole entries in [0-9]+ segments of compute node 0"
 run "a log of nobody" inspect "$pool" --log 7
-ends 0 "^0 whole entries in 0 segments"
+told 0 "^0 whole entries in 0 segments"
 
 # bytes that are wrong: a cell that is locked, a header that does not agree
 poke "$((at))" '\003'
+refused "which is, or is in, what is read" check "$pool" --json "$pool"
 run "a lock" inspect "$pool" --table account --key 17
-ends 0 "lock word 0x3$" "cell  0 .* locked by compute node 2$"
+told 0 "lock word 0x3$" "cell  0 .* locked by compute node 2$"
 poke "$((at + 24))" '\377\377'
 run "an epoch number" inspect "$pool" --table account --key 17
-ends 0 "cell  0 .* EN in the header: 65535"
+told 0 "cell  0 .* EN in the header: 65535"
 run "damaged" check "$pool"
-ends 1 "INV-STORE-10: .*damaged since it was closed"
+told 1 "INV-STORE-10: .*damaged since it was closed"
 run "damaged, as JSON" check "$pool" --json -
-ends 1 '"ok": false' "INV-STORE-10"
+told 1 '"ok": false' "INV-STORE-10"
 
 # indexes
 rm -f "$pool"
 "$cellar" bench ycsb --core E --records 2000 --txns 500 --pool "$pool" --pool-bytes 64M >"$folder/out" 2>&1 </dev/null || fail "ycsb: $(cat "$folder/out")"
 sum=$(sha256sum <"$pool")
 run "an index" check "$pool"
-ends 0 "coretable +2,[0-9]+ +10 +1 " "^ok "
+told 0 "coretable +2,[0-9]+ +10 +1 " "^ok "
 run "an index's definition" inspect "$pool" --table coretable
-ends 0 "index by_key: keys$"
+told 0 "index by_key: keys$"
 run "its nodes" inspect "$pool"
-ends 0 "coretable/by_key .* nodes of an index of table 1$"
+told 0 "coretable/by_key .* nodes of an index of table 1$"
 
 # a process that is killed
 rm -f "$pool"
@@ -96,28 +103,33 @@ refused "in use by another database" inspect "$pool"
 kill -9 "$victim"
 wait "$victim" 2>/dev/null
 sum=$(sha256sum <"$pool")
+copied "a killed process"
 run "a killed process" inspect "$pool"
-ends 0 ", not closed;" "0  live +incarnation 1"
+told 0 ", not closed;" "0  live +incarnation 1"
 for round in 1 2; do
     run "recovered in memory, $round" check "$pool"
-    ends 0 "not closed: compute node 0 was recovered" "^ok "
+    told 0 "not closed: compute node 0 was recovered" "^ok "
 done
 chmod 400 "$pool"
 run "read-only" check "$pool"
-ends 0 "not closed: compute node 0 was recovered" "^ok "
+told 0 "not closed: compute node 0 was recovered" "^ok "
 
 # bad input
 refused "name what is to be checked" check
 refused "$folder/none: No such file" check "$folder/none"
-refused "$folder: no regular file" check "$folder"
+refused "it is not empty, and no folder of Cellar's" check "$folder"
 refused "unknown option '--speed'" check "$pool" --speed 1
 refused "unexpected argument 'x'" check "$pool" x
-refused "name a pool file" inspect
-refused "name a pool file" inspect --log 0
+refused "name a pool file or a durable folder" inspect
+refused "name a pool file or a durable folder" inspect --log 0
 refused "$folder/none: No such file" inspect "$folder/none"
 refused "no table nobody is in" inspect "$pool" --table nobody
 refused "no slot holds key 12345" inspect "$pool" --table account --key 12345
 refused "--key N is a record's of a table" inspect "$pool" --key 1
+refused "--out FILE is missing" snapshot "$pool"
+refused "$folder/none: No such file" snapshot "$folder/none" --out "$folder/more"
+refused "name a pool file" snapshot --out "$folder/more"
+[ ! -e "$folder/more" ] || fail "a snapshot that was refused left a file"
 refused "exclude each other" inspect "$pool" --table account --log 0
 refused "--log must be from" inspect "$pool" --log 256
 : >"$folder/empty"

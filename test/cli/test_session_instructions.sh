@@ -4,7 +4,7 @@
 # as the difference of two lengths of run, on one thread.
 set -u
 source "$(dirname "$0")/prelude.sh"
-MOST_THOUSANDTHS=2330 # of cellar_exec; 2,252 with gcc 12
+MOST_THOUSANDTHS=2330 # of cellar_exec; 2,285 at most with gcc 12, on a quiet machine and on a busy one
 source_folder=$(cd "$(dirname "$0")/../.." && pwd)
 
 cache=${CELLAR_BUILD:?}/CMakeCache.txt
@@ -16,10 +16,17 @@ fi
 ${CC:-cc} -std=gnu11 -O2 -Wall -Wextra -I"$source_folder/include" "$source_folder/test/cli/session_cost.c" -o "$folder/cost" \
     -L"$CELLAR_BUILD" -lcellar -Wl,-rpath,"$CELLAR_BUILD" -pthread || exit 1
 
-total() { # KIND TURNS: instructions of the whole run
-    timeout -k 5 240 valgrind --tool=callgrind --callgrind-out-file="$folder/$1.$2" "$folder/cost" "$1" "$2" >"$folder/log" 2>&1 ||
-        { tail -n 5 "$folder/log" >&2; return 1; }
-    awk '/^(summary|totals):/ { print $2; exit }' "$folder/$1.$2"
+# KIND TURNS: instructions of the whole run, the least of five: callgrind counts the database's other threads, too, and
+# these look the more often for work the longer the run lasts.
+total() {
+    local round count least=
+    for round in 1 2 3 4 5; do
+        timeout -k 5 240 valgrind --tool=callgrind --callgrind-out-file="$folder/$1.$2" "$folder/cost" "$1" "$2" >"$folder/log" 2>&1 ||
+            { tail -n 5 "$folder/log" >&2; return 1; }
+        count=$(awk '/^(summary|totals):/ { print $2; exit }' "$folder/$1.$2")
+        [ -n "$least" ] && [ "$count" -ge "$least" ] || least=$count
+    done
+    echo "$least"
 }
 
 declare -A each

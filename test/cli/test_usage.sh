@@ -30,7 +30,8 @@ refused "no memory node listens" recover --memnodes /nonexistent/mn --cn 1
 refused "--pool $folder/none: No such file" recover --pool "$folder/none"
 : >"$folder/empty"
 refused "an empty file, not a pool" recover --pool "$folder/empty"
-refused "no regular file" recover --pool "$folder"
+refused "it is not empty, and no folder of Cellar" recover --pool "$folder"
+refused "no regular file" recover --pool /dev/null
 refused "--cn" recover --memnodes /nonexistent/mn --cn 255
 accepted "Usage: cellar list" list --help
 accepted "smallbank" list
@@ -123,7 +124,7 @@ while read -r lock; do
     netlock | netchain) why="lock algorithm $lock locks in a switch" ;;
     lotus) why="lock algorithm lotus numbers its locks" ;;
     rpc | ncosed) why="lock algorithm $lock needs a lock server" ;;
-    dslr | dslr+ | declock) why="lock algorithm $lock has no policy 'fairest'; it has" ;;
+    dslr | dslr+ | declock | shiftlock) why="lock algorithm $lock has no policy 'fairest'; it has" ;;
     *) why="lock algorithm $lock has no policies" ;;
     esac
     refused "$why" bench smallbank --cc 2pl --lock "$lock" --policy fairest
@@ -149,12 +150,16 @@ refused "--faults is not built yet" bench smallbank --faults x
 # bench: what does not go together
 refused "--seconds and --txns exclude each other" bench smallbank --seconds 1 --txns 1
 refused "--theta is no option of tpcc" bench tpcc --theta 0.5
+refused "--access" bench tpcc --access tree
+refused "--access is no option of smallbank" bench smallbank --access index
+refused "not for --cc motor" bench tpcc --access index --cc motor
+refused "not with --process" bench tpcc --access index --memnodes a --process 0/2
 refused "--warehouses is no option of ycsb" bench ycsb --warehouses 1
 refused "--accounts is no option of ycsb" bench ycsb --accounts 10
 refused "--records is no option of smallbank" bench smallbank --records 10
 refused "--pool holds one memory node" bench smallbank --pool "$folder/pool" --mns 2
 refused "--replicas 1 needs at least 2 memory nodes" bench smallbank --replicas 1
-refused "--nic knows no 'cx9'; it takes one of: cx4, cx5, cx6, ideal" bench smallbank --fabric sim --nic cx9
+refused "--nic knows no 'cx9'; it takes one of: cx3, cx4, cx5, cx6, ideal" bench smallbank --fabric sim --nic cx9
 refused "--nic is for --fabric sim, not shm" bench smallbank --nic cx4
 refused "--rtt-ns is for --fabric shm" bench smallbank --fabric sim --rtt-ns 1000
 refused "--pool is for --fabric shm" bench smallbank --fabric sim --pool "$folder/pool"
@@ -171,6 +176,11 @@ refused "--scan-max is for --core E" bench ycsb --scan-max 10
 refused "--scan-max is for --core E" bench ycsb --core D --scan-max 10
 refused "--scan-max" bench ycsb --core E --scan-max 1001
 refused "--core E has an ordered index" bench ycsb --core E --memnodes "$folder/none" --process 0/2
+refused "mode motor has none" bench index --records 10 --cc motor
+refused "index has an ordered index" bench index --memnodes "$folder/none" --process 0/2
+refused "--scan-max" bench index --scan-max 1001
+refused "--operation" bench index --operation none
+refused "--operation" bench ycsb --operation scan
 refused "mode motor has none" bench ycsb --core E --records 10 --cc motor
 refused "tpcc needs" bench tpcc --warehouses 0
 

@@ -59,7 +59,7 @@ static inline int side_open(struct side *side, const struct cellar_config *confi
 {
     static const struct cellar_column columns[] = {CELLAR_COLUMN(struct account, balance),
                                                    CELLAR_COLUMN(struct account, text)};
-    const struct cellar_schema schema = {"accounts", sizeof(struct account), columns, 2, 4 * ACCOUNTS, 0, 0};
+    const struct cellar_schema schema = {"accounts", sizeof(struct account), columns, 2, 4 * ACCOUNTS, 0, 0, 0, 0};
     const struct cellar_proc_def transfer = {.name = "transfer", .fn = transfer_fn, .records_max = 2, .writes_max = 2};
     int rc = cellar_open(config, &side->db, &side->error);
     if (rc == 0) rc = cellar_table_create(side->db, &schema, &side->accounts, &side->error);

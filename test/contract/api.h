@@ -153,7 +153,11 @@ static inline bool api_longer(const struct api *api, uint32_t attempts, uint64_t
 static inline const struct cellar_table *api_table(struct api *api, const char *name, uint64_t records_max)
 {
     const struct cellar_table *table;
-    struct cellar_schema schema = {name, sizeof(struct item), item_columns, ITEM_COLUMNS, records_max, 0, 0};
+    struct cellar_schema schema = {.name = name,
+                                   .row_bytes = sizeof(struct item),
+                                   .columns = item_columns,
+                                   .column_count = ITEM_COLUMNS,
+                                   .records_max = records_max};
     MUST(&api->error, cellar_table_create(api->db, &schema, &table, &api->error));
     return table;
 }

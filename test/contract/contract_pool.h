@@ -63,7 +63,10 @@ static inline int open_as(struct pool *pool, struct catalog_shape shape, bool fr
 
 static inline void pool_workers_open(struct pool *pool, bool fresh)
 {
-    MUST(pool, space_open(NULL, pool->ep, pool->catalog, 0, 0, 1, fresh, &pool->space, &pool->error));
+    MUST(pool,
+         space_open(NULL, pool->ep, pool->catalog, 0,
+                    &(struct space_find){.parts = 1, .nothing = fresh, .alone = true, .count = LAYOUT_MEMBERS_MAX},
+                    &pool->space, &pool->error));
     MUST(pool, loader_open(pool->ep, pool->catalog, pool->space, 0, &pool->loader));
 }
 
@@ -158,7 +161,7 @@ static const struct cellar_column columns[] = {
 
 static inline struct cellar_schema schema_of(const char *name, uint64_t records_max, uint32_t cluster_bits)
 {
-    return (struct cellar_schema){name, sizeof(struct row), columns, 4, records_max, cluster_bits, 0};
+    return (struct cellar_schema){name, sizeof(struct row), columns, 4, records_max, cluster_bits, 0, 0, 0};
 }
 
 static inline const struct cellar_table *table_make(struct pool *pool, const char *name, uint64_t records_max,

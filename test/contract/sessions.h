@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api_items.h"
+#include "plant.h"
 
 static inline bool sessions_possible(const struct api_variant *variant) { return variant->cc != CELLAR_CC_TWOPL; }
 
@@ -70,6 +71,16 @@ static inline void sessions_pair_close(struct sessions_pair *pair)
     cellar_session_close(pair->one);
     api_audit_clean(&pair->api);
     api_close(&pair->api); /* session two is left open */
+}
+
+/* In builds with planted bugs hashes of keys, and places of long values, have so many bits; 0: all. */
+static inline void sessions_hash_bits(uint32_t bits)
+{
+#ifdef CELLAR_PLANTS
+    plant_choice.key_bits = bits;
+#else
+    (void)bits;
+#endif
 }
 
 #ifdef CELLAR_PLANTS

@@ -310,7 +310,7 @@ static void closing_waits_for_calls_and_refuses_new_ones(void **state)
         pthread_t caller, closer;
         const struct cellar_table *table;
         const struct cellar_proc *proc;
-        struct cellar_schema schema = {"more", sizeof(struct item), item_columns, ITEM_COLUMNS, 10, 0, 0};
+        struct cellar_schema schema = {"more", sizeof(struct item), item_columns, ITEM_COLUMNS, 10, 0, 0, 0, 0};
         struct cellar_proc_def def = {.name = "more", .fn = api_any, .records_max = 1};
         api_open(&api, *state);
         assert_int_equal(pthread_create(&caller, NULL, held_main, &closing), 0);

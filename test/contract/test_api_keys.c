@@ -1,7 +1,7 @@
 /*
  * test_api_keys.c - tables whose keys are byte strings (docs/keys.md): what is added, found and removed against a plain
- * array, in sessions that come between each other; in builds with planted bugs also by hashes of four bits, so that most
- * keys have twins.
+ * array, in sessions that come between each other; in builds with planted bugs also by hashes of four bits, so that
+ * most keys have twins.
  */
 #include "sessions.h"
 
@@ -31,15 +31,6 @@ struct words {
     struct cellar_session *session;
 };
 
-static void hash_choose(uint32_t bits)
-{
-#ifdef CELLAR_PLANTS
-    plant_choice.key_bits = bits;
-#else
-    (void)bits;
-#endif
-}
-
 static struct cellar_schema words_schema(void)
 {
     return (struct cellar_schema){.name = "words",
@@ -64,7 +55,7 @@ static void words_close(struct words *words)
 {
     cellar_session_close(words->session);
     api_close(&words->api);
-    hash_choose(0);
+    sessions_hash_bits(0);
 }
 
 /* Key number i: of 1 to KEY_MAX bytes, zeros among them; some are the beginning of others. */
@@ -164,7 +155,7 @@ static void keys_agree_with_an_array(void **state)
 {
     struct words words;
     for (uint32_t bits = 0; bits <= 4; bits += 4) {
-        hash_choose(bits);
+        sessions_hash_bits(bits);
         if (!words_open(&words, *state)) skip();
         assert_true(words_agree(&words, 1 + bits));
         words_close(&words);
@@ -244,7 +235,7 @@ static void threads_add_and_remove(void **state)
         struct thread threads[3];
         struct counting counting = {0};
         uint64_t added = 0, removed = 0;
-        hash_choose(bits);
+        sessions_hash_bits(bits);
         if (!words_open(&words, *state)) skip();
         for (uint32_t i = 0; i < 3; i++) {
             threads[i] = (struct thread){.words = &words, .seed = i + 1};
@@ -263,6 +254,24 @@ static void threads_add_and_remove(void **state)
         api_audit_clean(&words.api);
         words_close(&words);
     }
+}
+
+/* A record of a string key is locked for update, with its key, where modes lock whole records. */
+static void a_word_is_locked_for_update(void **state)
+{
+    struct words words;
+    uint64_t record, count;
+    if (!words_open(&words, *state)) skip();
+    struct cellar_txn *txn = sessions_begun(words.session);
+    struct word word = word_of(3, 5);
+    assert_code(cellar_txn_add(txn, words.table, &word, &record), 0);
+    assert_code(cellar_commit(txn, NULL), 0);
+    txn = sessions_begun(words.session);
+    assert_code(cellar_txn_get_for_update(txn, words.table, record, WORD_COUNT, &count), 0);
+    count++;
+    assert_code(cellar_txn_put(txn, words.table, record, WORD_COUNT, &count), 0);
+    assert_code(cellar_commit(txn, NULL), 0);
+    words_close(&words);
 }
 
 /* ---- in order ---- */
@@ -289,7 +298,7 @@ static void an_index_orders_keys(void **state)
     const struct api_variant *variant = *state;
     if (variant->cc == CELLAR_CC_MOTOR) skip();
     for (uint32_t bits = 0; bits <= 4; bits += 4) {
-        hash_choose(bits);
+        sessions_hash_bits(bits);
         if (!words_open(&words, variant)) skip();
         MUST(&words.api.error, cellar_index_create(words.api.db, words.table, &def, &index, &words.api.error));
         FAILS(&words.api.error, cellar_index_create(words.api.db, words.table, &wrong, &none, &words.api.error),
@@ -436,7 +445,7 @@ static void its_plants_are_met(void **state)
     static const char *const plants[] = {"bytekey_twin_taken", "bytekey_twins_uncounted", "bytekey_gap"};
     for (uint32_t i = 0; i < sizeof plants / sizeof *plants; i++) {
         struct words words;
-        hash_choose(4);
+        sessions_hash_bits(4);
         if (!words_open(&words, *state)) skip();
         assert_true(plant_choose(plants[i]));
         bool right = words_agree(&words, 5);
@@ -450,8 +459,8 @@ static void its_plants_are_met(void **state)
 int main(int argc, char **argv)
 {
     const struct api_entry tests[] = {
-        API_TEST(keys_agree_with_an_array), API_TEST_SHM(threads_add_and_remove), API_TEST(an_index_orders_keys),
-        API_TEST(misuse_is_refused),        API_TEST(bad_schemas_are_refused),
+        API_TEST(keys_agree_with_an_array),    API_TEST_SHM(threads_add_and_remove), API_TEST(an_index_orders_keys),
+        API_TEST(a_word_is_locked_for_update), API_TEST(misuse_is_refused),          API_TEST(bad_schemas_are_refused),
 #ifdef CELLAR_PLANTS
         API_TEST(its_plants_are_met),
 #endif

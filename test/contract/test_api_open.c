@@ -113,7 +113,7 @@ static void configs_that_cannot_be_are_refused(void **state)
         {CONFIG(.pool_path = "/nonexistent/pool", .mns = 2), CELLAR_ERR_INVALID, "pool file"},
         {CONFIG(.pool_path = "/nonexistent/pool", .memnodes = "/x"), CELLAR_ERR_INVALID, "pool file"},
         {CONFIG(.pool_path = "/nonexistent/pool"), CELLAR_ERR_SYSTEM, "/nonexistent/pool"},
-        {CONFIG(.pool_path = "/tmp"), CELLAR_ERR_SYSTEM, "/tmp"},
+        {CONFIG(.pool_path = "/tmp"), CELLAR_ERR_INVALID, "/tmp: "},
         {CONFIG(.pool_path = ""), CELLAR_ERR_SYSTEM, "pool file"},
         {CONFIG(.memnodes = "/nonexistent/socket"), CELLAR_ERR_UNREACHABLE, "/nonexistent/socket"},
         {CONFIG(.fabric = "sim", .pool_path = "/nonexistent/pool"), CELLAR_ERR_INVALID, "sim"},
@@ -141,7 +141,7 @@ static void configs_that_cannot_be_are_refused(void **state)
 
 static struct cellar_schema item_schema(const char *name)
 {
-    return (struct cellar_schema){name, sizeof(struct item), item_columns, ITEM_COLUMNS, 100, 0, 0};
+    return (struct cellar_schema){name, sizeof(struct item), item_columns, ITEM_COLUMNS, 100, 0, 0, 0, 0};
 }
 
 static void tables_are_made_once(void **state)
@@ -258,7 +258,7 @@ static struct cellar_schema byte_schema(const char *name, uint32_t count)
         snprintf(byte_names[i], sizeof byte_names[i], "c%u", i);
         byte_columns[i] = (struct cellar_column){byte_names[i], i, 1, CELLAR_OWN_CELL};
     }
-    return (struct cellar_schema){name, count, byte_columns, count, 10, 0, 0};
+    return (struct cellar_schema){name, count, byte_columns, count, 10, 0, 0, 0, 0};
 }
 
 static void more_cells_than_tags_are_refused(void **state)

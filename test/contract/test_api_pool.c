@@ -36,7 +36,7 @@ static void place_remove(struct place *place)
 static struct cellar_config place_config(const struct place *place)
 {
     return (struct cellar_config){
-        .cc = place->cc, .pool_path = place->path, .pool_bytes = POOL_BYTES, .threads = 2, .coros = 2};
+        .cc = place->cc, .pool_path = place->path, .pool_bytes = POOL_BYTES, .cns_max = 1, .threads = 2, .coros = 2};
 }
 
 static void pool_open(struct api *api, const struct api_variant *variant, const struct place *place)
@@ -176,7 +176,7 @@ static void refused_otherwise(const struct place *place, struct cellar_config co
     struct cellar_error error;
     const struct cellar_table *table;
     const struct cellar_proc *proc;
-    struct cellar_schema schema = {"items", sizeof(struct item), item_columns, ITEM_COLUMNS, 4000, 0, 0};
+    struct cellar_schema schema = {"items", sizeof(struct item), item_columns, ITEM_COLUMNS, 4000, 0, 0, 0, 0};
     struct cellar_proc_def def = {.name = "any", .fn = api_any, .records_max = 1};
     word = mode_of(place->cc)->versions ? "it is for mode motor" : "it is for other modes than motor";
     MUST(&error, cellar_open(&config, &db, &error));
@@ -222,7 +222,7 @@ static void a_pool_can_be_reopened_otherwise(void **state)
     }
     assert_true(opened > 0 && refused > 0);
     config = place_config(&place);
-    config.cns = 2;
+    config.cns = config.cns_max = 2;
     open_fails(&place, config, CELLAR_ERR_MISMATCH, "compute nodes");
     place_remove(&place);
 }
@@ -309,7 +309,7 @@ static int work_client(struct cellar_client *client, void *arg)
 static int work_and_die(const struct place *place)
 {
     struct api api = {.config = place_config(place)};
-    struct cellar_schema schema = {"items", sizeof(struct item), item_columns, ITEM_COLUMNS, 4000, 0, 0};
+    struct cellar_schema schema = {"items", sizeof(struct item), item_columns, ITEM_COLUMNS, 4000, 0, 0, 0, 0};
     struct cellar_proc_def def = {.name = "any", .fn = api_any, .records_max = 64, .writes_max = 64};
     if (cellar_open(&api.config, &api.db, NULL) || cellar_table_create(api.db, &schema, &api.items, NULL) ||
         cellar_proc_register(api.db, &def, &api.any, NULL))
@@ -387,11 +387,21 @@ static void foreign_files_are_refused(void **state)
     api_close(&api);
 
     config.pool_bytes = 2 * POOL_BYTES;
+    open_fails(&place, config, CELLAR_ERR_MISMATCH, place.path); /* which of several */
     open_fails(&place, config, CELLAR_ERR_MISMATCH, "has 4194304 bytes");
     assert_int_equal(truncate(place.path, POOL_BYTES / 2), 0);
     open_fails(&place, place_config(&place), CELLAR_ERR_MISMATCH, "has 2097152 bytes");
     config.pool_bytes = POOL_BYTES / 2;
     open_fails(&place, config, CELLAR_ERR_MISMATCH, "formatted for bytes per memory node of 4194304");
+    unlink(place.path);
+    config = place_config(&place); /* no pool is made where there must be one */
+    config.existing = true;
+    open_fails(&place, config, CELLAR_ERR_NOT_FOUND, "there is no pool");
+    assert_int_not_equal(access(place.path, F_OK), 0);
+    file_fill(&place, 0, "");
+    open_fails(&place, config, CELLAR_ERR_NOT_FOUND, "there is no pool");
+    assert_int_equal(stat(place.path, &status), 0);
+    assert_int_equal(status.st_size, 0);
     unlink(place.path);
     assert_int_equal(mkfifo(place.path, 0600), 0);
     open_fails(&place, place_config(&place), CELLAR_ERR_INVALID, "not a regular file");

@@ -32,7 +32,7 @@ static void tables_are_listed(void **state)
 {
     struct api api;
     const struct cellar_table *wide;
-    const struct cellar_schema schema = {"wide", sizeof(struct wide), wide_columns, WIDE_COLUMNS, 700, 3, 0};
+    const struct cellar_schema schema = {"wide", sizeof(struct wide), wide_columns, WIDE_COLUMNS, 700, 3, 0, 0, 0};
     api_open(&api, *state);
     assert_ptr_equal(cellar_table_next(api.db, NULL), api.items);
     assert_null(cellar_table_next(api.db, api.items));
@@ -47,7 +47,7 @@ static void a_table_tells_its_schema(void **state)
 {
     struct api api;
     const struct cellar_table *wide, *again;
-    const struct cellar_schema schema = {"wide", sizeof(struct wide), wide_columns, WIDE_COLUMNS, 700, 3, 0};
+    const struct cellar_schema schema = {"wide", sizeof(struct wide), wide_columns, WIDE_COLUMNS, 700, 3, 0, 0, 0};
     struct cellar_schema told;
     struct cellar_column columns[CELLAR_COLUMNS_MAX];
     api_open(&api, *state);
@@ -244,7 +244,7 @@ static void lookers_share_a_pool(void **state)
     place_make(&place);
     struct cellar_config use = config_of(&place, *state, false), look = config_of(&place, *state, true);
     look.existing = true;
-    FAILS(&api.error, cellar_open(&look, &none, &api.error), CELLAR_ERR_SYSTEM, "No such file");
+    FAILS(&api.error, cellar_open(&look, &none, &api.error), CELLAR_ERR_NOT_FOUND, "there is no pool");
     assert_int_equal(access(place.path, F_OK), -1); /* none is made */
     api_open_with(&api, *state, use);
     api_load(&api, 0, 10);

@@ -5,86 +5,6 @@
 #include <pthread.h>
 #include <unistd.h>
 
-/* ---- life ---- */
-
-static void sessions_come_and_go(void **state)
-{
-    struct api api;
-    struct cellar_session *sessions[3];
-    if (!sessions_possible(*state)) skip();
-    api_open_with(&api, *state, (struct cellar_config){.sessions = 2, .cns = 2});
-    api_load(&api, 0, 10);
-    for (int turn = 0; turn < 3; turn++) {
-        sessions[0] = sessions_opened(&api);
-        sessions[1] = sessions_opened(&api);
-        FAILS(&api.error, cellar_session_open(api.db, &sessions[2], &api.error), CELLAR_ERR_FULL,
-              "2 sessions are open");
-        assert_null(sessions[2]);
-        for (uint64_t i = 0; i < 2; i++) {
-            struct cellar_txn *txn = sessions_begun(sessions[i]);
-            sessions_put(&api, txn, i, sessions_got(&api, txn, i) + 1);
-            assert_code(cellar_commit(txn, NULL), 0);
-            cellar_session_close(sessions[i]);
-        }
-    }
-    cellar_session_close(NULL);
-    assert_int_equal(sessions_sum_of(&api), 3 * 45 + 6);
-    api_audit_clean(&api);
-    api_close(&api);
-}
-
-static void bad_numbers_of_sessions_are_refused(void **state)
-{
-    struct cellar *db;
-    struct cellar_error error;
-    struct cellar_config config = {.fabric = ((const struct api_variant *)*state)->fabric, .sessions = 128};
-    FAILS(&error, cellar_open(&config, &db, &error), CELLAR_ERR_INVALID, "1 threads and 128 sessions: at most 128");
-}
-
-static void a_mode_without_sessions_says_why(void **state)
-{
-    struct api api;
-    struct cellar_session *session;
-    if (sessions_possible(*state)) skip();
-    api_open(&api, *state);
-    FAILS(&api.error, cellar_session_open(api.db, &session, &api.error), CELLAR_ERR_UNSUPPORTED, "mode 2pl");
-    api_close(&api);
-}
-
-static void count_warnings(void *arg, enum cellar_log_level level, const char *text)
-{
-    if (level == CELLAR_LOG_WARNING && strstr(text, "its thread has ended without closing it")) ++*(int *)arg;
-}
-
-static void *leave_open(void *arg)
-{
-    struct api *api = arg;
-    struct cellar_session *session;
-    struct cellar_txn *txn;
-    uint64_t a;
-    if (cellar_session_open(api->db, &session, NULL) || cellar_begin(session, NULL, &txn)) return arg;
-    return cellar_txn_get(txn, api->items, 1, ITEM_A, &a) ? arg : NULL;
-}
-
-static void a_thread_that_ends_leaves_its_session(void **state)
-{
-    struct api api;
-    int warnings = 0;
-    if (!sessions_possible(*state)) skip();
-    api_open_with(&api, *state, (struct cellar_config){.sessions = 1, .log = count_warnings, .log_arg = &warnings});
-    api_load(&api, 0, 10);
-    for (int turn = 0; turn < 3; turn++) {
-        pthread_t thread;
-        void *failed;
-        assert_int_equal(pthread_create(&thread, NULL, leave_open, &api), 0);
-        pthread_join(thread, &failed);
-        assert_null(failed);
-    }
-    assert_int_equal(warnings, 2);
-    api_audit_clean(&api);
-    api_close(&api);
-}
-
 /* ---- one client ---- */
 
 static void what_is_written_is_read_back_and_commits(void **state)
@@ -185,7 +105,7 @@ static void puts_merge_by_column(void **state)
     };
     static const struct cellar_column columns[] = {CELLAR_COLUMN_IN(0, struct couple, left),
                                                    CELLAR_COLUMN_IN(0, struct couple, right)};
-    struct cellar_schema schema = {"couples", sizeof(struct couple), columns, 2, 100, 0, 0};
+    struct cellar_schema schema = {"couples", sizeof(struct couple), columns, 2, 100, 0, 0, 0, 0};
     const struct cellar_table *couples;
     struct sessions_pair pair;
     uint64_t five = 5, six = 6, value;
@@ -249,7 +169,33 @@ static void savepoints_take_writes_back(void **state)
     for (int i = 0; i < CELLAR_SAVEPOINTS_MAX; i++) assert_int_equal(cellar_savepoint(txn), i);
     assert_code(cellar_savepoint(txn), -CELLAR_ERR_TOO_LARGE);
     sessions_assert_line(pair.one, CELLAR_ERR_TOO_LARGE, "more savepoints", "64");
+    assert_code(cellar_release(txn, 2), 0); /* with all behind it */
+    assert_code(cellar_release(txn, 2), -CELLAR_ERR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "no such savepoint", "");
+    assert_int_equal(cellar_savepoint(txn), 2);
     assert_code(cellar_abort(txn), 0);
+    sessions_pair_close(&pair);
+}
+
+static void a_released_savepoint_leaves_what_was_written(void **state)
+{
+    struct sessions_pair pair;
+    if (!sessions_pair_open(&pair, *state)) skip();
+    struct cellar_txn *txn = sessions_begun(pair.one);
+    int outer = cellar_savepoint(txn);
+    sessions_put(&pair.api, txn, 1, 101);
+    int inner = cellar_savepoint(txn);
+    sessions_put(&pair.api, txn, 1, 102);
+    assert_code(cellar_release(txn, inner), 0);
+    assert_true(is_seen(&pair.api, txn, 1, 102));
+    sessions_put(&pair.api, txn, 2, 200);
+    assert_code(cellar_rollback_to(txn, outer), 0); /* what was written behind the inner one, too */
+    assert_true(is_seen(&pair.api, txn, 1, 3) && is_seen(&pair.api, txn, 2, 6));
+    assert_code(cellar_release(txn, outer), 0);
+    sessions_put(&pair.api, txn, 3, 300);
+    assert_code(cellar_commit(txn, NULL), 0);
+    assert_int_equal(look_at(&pair.api, 1).item.a, 3);
+    assert_int_equal(look_at(&pair.api, 3).item.a, 300);
     sessions_pair_close(&pair);
 }
 
@@ -564,15 +510,12 @@ static void its_plants_are_met(void **state)
 int main(int argc, char **argv)
 {
     const struct api_entry tests[] = {
-        API_TEST(sessions_come_and_go),
-        API_TEST(bad_numbers_of_sessions_are_refused),
-        API_TEST(a_mode_without_sessions_says_why),
-        API_TEST(a_thread_that_ends_leaves_its_session),
         API_TEST(what_is_written_is_read_back_and_commits),
         API_TEST(records_come_and_go),
         API_TEST(commits_tell_what_was_taken_for_granted),
         API_TEST(puts_merge_by_column),
         API_TEST(savepoints_take_writes_back),
+        API_TEST(a_released_savepoint_leaves_what_was_written),
         API_TEST(a_prefetch_spares_the_reads),
         API_TEST(changes_of_what_was_read_are_met),
         API_TEST_SHM(epoch_numbers_come_full_circle),

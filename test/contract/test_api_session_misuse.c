@@ -63,6 +63,43 @@ static void misuse_is_told(void **state)
     sessions_pair_close(&pair);
 }
 
+/* A pointer that must not be NULL is refused, and the transaction goes on. */
+static void nothing_where_something_is_wanted(void **state)
+{
+    struct sessions_pair pair;
+    struct cellar_txn *txn;
+    uint64_t a = 7, keys[2];
+    if (!sessions_pair_open(&pair, *state)) skip();
+    const struct cellar_table *items = pair.api.items;
+    const struct cellar_txn_options level = {.level = (enum cellar_level)77};
+    assert_code(cellar_begin(pair.one, &level, &txn), -CELLAR_ERR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "no such level", "");
+    assert_code(cellar_begin(pair.one, NULL, NULL), -CELLAR_ERR_INVALID);
+    txn = sessions_begun(pair.one);
+    assert_code(cellar_txn_get(txn, items, 1, ITEM_A, NULL), -CELLAR_ERR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "is NULL", "");
+    assert_code(cellar_txn_get_for_update(txn, items, 1, ITEM_A, NULL), -CELLAR_ERR_INVALID);
+    assert_code(cellar_txn_put(txn, items, 1, ITEM_A, NULL), -CELLAR_ERR_INVALID);
+    assert_code(cellar_txn_insert(txn, items, 100, NULL), -CELLAR_ERR_INVALID);
+    assert_code(cellar_prefetch(txn, NULL, 1), -CELLAR_ERR_INVALID);
+    assert_code(cellar_prefetch(txn, NULL, 0), 0);
+    assert_code(cellar_txn_scan(txn, NULL, NULL, 0, 0, keys, 2), -CELLAR_ERR_INVALID);
+    assert_code(cellar_txn_put(txn, items, 1, ITEM_A, &a), 0);
+    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(cellar_transact(pair.one, NULL, NULL), -CELLAR_ERR_INVALID);
+    txn = sessions_begun(pair.two);
+    assert_int_equal(sessions_got(&pair.api, txn, 1), 7);
+    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(cellar_column_of(items, NULL), -CELLAR_ERR_INVALID);
+    assert_null(cellar_table_find(pair.api.db, NULL));
+    assert_int_equal(cellar_cells_of(items, NULL), CELLAR_CELLS_UNKNOWN);
+    FAILS(&pair.api.error, cellar_table_create(pair.api.db, NULL, NULL, &pair.api.error), CELLAR_ERR_INVALID, "schema");
+    FAILS(&pair.api.error, cellar_open(NULL, NULL, &pair.api.error), CELLAR_ERR_INVALID, "no place");
+    assert_code(cellar_call(pair.api.db, NULL, NULL, NULL, NULL), -CELLAR_ERR_INVALID);
+    assert_code(cellar_run(pair.api.db, NULL, NULL), -CELLAR_ERR_INVALID);
+    sessions_pair_close(&pair);
+}
+
 /* A procedure's own transaction is none of a session's. */
 static int mistaken(struct cellar_txn *txn, struct api_call *call)
 {
@@ -113,12 +150,12 @@ static void sizes_have_limits(void **state)
     struct cellar_txn *txn = sessions_begun(pair.one);
     uint64_t key = 0, a = 1;
     int rc = 0;
-    for (; key <= CELLAR_TXN_RECORDS_MAX && rc == 0; key++) rc = cellar_txn_put(txn, pair.api.items, key, ITEM_A, &a);
+    for (; key <= CELLAR_SESSION_RECORDS_MAX && rc == 0; key++)
+        rc = cellar_txn_put(txn, pair.api.items, key, ITEM_A, &a);
     assert_code(rc, -CELLAR_ERR_TOO_LARGE);
-    assert_int_equal(key, CELLAR_TXN_RECORDS_MAX + 1);
-    sessions_assert_line(pair.one, CELLAR_ERR_TOO_LARGE, "more records", "2048");
-    assert_code(cellar_commit(txn, NULL), -CELLAR_ERR_TOO_LARGE); /* their log entry */
-    sessions_assert_line(pair.one, CELLAR_ERR_TOO_LARGE, "redo-log entry", "65536");
+    assert_int_equal(key, CELLAR_SESSION_RECORDS_MAX + 1);
+    sessions_assert_line(pair.one, CELLAR_ERR_TOO_LARGE, "more records", "131072");
+    assert_code(cellar_abort(txn), 0);
     assert_int_equal(sessions_sum_of(&pair.api), 3 * 45);
     sessions_pair_close(&pair);
 }
@@ -165,6 +202,7 @@ int main(int argc, char **argv)
 {
     const struct api_entry tests[] = {
         API_TEST(misuse_is_told),
+        API_TEST(nothing_where_something_is_wanted),
         API_TEST(read_only_transactions_and_bounds),
         API_TEST(sizes_have_limits),
         API_TEST(other_threads_are_refused),

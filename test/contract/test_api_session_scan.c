@@ -90,6 +90,56 @@ static void a_scan_reads_what_it_names(void **state)
     pair_close(&pair);
 }
 
+/* From there on by CELLAR_AFTER, two at a time, to the other end of the range: how many, and which. */
+static uint32_t read_on(struct pair *pair, struct cellar_txn *txn, uint32_t flags, uint64_t *keys)
+{
+    struct item ends[2] = {{.a = 4}, {.a = 7}}, at;
+    struct cellar_range range = {.low = {&ends[0], 1, false}, .high = {&ends[1], 1, false}};
+    uint32_t count = 0;
+    for (int got = 2; got == 2; count += (uint32_t)got) {
+        got =
+            cellar_txn_scan(txn, pair->ordered.by_a, &range, 0, count ? flags | CELLAR_AFTER : flags, keys + count, 2);
+        assert_in_range(got, 0, 2);
+        if (!got) return count;
+        uint64_t last = keys[count + (uint32_t)got - 1];
+        at.a = sessions_got(&pair->ordered.api, txn, last);
+        *(flags & CELLAR_BACKWARD ? &range.high : &range.low) = (struct cellar_bound){&at, 1, false};
+        *(flags & CELLAR_BACKWARD ? &range.high_key : &range.low_key) = last;
+    }
+    return count;
+}
+
+/* Rows of equal columns are told from each other by their keys, the transaction's own ones, too. */
+static void a_scan_goes_on_behind_a_record(void **state)
+{
+    static struct pair pair;
+    uint64_t keys[16];
+    if (!pair_open(&pair, *state)) skip();
+    struct cellar_txn *txn = sessions_begun(pair.one);
+    for (uint64_t key = 0; key < 70; key += 10) put(&pair, txn, key, 7);
+    assert_code(cellar_commit(txn, NULL), 0);
+    txn = sessions_begun(pair.one);
+    for (int own = 0; own < 2; own++) {
+        const uint64_t wanted[2][10] = {{0, 10, 20, 30, 40, 50, 60}, {30, 0, 10, 20, 25, 50, 60, UINT64_MAX}};
+        uint32_t count = own ? 8 : 7;
+        assert_int_equal(read_on(&pair, txn, 0, keys), count);
+        for (uint32_t i = 0; i < count; i++) assert_int_equal(keys[i], wanted[own][i]);
+        assert_int_equal(read_on(&pair, txn, CELLAR_BACKWARD, keys), count);
+        for (uint32_t i = 0; i < count; i++) assert_int_equal(keys[i], wanted[own][count - 1 - i]);
+        if (own) break;
+        put(&pair, txn, 30, 4);
+        insert(&pair, txn, 25, 7);
+        insert(&pair, txn, UINT64_MAX, 7);
+        assert_code(cellar_txn_delete(txn, pair.ordered.api.items, 40), 0);
+    }
+    struct item row = {.a = 7};
+    const struct cellar_range no_bound = {.high = {&row, 1, false}}, of_keys = {.high_key = 9};
+    assert_code(cellar_txn_scan(txn, pair.ordered.by_a, &no_bound, 0, CELLAR_AFTER, keys, 2), -CELLAR_ERR_INVALID);
+    assert_code(cellar_txn_scan(txn, pair.ordered.by_key, &of_keys, 0, CELLAR_AFTER, keys, 2), -CELLAR_ERR_INVALID);
+    assert_code(cellar_abort(txn), 0);
+    pair_close(&pair);
+}
+
 static void own_changes_are_seen(void **state)
 {
     static struct pair pair;
@@ -100,7 +150,9 @@ static void own_changes_are_seen(void **state)
     put(&pair, txn, 90, 41); /* into it */
     assert_code(cellar_txn_delete(txn, pair.ordered.api.items, 20), 0);
     int savepoint = cellar_savepoint(txn);
-    insert(&pair, txn, 301, 59);
+    uint64_t unread;
+    assert_code(cellar_txn_get(txn, pair.ordered.api.items, 301, ITEM_A, &unread), -CELLAR_ERR_NOT_FOUND);
+    insert(&pair, txn, 301, 59); /* looked for before */
     insert(&pair, txn, 302, 60);
     assert_int_equal(scan(&pair, txn, 20, 60, CELL_A, 0, keys, 8), 4);
     const uint64_t wanted[] = {40, 90, 50, 301};
@@ -358,7 +410,7 @@ static void bad_scans_are_refused(void **state)
     sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "ends of the range", "");
     assert_int_equal(cellar_txn_scan(txn, by_a, &range, 1u << 19, 0, keys, 8), -CELLAR_ERR_INVALID);
     sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "cells that the table does not have", "");
-    assert_int_equal(cellar_txn_scan(txn, by_a, &range, 0, 2, keys, 8), -CELLAR_ERR_INVALID);
+    assert_int_equal(cellar_txn_scan(txn, by_a, &range, 0, 4, keys, 8), -CELLAR_ERR_INVALID);
     sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "unknown flags", "");
     for (uint64_t limit = 0; limit <= SCAN_MAX + 1; limit += SCAN_MAX + 1) {
         assert_int_equal(cellar_txn_scan(txn, by_a, &range, 0, 0, keys, limit), -CELLAR_ERR_INVALID);
@@ -417,6 +469,7 @@ int main(int argc, char **argv)
 {
     const struct api_entry tests[] = {
         API_TEST(a_scan_reads_what_it_names),
+        API_TEST(a_scan_goes_on_behind_a_record),
         API_TEST(own_changes_are_seen),
         API_TEST(scans_agree_with_an_array),
         API_TEST(what_was_put_unseen_may_be_absent),

@@ -373,7 +373,8 @@ static int insert_proc(struct cellar_txn *txn, void *arg)
 /* Exit 0: the call ended as it should. It may not wait for ever, so it is a process of its own. */
 static int orphan_met(enum cellar_cc cc, uint32_t owner, bool bucket)
 {
-    struct cellar_config config = {.cc = cc, .cns = 2, .coros = 1, .pool_bytes = POOL_BYTES, .pool_path = path};
+    struct cellar_config config = {
+        .cc = cc, .cns = 2, .cns_max = 2, .coros = 1, .pool_bytes = POOL_BYTES, .pool_path = path};
     const struct cellar_proc_def insert = {.name = "insert", .fn = insert_proc, .records_max = 1, .writes_max = 1};
     struct bank bank = {0};
     const struct cellar_proc *proc;
@@ -392,7 +393,9 @@ static int orphan_met(enum cellar_cc cc, uint32_t owner, bool bucket)
     bool locks_elsewhere = cc == CELLAR_CC_TWOPL && !bucket;
     if (code != -CELLAR_ERR_CORRUPT && !(locks_elsewhere && code == 0)) return 5;
     if (code && (result.detail.why != CELLAR_WHY_LOCK || result.detail.limit != owner)) return 7;
-    return cellar_run(bank.db, judge_client, &(struct judge){&bank, {0, 0}}) == -CELLAR_ERR_CORRUPT ? 0 : 6;
+    /* Another process could be that owner: the walk, which holds up none, does not know. */
+    code = cellar_run(bank.db, judge_client, &(struct judge){&bank, {0, 0}});
+    return code == -CELLAR_ERR_CORRUPT || code == -CELLAR_ERR_TORN ? 0 : 6;
 }
 
 static void tags_of_no_member_are_corrupt(void **state)

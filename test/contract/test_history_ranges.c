@@ -103,8 +103,44 @@ static void what_it_overlooks_is_seen(void **state)
     api_close(&scanned.api);
 }
 
+/* Changes, and then a scan of all keys: own changes may have shared the leaf's entries out anew. */
+struct changed_scan {
+    struct api_call call;
+    struct ordered_change change;
+    struct ordered_scan scan;
+};
+
+static int changed_scan(struct cellar_txn *txn, struct api_call *call)
+{
+    struct changed_scan *both = (struct changed_scan *)call;
+    both->change.call = both->scan.call = *call;
+    TRY(ordered_change(txn, &both->change.call));
+    return ordered_scan(txn, &both->scan.call);
+}
+
+static void scans_after_own_changes_are_dated(void **state)
+{
+    static struct changed_scan both;
+    struct scanned scanned;
+    struct history_verdict verdict;
+    struct prng prng;
+    if (!ordered_supported(*state)) skip();
+    prng_seed(&prng, 7);
+    scanned_open(&scanned, *state);
+    for (uint32_t i = 0; i < 150; i++) {
+        ordered_draw(&prng, &both.change, 2 * LOADED, 5);
+        both.scan = (struct ordered_scan){.index = scanned.by_key, .range = {.high_key = UINT64_MAX}};
+        assert_code(api_run(&scanned.api, changed_scan, &both), 0);
+    }
+    scanned_stop(&scanned);
+    if (judge(&scanned, &verdict)) fail_msg("%s", verdict.kind);
+    history_free(&scanned.history);
+    api_close(&scanned.api);
+}
+
 int main(int argc, char **argv)
 {
-    const struct api_entry tests[] = {API_TEST(a_scan_is_a_range), API_TEST(what_it_overlooks_is_seen)};
+    const struct api_entry tests[] = {API_TEST(a_scan_is_a_range), API_TEST(what_it_overlooks_is_seen),
+                                      API_TEST(scans_after_own_changes_are_dated)};
     return api_main("history_ranges", tests, sizeof tests / sizeof *tests, argc, argv);
 }

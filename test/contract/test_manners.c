@@ -83,7 +83,7 @@ static int side_open(struct side *side, const char *memnodes, uint32_t cn)
                                          .log = heard,
                                          .log_arg = side};
     static const struct cellar_column column = {"word", 0, 8, 0};
-    static const struct cellar_schema schema = {"words", 8, &column, 1, INDEX_RECORDS, 0, 0};
+    static const struct cellar_schema schema = {"words", 8, &column, 1, INDEX_RECORDS, 0, 0, 0, 0};
     const struct cellar_proc_def add = {.name = "add", .fn = add_fn, .records_max = 1, .writes_max = 1};
     const struct cellar_proc_def hold = {.name = "hold", .fn = hold_fn, .records_max = 1, .writes_max = 1};
     int rc = cellar_open(&config, &side->db, &side->error);

@@ -32,7 +32,7 @@ static void is_refused(const struct cellar_config *config, const char *word)
 static void works(struct cellar *db, const char *name)
 {
     const struct cellar_column column = {.name = "word", .bytes = 8};
-    const struct cellar_schema schema = {name, 8, &column, 1, WORDS, 0, 0};
+    const struct cellar_schema schema = {name, 8, &column, 1, WORDS, 0, 0, 0, 0};
     const struct cellar_table *table;
     struct cellar_error error = {0};
     if (cellar_table_create(db, &schema, &table, &error) != 0) fail_msg("%s", error.text);
@@ -73,7 +73,7 @@ static void a_pool_file_is_open_once(void **state)
     (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/pool", folder);
-    struct cellar_config config = {.pool_path = path, .pool_bytes = 8 << 20};
+    struct cellar_config config = {.pool_path = path, .pool_bytes = 8 << 20, .cns_max = 1};
     struct cellar *db = opened(&config);
     is_refused(&config, "in use by another database");
     works(db, "first");

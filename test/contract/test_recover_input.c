@@ -68,8 +68,8 @@ static int transfer_fn(struct cellar_txn *txn, void *arg)
 static int bank_open(struct bank *bank, const char *path)
 {
     const struct cellar_config config = {
-        .cc = CELLAR_CC_CELL, .pool_path = path, .pool_bytes = POOL_BYTES, .threads = 1, .coros = 2};
-    const struct cellar_schema schema = {"accounts", sizeof(struct account), columns, 2, 4 * ACCOUNTS, 0, 0};
+        .cc = CELLAR_CC_CELL, .pool_path = path, .pool_bytes = POOL_BYTES, .cns_max = 1, .threads = 1, .coros = 2};
+    const struct cellar_schema schema = {"accounts", sizeof(struct account), columns, 2, 4 * ACCOUNTS, 0, 0, 0, 0};
     const struct cellar_proc_def def = {.name = "transfer", .fn = transfer_fn, .records_max = 2, .writes_max = 2};
     int rc = cellar_open(&config, &bank->db, &bank->error);
     if (rc == 0) rc = cellar_table_create(bank->db, &schema, &bank->accounts, &bank->error);

@@ -295,7 +295,7 @@ static void damaged_catalogs_never_break_an_open(void **state)
         }
         if (memcmp(&entry, &before, sizeof entry) == 0) continue;
         if (right)
-            entry.checksum = XXH3_64bits(entry.name, offsetof(struct catalog_entry_wire, index_ready) -
+            entry.checksum = XXH3_64bits(entry.name, offsetof(struct catalog_entry_wire, state) -
                                                          offsetof(struct catalog_entry_wire, name));
         poke(&pool, at, &entry, sizeof entry);
         int rc = open_as(&pool, pool.shape, false, false);

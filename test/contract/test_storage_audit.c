@@ -370,7 +370,10 @@ static void random_damage_never_breaks_a_reader(void **state)
         (void)!loader_scan(NULL, pool.loader, table, stop_at_3, &(int){0}, &pool.error);
         (void)!loader_space(NULL, pool.loader, table, &space, &pool.error);
         (void)!loader_pool_space(NULL, pool.loader, &all);
-        if (space_open(NULL, pool.ep, pool.catalog, 0, 0, 1, false, &again, &pool.error) == 0) space_free(again);
+        if (space_open(NULL, pool.ep, pool.catalog, 0,
+                       &(struct space_find){.parts = 1, .alone = true, .count = LAYOUT_MEMBERS_MAX}, &again,
+                       &pool.error) == 0)
+            space_free(again);
         /*
          * A load of a key that exists changes nothing, whatever its chain looks like, unless the damage hides the key.
          */

@@ -103,7 +103,8 @@ static void load_body(struct contract_worker *worker)
     struct space *space;
     struct loader *loader;
     struct row row = row_of(0);
-    CHECK(worker, space_open(NULL, worker->ep, pool->catalog, worker->index, 0, 1, true, &space, NULL) == 0);
+    CHECK(worker, space_open(NULL, worker->ep, pool->catalog, worker->index, &(struct space_find){.nothing = true},
+                             &space, NULL) == 0);
     CHECK(worker, loader_open(worker->ep, pool->catalog, space, worker->index, &loader) == 0);
     meet(worker);
     int rc = loader_load(NULL, loader, table, 0, &row, NULL);

@@ -96,7 +96,10 @@ static void parts_share_the_free_slots(void **state)
     table = catalog_table_find(pool.catalog, "t");
     used = chunks_used(&pool, 0);
     for (uint32_t p = 0; p < PARTS; p++) {
-        MUST(&pool, space_open(NULL, pool.ep, pool.catalog, 0, p, PARTS, false, &spaces[p], &pool.error));
+        MUST(&pool,
+             space_open(NULL, pool.ep, pool.catalog, 0,
+                        &(struct space_find){.part = p, .parts = PARTS, .alone = true, .count = LAYOUT_MEMBERS_MAX},
+                        &spaces[p], &pool.error));
         for (;;) {
             MUST(&pool, space_slot_take(NULL, spaces[p], table, 0, &slots[count]));
             word_used = chunks_used(&pool, 0);
@@ -111,7 +114,9 @@ static void parts_share_the_free_slots(void **state)
     for (uint32_t p = 0; p < PARTS; p++) assert_true(per_part[p] > 0);
     /* A CN that owns nothing finds nothing. */
     struct space *other;
-    MUST(&pool, space_open(NULL, pool.ep, pool.catalog, 1, 0, 1, false, &other, &pool.error));
+    MUST(&pool,
+         space_open(NULL, pool.ep, pool.catalog, 1,
+                    &(struct space_find){.parts = 1, .alone = true, .count = LAYOUT_MEMBERS_MAX}, &other, &pool.error));
     MUST(&pool, space_slot_take(NULL, other, table, 0, &slots[0]));
     word_used = chunks_used(&pool, 0);
     assert_int_equal(word_used, used + 1);
@@ -195,7 +200,9 @@ static void a_full_pool_keeps_a_log_for_each_compute_node(void **state)
     }
     for (uint32_t cn = 0; cn < pool.catalog->cn_count; cn++) {
         uint32_t node = catalog_log_node(pool.catalog, cn);
-        MUST(&pool, space_open(NULL, pool.ep, pool.catalog, cn, 0, 1, false, &others[cn], &pool.error));
+        MUST(&pool, space_open(NULL, pool.ep, pool.catalog, cn,
+                               &(struct space_find){.parts = 1, .alone = true, .count = LAYOUT_MEMBERS_MAX},
+                               &others[cn], &pool.error));
         FAILS(&pool, space_log_take(NULL, others[cn], node, 1, LAYOUT_CHUNK_BYTES, &addr, &pool.error), CELLAR_ERR_FULL,
               "a log segment");
         FAILS(&pool, space_log_take(NULL, others[cn], node, 0, 2 * LAYOUT_CHUNK_BYTES, &addr, &pool.error),
@@ -209,7 +216,9 @@ static void a_full_pool_keeps_a_log_for_each_compute_node(void **state)
     pool_reopen(&pool);
     for (uint32_t cn = 0; cn < pool.catalog->cn_count; cn++) {
         uint32_t node = catalog_log_node(pool.catalog, cn);
-        MUST(&pool, space_open(NULL, pool.ep, pool.catalog, cn, 0, 1, false, &others[cn], &pool.error));
+        MUST(&pool, space_open(NULL, pool.ep, pool.catalog, cn,
+                               &(struct space_find){.parts = 1, .alone = true, .count = LAYOUT_MEMBERS_MAX},
+                               &others[cn], &pool.error));
         MUST(&pool, space_log_take(NULL, others[cn], node, 0, LAYOUT_CHUNK_BYTES, &addr, &pool.error));
         assert_int_equal(addr.bits, addrs[cn].bits);
         space_free(others[cn]);

@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")/../.." && pwd)
 cd "${1:-$here}" || exit 2
 found=$(mktemp) && sources=$(mktemp) || exit 2
 trap 'rm -f "$found" "$sources"' EXIT
-rooms="base fabric durable storage lockmgr engine history workload tpcc smallbank ycsb sim cli bench lockbench exp program"
+rooms="base fabric durable storage lockmgr engine history trace workload tpcc smallbank ycsb indexload sim cli etcd shell bench lockbench chaos exp program"
 
 # ---- the tables: what is allowed ---------------------------------------------------------------------------------
 
@@ -20,20 +20,26 @@ fabric     base include
 durable    base include
 storage    fabric base include
 lockmgr    fabric base include
-engine     lockmgr storage fabric base include
+engine     lockmgr storage durable fabric base include
 workload   base include
 tpcc       workload base include
 smallbank  workload base include
 ycsb       workload base include
-history    engine storage fabric base include
-sim        workload history engine storage fabric base include
+indexload  workload base include
+history    engine storage durable fabric base include
+trace      engine storage fabric base include
+sim        workload trace history engine storage durable fabric base include
 cli        base include
-bench      cli history tpcc smallbank ycsb workload engine lockmgr storage fabric base include
-lockbench  cli history engine lockmgr storage fabric base include
-exp        lockbench bench cli history workload engine lockmgr storage fabric base include
-program    exp lockbench bench cli sim history workload engine lockmgr storage fabric base include
+etcd       base include
+shell      etcd cli base include
+bench      etcd cli trace history tpcc smallbank ycsb indexload workload engine lockmgr storage fabric base include
+lockbench  cli trace history engine lockmgr storage fabric base include
+chaos      etcd cli mode.h base include
+exp        lockbench bench cli trace history workload engine lockmgr storage fabric base include
+program    chaos exp lockbench bench shell etcd cli sim trace history workload engine lockmgr storage durable fabric base include
+sqlite     include
 examples   include
-test       program exp lockbench bench cli sim history workload tpcc smallbank ycsb engine lockmgr storage durable fabric base include
+test       program chaos exp lockbench bench shell etcd cli sim trace history workload tpcc smallbank ycsb indexload engine lockmgr storage durable fabric base include
 include
 '
 # The same of the folders of the engine: below its own, and besides the rooms that it may include.
@@ -52,22 +58,22 @@ engine/cluster      engine/recovery
 # bugs, bits of the lock word and public counters are common to all.
 modeless='^engine/(db|tree|txn|cluster|recovery)/'
 # Regular expressions of files. Clock, random, sleep and threads: only where a real fabric meets the machine, and main.
-timely='^(fabric/fabric_(shm|verbs|thread)[a-z0-9_]*[.][ch]|program/main[a-z_]*[.]c|test/.*|examples/.*)$'
+timely='^(fabric/fabric_(shm|verbs|thread)[a-z0-9_]*[.][ch]|etcd/etcd[.]c|program/main[a-z_]*[.]c|sqlite/sqlite_pool[.]c|test/.*|examples/.*)$'
 verbs='^(fabric/fabric_verbs[a-z0-9_]*[.][ch]|test/.*)$'
 # Transactions pass through these: nothing here may allocate, set-up code better lives in other files.
 hot='^(engine/([a-z]+/)*(txn|commit|cache|log)[a-z_]*[.]c|storage/(record|index|logseg)[.]c|fabric/(fabric|sched)[.]c|fabric/fabric_shm_exec[.]c)$'
 # A line there that does allocate, when the database opens or closes, says so: a comment with the word set-up.
 # Structs of remote bytes: the layouts, the lock words, and what a fabric itself keeps beside the regions it offers.
-wire='^(storage/layout[.]h|lockmgr/.*|fabric/fabric_(shm|verbs)[a-z_]*[.]h|test/.*)$'
+wire='^(storage/layout[.]h|lockmgr/.*|fabric/fabric_(shm|verbs)[a-z_]*[.]h|fabric/fabric_shm_roll[.]c|test/.*)$'
 # Rooms of the library: they report errors to their caller, and neither print nor end the process.
-silent='^(base|fabric|durable|storage|lockmgr|engine|tpcc|smallbank|ycsb)/'
+silent='^(base|fabric|durable|storage|lockmgr|engine|etcd|tpcc|smallbank|ycsb|indexload|sqlite)/'
 loud='^base/must[.][ch]$'
 
 # ---- source text -------------------------------------------------------------------------------------------------
 
 # The folders of a room: the engine alone has some of its own.
 folders_of() { if [ "$1" = engine ]; then find engine -type d 2>/dev/null; else echo "$1"; fi; }
-for room in $rooms include examples; do
+for room in $rooms sqlite include examples; do
     folders_of "$room" | xargs -I{} find {} -maxdepth 1 -type f -name '*.[chS]' 2>/dev/null
 done | sort >"$sources"
 find test -type f -name '*.[ch]' 2>/dev/null | sort >>"$sources"

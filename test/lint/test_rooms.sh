@@ -13,7 +13,7 @@ unset CELLAR_BUILD
 
 fresh() {
     rm -rf "${copy:?}"/*
-    mkdir -p "$copy"/{base,fabric,storage,lockmgr,engine/{txn,cluster,db,modes/crest},workload,tpcc,smallbank,ycsb,bench,examples,include,test/unit,scripts}
+    mkdir -p "$copy"/{base,fabric,storage,lockmgr,engine/{txn,cluster,db,modes/crest},workload,tpcc,smallbank,ycsb,indexload,bench,examples,include,test/unit,scripts}
     cp "$here"/include/*.h "$copy/include"
     cp "$here"/base/*.[ch] "$copy/base"
     cp "$here"/fabric/fabric.h "$copy/fabric"

@@ -8,7 +8,7 @@ trap 'rm -rf "$folder"' EXIT
 unit=$folder/cellar-memnode.service
 # The program is not installed here, and its manual neither.
 sed -e "s|^ExecStart=/usr/bin/cellar |ExecStart=/bin/true |" dist/cellar-memnode.service >"$unit"
-grep -q "^ExecStart=/bin/true memnode --fabric verbs" "$unit" || { echo "no ExecStart of cellar memnode"; exit 1; }
+grep -qx 'ExecStart=/bin/true memnode $ARGUMENTS' "$unit" || { echo "no ExecStart of cellar memnode"; exit 1; }
 systemd-analyze verify --man=no "$unit" >"$folder/told" 2>&1
 status=$?
 grep -F cellar-memnode "$folder/told" >"$folder/own" # it reads all units of this machine

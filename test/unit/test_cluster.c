@@ -33,7 +33,12 @@ static void test_taken(void **state)
     assert_string_equal(cluster.memnodes, "10.0.0.1,[fe80::1]:7472");
     assert_string_equal(cluster.secret, "/s");
     assert_true(cluster.count == 2 && cluster.has_replicas && cluster.replicas == 1);
+    assert_int_equal(
+        read_text("{\"memnodes\": [\"a\"], \"etcd\": [\"http://a:2379\", \"http://b:2379\"], \"prefix\": \"/x\"}"), 0);
+    assert_string_equal(cluster.etcd, "http://a:2379,http://b:2379");
+    assert_string_equal(cluster.prefix, "/x");
     assert_int_equal(read_text("{\"memnodes\": [\"a\"]}"), 0);
+    assert_true(cluster.etcd[0] == 0 && cluster.prefix[0] == 0);
     assert_true(cluster.secret[0] == 0 && !cluster.has_replicas && cluster.count == 1);
 }
 
@@ -55,6 +60,10 @@ static void test_refused(void **state)
         {"{\"memnodes\": [\"a\"], \"secret\": 5}", "path of a file"},
         {"{\"memnodes\": [\"a\"], \"replicas\": 64}", "0 to 63"},
         {"{\"memnodes\": [\"a\"], \"replicas\": \"1\"}", "0 to 63"},
+        {"{\"memnodes\": [\"a\"], \"etcd\": []}", "1 to 16"},
+        {"{\"memnodes\": [\"a\"], \"etcd\": [\"\"]}", "\"etcd\": number 0 is no address"},
+        {"{\"memnodes\": [\"a\"], \"prefix\": \"/x\"}", "without \"etcd\""},
+        {"{\"memnodes\": [\"a\"], \"etcd\": [\"a\"], \"prefix\": 1}", "a key of etcd"},
         {"{\"memnodes\": [\"a\"], \"replica\": 1}", "knows no \"replica\""},
     };
     (void)state;

@@ -231,7 +231,7 @@ static void bench_refusals(void **state)
         {"tpcd", "unknown workload 'tpcd'"},
         {"smallbank --fabric verbs", "--fabric verbs needs --memnodes ADDRESS,ADDRESS"},
         {"smallbank --nic cx5", "--nic is for --fabric sim, not shm"},
-        {"smallbank --fabric sim --nic cx9", "it takes one of: cx4, cx5, cx6, ideal"},
+        {"smallbank --fabric sim --nic cx9", "it takes one of: cx3, cx4, cx5, cx6, ideal"},
         {"smallbank --faults x", "--faults is not built yet"},
         {"smallbank --plant x", "planted bug"},
         {"smallbank --history -", "--history needs a file of its own"},

@@ -135,8 +135,11 @@ static void the_page_is_100_columns_wide(void **state)
     struct fixture *fixture = fixture_new();
     (void)state;
     struct outcome *outcome = &fixture->outcome;
-    outcome->tables[0] =
-        (struct outcome_table){"a_table_of_a_long_name", {UINT32_MAX, 1ull << 40, 1ull << 42, 1ull << 42, 1ull << 39}};
+    outcome->tables[0] = (struct outcome_table){"a_table_of_a_long_name",
+                                                {UINT32_MAX, 1ull << 40, 1ull << 42, 1ull << 42, 1ull << 39},
+                                                {9999999999, 999999999, 99999999, 99999999, {9999999}}};
+    outcome->procs[0] = (struct outcome_proc){"a_procedure_of_a_name", {.calls = 9999999999, .attempts = 99999999}};
+    outcome->proc_count = 1;
     outcome->table_count = 1;
     outcome->totals.committed = outcome->totals.all.committed = 9999999999;
     outcome->totals.stats.aborts[0] = 9999999999;

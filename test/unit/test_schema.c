@@ -184,7 +184,7 @@ static const struct cellar_column district_columns[] = {
     CELLAR_COLUMN_IN(7, struct district, city), CELLAR_COLUMN_IN(7, struct district, state),
     CELLAR_COLUMN_IN(7, struct district, zip),  CELLAR_COLUMN(struct district, tax),
 };
-static const struct cellar_schema district = {"district", sizeof(struct district), district_columns, 8, 10, 0, 0};
+static const struct cellar_schema district = {"district", sizeof(struct district), district_columns, 8, 10, 0, 0, 0, 0};
 
 static void known_schema_comes_out_as_drawn(void **state)
 {
@@ -286,7 +286,7 @@ static void too_many_cells_or_nodes_are_refused(void **state)
         snprintf(from.names[i], CELLAR_NAME_BYTES, "c%u", i);
         from.columns[i] = (struct cellar_column){from.names[i], i * 8, 8, CELLAR_OWN_CELL};
     }
-    from.schema = (struct cellar_schema){"wide", 8 * 21, from.columns, CELLAR_CELLS_MAX + 1, 10, 0, 0};
+    from.schema = (struct cellar_schema){"wide", 8 * 21, from.columns, CELLAR_CELLS_MAX + 1, 10, 0, 0, 0, 0};
     assert_int_equal(schema_build(&from.schema, 1, &schema, &error), -CELLAR_ERR_INVALID);
     assert_non_null(strstr(error.text, "21 cells"));
     for (uint32_t cells = 1; cells <= CELLAR_CELLS_MAX; cells++) {
@@ -304,7 +304,7 @@ static void record_may_fill_its_limit_and_no_more(void **state)
     /* 255 lines behind the header hold 14,280 bytes of one cell. */
     struct cellar_column columns[] = {
         {"a", 0, 4096, 0}, {"b", 4096, 4096, 0}, {"c", 8192, 4096, 0}, {"d", 12288, 1992, 0}};
-    struct cellar_schema from = {"large", 20000, columns, 4, 10, 0, 0};
+    struct cellar_schema from = {"large", 20000, columns, 4, 10, 0, 0, 0, 0};
     struct schema schema;
     assert_int_equal(schema_build(&from, 1, &schema, NULL), 0);
     assert_int_equal(schema.record_bytes, LAYOUT_RECORD_BYTES_MAX);

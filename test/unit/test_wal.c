@@ -183,6 +183,27 @@ static void its_own_bound_is_kept(void **state)
     assert_null(life_verdict(&life));
 }
 
+/* A file that nothing needs is used again: no other one is made, and what it had is not believed. */
+static void freed_files_are_used_again(void **state)
+{
+    struct life life;
+    (void)state;
+    life_begin(&life, 1, 4 * LIFE_FILE_BYTES + 1000);
+    assert_int_equal(life.config.files_kept, 3);
+    assert_int_equal(life_open(&life), 0);
+    for (uint32_t i = 0; i < 60; i++) {
+        assert_int_equal(life_group(&life), 0);
+        life.config.from = life.acked;
+        assert_int_equal(wal_free(life.wal, life.config.from, &life.error), 0);
+        assert_true(wal_files(life.wal) <= 2);
+    }
+    assert_true(disk_sim_used(life.sim) <= 3 * LIFE_FILE_BYTES);
+    life_abandon(&life);
+    disk_sim_power_cycle(life.sim);
+    assert_int_equal(life_open(&life), 0);
+    assert_null(life_verdict(&life));
+}
+
 /* What is not needed any more is freed by an opening, too: else a log at its bound could not be opened for ever. */
 static void an_opening_frees(void **state)
 {
@@ -212,6 +233,7 @@ static void planted_bugs_are_seen(void **state)
                  {"wal_checksum_ignored", power_fails_anywhere},
                  {"wal_sync_retried", sync_fails},
                  {"wal_tail_trusted", sync_fails},
+                 {"wal_spare_headed", power_fails_anywhere},
                  {"wal_freed_early", freed}};
     for (size_t i = 0; i < sizeof hunts / sizeof *hunts; i++) {
         bool seen = life_plant_seen(hunts[i].plant, hunts[i].scenario, 400);
@@ -231,6 +253,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(freed_space_is_of_no_use_any_more),
         cmocka_unit_test(a_full_disk_stops_and_goes_on),
         cmocka_unit_test(its_own_bound_is_kept),
+        cmocka_unit_test(freed_files_are_used_again),
         cmocka_unit_test(an_opening_frees),
         cmocka_unit_test(planted_bugs_are_seen),
     };

@@ -212,14 +212,14 @@ static void foreign_files_are_left_alone(void **state)
     life_begin(&life, 1, CAPACITY);
     struct disk *disk = disk_sim_disk(life.sim);
     memset(bytes, 'x', sizeof bytes);
-    assert_int_equal(disk->ops->create(disk, "wal-1", 100), 0);
-    assert_int_equal(disk->ops->create(disk, "wal-000000000000000G", 100), 0);
+    assert_int_equal(disk->ops->create(disk, "wal-1", 100, false), 0);
+    assert_int_equal(disk->ops->create(disk, "wal-000000000000000G", 100, false), 0);
     assert_int_equal(life_open(&life), 0);
     life_end(&life);
 
     life_begin(&life, 1, CAPACITY);
     disk = disk_sim_disk(life.sim);
-    assert_int_equal(disk->ops->create(disk, "wal-0000000000000001", 3 * WAL_BLOCK), 0);
+    assert_int_equal(disk->ops->create(disk, "wal-0000000000000001", 3 * WAL_BLOCK, true), 0);
     disk_sim_poke(life.sim, "wal-0000000000000001", 2 * WAL_BLOCK, bytes, sizeof bytes);
     assert_int_equal(life_open(&life), -CELLAR_ERR_CORRUPT);
     assert_int_equal(disk_sim_bytes(life.sim, "wal-0000000000000001"), 3 * WAL_BLOCK);

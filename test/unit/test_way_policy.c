@@ -33,6 +33,7 @@ static void others_are_refused(void **state)
                {"plain-ns=1000000001", "needs a number"},
                {"samples=0", "needs a number, 1 to"},
                {"every=0", "needs a number, 1 to"},
+               {"coros=257", "needs a number, 0 to 256"},
                {"every=1,", "no rule ''"},
                {"every=1,every=2", "rule every of ways is given twice"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -54,6 +54,7 @@ static inline void life_begin(struct life *life, uint64_t seed, uint64_t capacit
     *life = (struct life){.sim = disk_sim_open(seed, capacity)};
     if (!life->sim) abort();
     life->config = life_config(disk_sim_disk(life->sim));
+    life->config.files_kept = seed % 3 * 3;
     prng_seed_stream(&life->prng, seed, 7);
 }
 
@@ -152,6 +153,9 @@ static inline int life_live(struct life *life)
     if (!rc && life->acked > 3 && prng_below(&life->prng, 2)) {
         life->config.from = life->acked - prng_below(&life->prng, 3);
         rc = wal_free(life->wal, life->config.from, &life->error);
+        /* What was freed may be used again. */
+        for (uint64_t i = prng_below(&life->prng, 9); i && !rc && life->acked < LIFE_GROUPS - 4; i--)
+            rc = life_group(life);
     }
     if (!rc && prng_below(&life->prng, 2)) rc = life_close(life);
     return rc;

@@ -78,6 +78,8 @@ struct plants_search {
         const char *twopl;        /* likewise, and its lock */
         const char *way;          /* mode cellar: rules of ways; NULL: usual ones */
         uint32_t reopen;          /* enum sim_reopen */
+        bool decides;             /* a register decides which nodes are lost; else none does */
+        bool values;              /* sessions: such as the seed draws; else none */
     } shape;
 };
 

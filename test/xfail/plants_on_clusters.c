@@ -29,7 +29,8 @@ static void plan_draw(const struct plants_shape *shape, uint64_t seed, struct si
                      FIX(coros, SIM_FIXED_COROS) | FIX(mns, SIM_FIXED_MNS) | FIX(replicas, SIM_FIXED_REPLICAS) |
                      FIX(txns, SIM_FIXED_TXNS) | (shape->faults ? (uint32_t)SIM_FIXED_FAULTS : 0) |
                      (shape->timely || shape->words ? (uint32_t)SIM_FIXED_SCHEDULE : 0) | SIM_FIXED_LEASE |
-                     SIM_FIXED_REOPEN;
+                     SIM_FIXED_REOPEN | SIM_FIXED_DECIDER;
+    plan->decides = shape->decides;
     plan->reopen = (enum sim_reopen)shape->reopen;
     plan->schedule = shape->words ? SIM_SCHEDULE_RANDOM : SIM_SCHEDULE_TIME;
     plan->lease_ns = shape->lease_us * 1000ull;
@@ -46,6 +47,7 @@ static void plan_draw(const struct plants_shape *shape, uint64_t seed, struct si
     if (shape->faults) assert_int_equal(fabric_sim_faults_parse(shape->faults, &plan->faults, &error), 0);
     sim_plan_draw(plan, seed, fixed);
     plan->upserts = false;
+    plan->values = plan->values && shape->values;
     plan->way = shape->way;
     if (shape->words) plan->words = true;
     FIX(keys, 0);

@@ -72,7 +72,7 @@ static const struct plants_search searches[] = {
     {.plant = "crest_deleted_read", .method = PLANTS_PREEMPT, .template = "delete_under_writers/crest-words-threads"},
     {.plant = "crest_tag_assumed",
      .method = PLANTS_CLUSTER,
-     .shape = {.crest = true, .faults = "reply_lost=0.02", .cns = 1, .threads = 3, .coros = 3, .keys = 2}},
+     .shape = {.crest = true, .faults = "reply_lost=0.02", .cns = 1, .threads = 4, .coros = 4, .keys = 2}},
     {.plant = "crest_insert_found_early",
      .method = PLANTS_CLUSTER,
      .shape = {.crest = true, .faults = "none", .cns = 1, .threads = 4, .coros = 4}},

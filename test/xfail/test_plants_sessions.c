@@ -28,6 +28,22 @@ static const struct plants_search searches[] = {
      .method = PLANTS_CLUSTER,
      .checker = "workload",
      .shape = {.workload = "sessions", .faults = "none", .txns = 10}},
+    {.plant = "extent_leaked",
+     .method = PLANTS_CLUSTER,
+     .checker = "audit",
+     .shape = {.workload = "sessions", .faults = "none", .txns = 10, .values = true}},
+    {.plant = "extent_freed_early",
+     .method = PLANTS_CLUSTER,
+     .checker = "outcome",
+     .shape = {.workload = "sessions", .faults = "none", .txns = 10, .values = true}},
+    {.plant = "extent_written_apart",
+     .method = PLANTS_CLUSTER,
+     .checker = "outcome",
+     .shape = {.workload = "sessions", .faults = "none", .txns = 10, .values = true}},
+    {.plant = "large_short",
+     .method = PLANTS_CLUSTER,
+     .checker = "logs",
+     .shape = {.workload = "sessions", .faults = "none", .txns = 10, .values = true}},
 };
 
 int main(int argc, char **argv) { return plants_main(argc, argv, searches, sizeof searches / sizeof *searches); }

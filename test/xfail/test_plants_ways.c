@@ -4,7 +4,7 @@
  */
 #include "plants.h"
 
-#define TURNING "plain-ns=1000000000,shared-ns=0,samples=1,every=1"
+#define TURNING "plain-ns=1000000000,shared-ns=0,samples=1,every=1,coros=0"
 
 static const struct plants_search searches[] = {
     {.plant = "way_ungated",

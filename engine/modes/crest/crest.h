@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "large.h"
 #include "local.h"
 #include "logring.h"
 #include "txn.h"
@@ -38,7 +39,7 @@ struct crest_txn {
     struct logring ring;
     /* those that must be decided before v; those whose entries this one's rests on. CREST_REFS_MAX each */
     struct local_ref *waits, *deps;
-    struct cache_object **parts;  /* of this block. CACHE_OBJECTS_MAX */
+    struct cache_object **parts;  /* of this block. LARGE_RECORDS_MAX */
     struct cache_object **locked; /* of these, those whose slots are locked until the block ends, in order */
     /* of the running attempt */
     uint64_t settlements;      /* of its CN, when the attempt began */

@@ -402,8 +402,7 @@ static int refs_make(struct txn *txn)
         if (crest_of(object)->refs || crest_of(object)->sole || !crest_is_shared(object)) continue;
         uint64_t bytes = object->table->schema.cell_count * sizeof *crest_of(object)->refs;
         crest_of(object)->refs = cache_alloc(&txn->cache, bytes);
-        if (!crest_of(object)->refs)
-            return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES, object);
+        if (!crest_of(object)->refs) return txn_no_copies(txn, object);
         memset(crest_of(object)->refs, 0, bytes);
     }
     return 0;

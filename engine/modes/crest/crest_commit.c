@@ -28,17 +28,8 @@
 /* Makes the reclaimed space free by a durable watermark. False when a node did not answer. */
 static bool watermark_write(struct coro *co, struct txn *txn, uint64_t watermark)
 {
-    struct crest_txn *own = crest_txn(txn);
-    struct txn_home *home = txn->home;
-    struct fabric_addr at = {txn->log.addr.bits - sizeof(struct chunk_wire) +
-                             offsetof(struct chunk_wire, log_watermark)};
-
-    own->ring.word = layout_watermark_of(txn->log.incarnation, watermark);
-    for (uint32_t i = 0; i <= home->catalog->replicas; i++)
-        txn_write(co, txn, CELLAR_PHASE_LOG, catalog_replica(home->catalog, at, i), &own->ring.word,
-                  sizeof own->ring.word);
-    if (txn_await(co, txn)) return false;
-    own->ring.released = watermark;
+    if (!txn_mark_write(co, txn, watermark)) return false;
+    crest_txn(txn)->ring.released = watermark;
     return true;
 }
 
@@ -57,6 +48,7 @@ static __attribute__((noinline)) int log_wait(struct coro *co, struct txn *txn, 
                 return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
             continue;
         }
+        txn->task->why = "room in the log";
         sched_sleep(co, home->sched, txn->task, pause_ns);
         if (pause_ns < LOG_POLL_MAX_NS) pause_ns *= 2;
     }
@@ -204,7 +196,7 @@ static __attribute__((noinline)) int serialize_shared(struct coro *co, struct tx
         if (crest_of(object)->sole)
             object->check_cells = sole_check_cells(object);
         else if (crest_of(object)->ref_cells && !object_current(txn, object))
-            return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
+            return txn_abort_over(co, txn, object, CELLAR_ABORT_VALIDATION);
         txn->check_count += object->check_cells != 0;
     }
     if (PLANT(crest_v_late)) local_status_set(own->writer, LOCAL_VALIDATING, home->sched);

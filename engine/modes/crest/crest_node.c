@@ -62,12 +62,12 @@ int crest_attach(struct txn *txn, uint32_t index)
     own->writer = lazy_map(sizeof *own->writer);
     own->waits = lazy_map(CREST_REFS_MAX * sizeof *own->waits);
     own->deps = lazy_map(CREST_REFS_MAX * sizeof *own->deps);
-    own->parts = lazy_map(CACHE_OBJECTS_MAX * sizeof *own->parts);
-    own->locked = lazy_map(CACHE_OBJECTS_MAX * sizeof *own->locked);
+    own->parts = lazy_map(LARGE_RECORDS_MAX * sizeof *own->parts);
+    own->locked = lazy_map(LARGE_RECORDS_MAX * sizeof *own->locked);
     if (!own->writer || !own->waits || !own->deps || !own->parts || !own->locked) return -CELLAR_ERR_NOMEM;
     own->writer->coordinator = txn->log.coordinator;
     logring_open(&own->ring);
-    return fabric_register_local(txn->home->ep->fabric, &own->ring.word, sizeof own->ring.word);
+    return 0;
 }
 
 void crest_detach(struct txn *txn)
@@ -76,6 +76,6 @@ void crest_detach(struct txn *txn)
     lazy_unmap(own->writer, sizeof *own->writer);
     lazy_unmap(own->waits, CREST_REFS_MAX * sizeof *own->waits);
     lazy_unmap(own->deps, CREST_REFS_MAX * sizeof *own->deps);
-    lazy_unmap(own->parts, CACHE_OBJECTS_MAX * sizeof *own->parts);
-    lazy_unmap(own->locked, CACHE_OBJECTS_MAX * sizeof *own->locked);
+    lazy_unmap(own->parts, LARGE_RECORDS_MAX * sizeof *own->parts);
+    lazy_unmap(own->locked, LARGE_RECORDS_MAX * sizeof *own->locked);
 }

@@ -250,7 +250,7 @@ static int block_end_late(struct coro *co, struct txn *txn)
         if (!crest_of(object)->put_cells || !crest_is_shared(object)) continue;
         enum crest_taken taken = put_late(txn, object);
         if (taken == CREST_TAKEN_TOO_MANY) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
-        if (taken != CREST_TAKEN) return txn_abort(co, txn, CELLAR_ABORT_LOCAL_ORDER);
+        if (taken != CREST_TAKEN) return txn_abort_over(co, txn, object, CELLAR_ABORT_LOCAL_ORDER);
     }
     return 0;
 }

@@ -126,7 +126,7 @@ void local_wait(struct coro *co, struct local *local, struct local_object *objec
     struct local_waiter waiter = {object->waiters, sched, task};
     object->waiters = &waiter;
     local_unlock(local, object);
-    sched_park(co, task);
+    sched_await(co, task, "record of this node");
 }
 
 static void wake_list(struct local_waiter *waiter, struct sched *from)
@@ -183,6 +183,6 @@ enum local_status local_await(struct coro *co, struct local_ref ref, bool durabl
         bool now = settled(local_status_of(ref), durable) && !PLANT(crest_await_unlooked);
         if (now) atomic_store(&ref.writer->waiters, waiter.next);
         atomic_store_explicit(&ref.writer->lock, 0, memory_order_release);
-        if (!now) sched_park(co, task);
+        if (!now) sched_await(co, task, durable ? "other's durability" : "other's outcome");
     }
 }

@@ -29,6 +29,7 @@ bool logring_fits(struct logring *ring, const struct logseg *seg, uint64_t bytes
     uint64_t half = logseg_half(seg->bytes), clear_end = seg->tail < half ? half : 2 * half;
 
     if (ring->end - ring->released > LOGRING_ENTRIES - 1) return false;
+    if (bytes > half && ring->released + 1 != ring->end) return PLANT(large_unmarked);
     for (uint64_t sequence = ring->released + 1; sequence < ring->end; sequence++) {
         const struct logring_entry *entry = at(ring, sequence);
         if (overlap(entry, room.first, room.first_end) || overlap(entry, room.other, room.other_end)) return false;

@@ -21,7 +21,6 @@ struct logring {
     uint64_t first, end; /* sequences of entries not yet reclaimed: [first, end) */
     uint64_t released;   /* the durable watermark: space of entries up to this one is free */
     uint64_t clear_end; /* offset: no entry that is still needed lies between the segment's tail and it; 0: not known */
-    uint64_t word;      /* source of the watermark's WRITE */
     struct logring_entry {
         struct local_entry entry; /* first */
         uint64_t start, bytes;
@@ -35,7 +34,7 @@ static inline void logring_open(struct logring *ring)
 }
 /* Forgets entries that are no longer needed; returns the watermark: all up to it are reclaimed. */
 uint64_t logring_reclaim(struct logring *ring);
-/* Is there room for an entry of up to `bytes`? */
+/* Is there room for an entry of up to `bytes`? One that is too long for the ring wants all before it released. */
 bool logring_fits(struct logring *ring, const struct logseg *seg, uint64_t bytes);
 /* The same at a glance; false: look properly. */
 static inline bool logring_is_clear(const struct logring *ring, const struct logseg *seg, uint64_t bytes)

@@ -172,6 +172,7 @@ static enum entered enter_waiting(struct coro *co, struct txn *txn, uint32_t num
             entered = give_up(txn, lock, now_ns);
         if (entered != ENTERED) break;
         local_unlock_word(&lock->word);
+        txn->task->why = "hot lock";
         (void)sched_wait(co, home->sched, txn->task, &waiter.signal, deadline_ns);
         local_lock_word(&lock->word, home->ep);
         now_ns = fabric_now_ns(home->ep);

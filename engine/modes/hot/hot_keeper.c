@@ -14,6 +14,7 @@
 #include "crest.h"
 #include "must.h"
 #include "plant.h"
+#include "probe.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +91,14 @@ static void ask(struct hot_keeper *keeper)
     struct hot *hot = keeper->hot;
     keeper->asked_ns = fabric_now_ns(hot->home->ep);
     lockservice_wake(&hot->service, hot->sched);
+}
+
+static void tell(const struct hot_keeper *keeper, enum observer_turn turn)
+{
+    const struct txn_home *home = keeper->hot->home;
+    const struct observer *observer = home->observer;
+    PROBE(hot__turn, home->owner, keeper->lock, (int)turn);
+    if (observer && observer->turned) observer->turned(observer->arg, home, keeper->lock, turn);
 }
 
 /* Acquires for as long as it is wanted. The word is free. */
@@ -190,11 +199,13 @@ static void hold(struct coro *co, struct hot_keeper *keeper)
     struct hot_lock *lock = &hot->locks[keeper->lock];
     uint64_t hold_ns = hot_rule(hot, HOT_RULE_HOLD);
     uint64_t due_ns = fabric_now_ns(hot->home->ep) + hold_ns;
-    bool looked = false, followed = false;
+    bool looked = false, followed = false, closed = false;
 
     for (;;) {
         enum hot_state state = state_next(hot, lock, looked, followed);
         if (state == HOT_RELEASING) return;
+        if (state == HOT_CLOSING && !closed) tell(keeper, OBSERVER_CLOSED);
+        closed = state == HOT_CLOSING;
         (void)sched_wait(co, hot->sched, &keeper->task, &keeper->signal, state == HOT_OPEN ? due_ns : UINT64_MAX);
         looked = state == HOT_OPEN && (fabric_now_ns(hot->home->ep) >= due_ns || full(hot, lock));
         if (!looked) continue;
@@ -228,13 +239,17 @@ static void keep(struct coro *co, struct hot_keeper *keeper)
 {
     bool granted = true;
     do {
+        tell(keeper, OBSERVER_ASKED);
         granted = acquire(co, keeper);
+        tell(keeper, granted ? OBSERVER_GRANTED : OBSERVER_REFUSED);
         if (!granted) continue;
         open_lock(keeper);
         hold(co, keeper);
+        tell(keeper, OBSERVER_LEFT);
         ask(keeper);
         if (lockmgr_release(co, &keeper->hold)) keeper->hold.handed = true;
         keeper->asked_ns = 0;
+        tell(keeper, OBSERVER_RELEASED);
     } while (again(keeper, granted));
 }
 

@@ -13,7 +13,7 @@ int plain_begin(struct coro *co, struct txn *txn, uint32_t log_bytes)
 
 static int plain_fetch(struct coro *co, struct txn *txn)
 {
-    static const struct fetch_rules rules = {.await = way_await};
+    static const struct fetch_rules rules = {.cells_alone = true, .await = way_await};
     return fetch_rounds(co, txn, &rules);
 }
 

@@ -80,6 +80,7 @@ int way_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t att
     if (PLANT(way_kept) && home->gate_worker) plain = false;
     if (own->sample_in-- == 0) sample_next(way, own);
     home->mode = plain ? &plain_mode : mode_of(CELLAR_CC_CELLAR);
+    home->coros_most = plain ? (uint32_t)rule_of(way, WAY_RULE_COROS) : 0;
     cache_zeroes(&txn->cache, home->mode);
     return plain ? plain_begin(co, txn, log_bytes) : crest_begin(co, txn, log_bytes, attempts);
 }
@@ -148,8 +149,11 @@ void way_say(const struct node *node, struct cellar_way *say)
 {
     const struct hot *hot = node->shared;
     uint64_t wait_ns = atomic_load_explicit(&hot->way.wait_ns, memory_order_relaxed);
-    say->nodes++;
-    say->plain += atomic_load(&hot->way.plain);
+    bool plain = atomic_load(&hot->way.plain);
+    uint32_t most = plain ? (uint32_t)rule_of(&hot->way, WAY_RULE_COROS) : 0;
+    uint32_t coros = most && most < node->config->coros ? most : node->config->coros;
+    if (say->nodes++ == 0 || coros < say->coros) say->coros = coros;
+    say->plain += plain;
     say->turns += atomic_load_explicit(&hot->way.turns, memory_order_relaxed);
     if (wait_ns > say->wait_ns) say->wait_ns = wait_ns;
 }

@@ -33,6 +33,7 @@ struct node;
     X(PLAIN, "plain-ns", 500, 0, 1000000000, "with shorter waits than this attempts go the plain way,")                \
     X(SHARED, "shared-ns", 1000, 0, 1000000000, "... and with longer ones than this the shared way again")             \
     X(SAMPLES, "samples", 16, 1, 1000000, "waits of a window, the least of which counts")                              \
+    X(COROS, "coros", 1, 0, 256, "so many coordinators of a worker run calls at a time on the plain way; 0: all")      \
     X(EVERY, "every", 256, 1, 1000000, "one in so many attempts of a coordinator is sampled, once a window was full")
 
 enum way_rule {

@@ -97,7 +97,7 @@ int twopl_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t a
     (void)log_bytes;
     set->left = false;
     if (attempts > 1) return 0;
-    set->learnt.count = 0;
+    set->learnt.count = set->forgotten = 0;
     if (set->doublings) set->doublings--;
     return 0;
 }
@@ -174,6 +174,20 @@ static int end_wiser(struct coro *co, struct txn *txn, enum cellar_abort_reason 
     return txn_abort(co, txn, reason);
 }
 
+/*
+ * What earlier attempts have learnt may be what makes them too many, where each attempt goes another way: then the next
+ * one begins without it.
+ */
+static int too_many(struct coro *co, struct txn *txn)
+{
+    struct twopl_set *set = twopl_set(txn);
+    if (set->learnt.count == 0 || set->forgotten == TWOPL_FORGETS_MAX)
+        return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_LOCKS, TWOPL_LOCKS_MAX);
+    set->learnt.count = 0;
+    set->forgotten++;
+    return txn_abort(co, txn, CELLAR_ABORT_LOCK_UPGRADE);
+}
+
 static struct fabric_addr addr_of(const struct txn *txn, uint32_t lock)
 {
     const struct twopl *twopl = twopl_shared(txn->home);
@@ -227,13 +241,12 @@ static int enter(struct coro *co, struct txn *txn)
     struct twopl_set *set = twopl_set(txn);
     if (is_lost(txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
     if (PLANT(twopl_released_early)) leave(co, txn);
-    if (!gather(txn)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_LOCKS, TWOPL_LOCKS_MAX);
+    if (!gather(txn)) return too_many(co, txn);
     for (uint32_t i = 0; i < set->wanted.count; i++)
         if (list_find(&set->held, set->wanted.wants[i].lock)) return end_wiser(co, txn, CELLAR_ABORT_LOCK_UPGRADE);
     for (uint32_t i = 0; i < set->wanted.count; i++) {
         const struct twopl_want *want = &set->wanted.wants[i];
-        if (set->held.count == TWOPL_LOCKS_MAX)
-            return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_LOCKS, TWOPL_LOCKS_MAX);
+        if (set->held.count == TWOPL_LOCKS_MAX) return too_many(co, txn);
         bool late = set->held.count && set->held.wants[set->held.count - 1].lock > want->lock;
         int code = ask(co, txn, want, patience_ns(set, late));
         if (code) return refused(co, txn, code, late);

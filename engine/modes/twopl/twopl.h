@@ -39,6 +39,7 @@
 #include <stdbool.h>
 
 #define TWOPL_LOCKS_MAX 1024 /* of a transaction at once */
+#define TWOPL_FORGETS_MAX 64 /* so often a call begins without what it has learnt; then it is too large */
 /*
  * For a lock above all that are held: long, since a waiter that gives up goes to the end of the queue, and its place
  * in it still has its turn. Twice as long after each time in vain, so many times at most, and once less with each
@@ -74,6 +75,7 @@ struct twopl_set {
     struct lockservice_worker *own;
     struct fabric_addr doubtful; /* a lock of which it is not known whether it is held; bits 0: none */
     uint32_t doublings;          /* of how long it waits */
+    uint32_t forgotten;          /* how often this call has dropped what it had learnt */
     bool left;                   /* its locks were released before its end: nothing that it has read counts any more */
 };
 

@@ -1,0 +1,20 @@
+/* peer_cells.h - what Cellar's two forms, procedures and sessions, have in common: the database and its table. */
+#pragma once
+
+#include "cellar.h"
+#include "peer.h"
+
+struct cells {
+    struct peer_setup setup;
+    struct cellar *db;
+    const struct cellar_table *table; /* column i is cell i */
+};
+
+/* Of its memory node. */
+uint64_t cells_pool_bytes(const struct peer_setup *setup);
+/* `config` has threads, coordinators and sessions. */
+int cells_open(struct cells *cells, const struct peer_setup *setup, struct cellar_config *config);
+void cells_close(struct cells *cells);
+int cells_load(void *cells);
+int cells_each(void *cells, void (*fn)(void *arg, uint64_t key, const union peer_row *row), void *arg);
+int cells_fail(const struct cellar_result *result);

@@ -1,0 +1,135 @@
+/*
+ * peer_session.c - Cellar in its default mode by interactive transactions: a session for each client, which begins,
+ * reads, writes and commits cell by cell, from its own thread.
+ */
+#include "peer.h"
+#include "peer_cells.h"
+
+#include <stdlib.h>
+
+struct session {
+    const struct cells *cells;
+    struct cellar_session *session;
+    struct cellar_txn *txn;
+};
+
+static int judged(const struct session *session, int code)
+{
+    struct cellar_error error;
+    if (code >= 0) return 0;
+    if (cellar_error_retries(code)) return PEER_RETRY;
+    cellar_session_error(session->session, &error);
+    return peer_fail("Cellar: %s", error.text);
+}
+
+static int db_open(const struct peer_setup *setup, void **out)
+{
+    struct cells *cells = calloc(1, sizeof *cells);
+    if (!cells) return peer_fail("no memory");
+    struct cellar_config config = {.coros = 1, .sessions = setup->clients};
+    int rc = cells_open(cells, setup, &config);
+    if (rc) {
+        free(cells);
+        return rc;
+    }
+    *out = cells;
+    return 0;
+}
+
+static void db_close(void *cells)
+{
+    cells_close(cells);
+    free(cells);
+}
+
+static int session_open(void *arg, void **out)
+{
+    struct cells *cells = arg;
+    struct session *session = calloc(1, sizeof *session);
+    struct cellar_error error;
+    if (!session) return peer_fail("no memory");
+    session->cells = cells;
+    if (cellar_session_open(cells->db, &session->session, &error)) {
+        free(session);
+        return peer_fail("Cellar: %s", error.text);
+    }
+    *out = session;
+    return 0;
+}
+
+static void session_close(void *arg)
+{
+    struct session *session = arg;
+    cellar_session_close(session->session);
+    free(session);
+}
+
+static int begin(void *arg, bool writes)
+{
+    static const struct cellar_txn_options reads = {.flags = CELLAR_READ_ONLY};
+    struct session *session = arg;
+    return judged(session, cellar_begin(session->session, writes ? NULL : &reads, &session->txn));
+}
+
+/* Of what is asked for cell by cell afterwards: in one go. */
+static int prefetch(void *arg, const struct peer_plan *plan)
+{
+    struct session *session = arg;
+    struct cellar_txn_read reads[PEER_PER_TXN];
+    for (uint32_t i = 0; i < plan->count; i++)
+        reads[i] = (struct cellar_txn_read){session->cells->table, plan->parts[i].key, plan->parts[i].read};
+    return judged(session, cellar_prefetch(session->txn, reads, plan->count));
+}
+
+static int get(void *arg, const struct peer_part *part, union peer_row *row)
+{
+    struct session *session = arg;
+    const struct cells *cells = session->cells;
+    const struct peer_work *work = cells->setup.work;
+    int code = 0;
+    for (uint32_t i = 0; code == 0 && i < work->columns; i++)
+        if (part->read >> i & 1)
+            code = cellar_txn_get(session->txn, cells->table, part->key, (int)i, row->bytes + i * work->column_bytes);
+    return judged(session, code);
+}
+
+static int put(void *arg, const struct peer_part *part, const union peer_row *row)
+{
+    struct session *session = arg;
+    const struct cells *cells = session->cells;
+    const struct peer_work *work = cells->setup.work;
+    int code = 0;
+    for (uint32_t i = 0; code == 0 && i < work->columns; i++)
+        if (part->write >> i & 1)
+            code = cellar_txn_put(session->txn, cells->table, part->key, (int)i, row->bytes + i * work->column_bytes);
+    return judged(session, code);
+}
+
+static int end(void *arg, enum peer_end end)
+{
+    struct session *session = arg;
+    if (end == PEER_COMMIT) return judged(session, cellar_commit(session->txn, NULL));
+    int rc = end == PEER_REFUSED ? judged(session, cellar_check(session->txn)) : 0;
+    int code = cellar_abort(session->txn);
+    return rc ? rc : judged(session, code);
+}
+
+const struct peer_ops peer_session = {
+    .title = "Cellar, interactive",
+    .version = PEER_VERSION,
+    .isolation = "strictly serializable",
+    .memory = "mode cellar, its own memory; a session and a thread for each client",
+    .durable = "level durable, epochs of 2 ms; a session and a thread for each client",
+    .clients_max = 125,
+    .open = db_open,
+    .load = cells_load,
+    .each = cells_each,
+    .close = db_close,
+    .session_open = session_open,
+    .session_close = session_close,
+    .begin = begin,
+    .prefetch = prefetch,
+    .get = get,
+    .put = put,
+    .end = end,
+};

@@ -1,0 +1,45 @@
+// cellar_db.h - a binding of YCSB-cpp to Cellar: records are rows of one table, keys byte strings, each operation a
+// transaction. YCSB-cpp makes one of these for each of its client threads, and calls Init() on that thread; with -load
+// -run it then goes on with it on another thread.
+#pragma once
+
+#include "core/db.h"
+#if __has_include("utils/properties.h")
+#include "utils/properties.h"
+#else
+#include "core/properties.h"
+#endif
+
+#include <cellar.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace ycsbc {
+
+class CellarDB : public DB {
+ public:
+  void Init() override;
+  void Cleanup() override;
+  Status Read(const std::string &table, const std::string &key, const std::vector<std::string> *fields,
+              std::vector<Field> &result) override;
+  Status Scan(const std::string &table, const std::string &key, int record_count,
+              const std::vector<std::string> *fields, std::vector<std::vector<Field>> &result) override;
+  Status Update(const std::string &table, const std::string &key, std::vector<Field> &values) override;
+  Status Insert(const std::string &table, const std::string &key, std::vector<Field> &values) override;
+  Status Delete(const std::string &table, const std::string &key) override;
+
+ private:
+  using Body = std::function<int(cellar_txn *)>;
+  Status Run(const Body &body);
+  bool SessionHere();
+  int Fetch(cellar_txn *txn, uint64_t record, const std::vector<std::string> *fields, std::vector<Field> &result);
+  int FieldColumn(const std::string &name) const;
+  bool Encode(int column, const std::string &value, std::vector<char> &bytes) const;
+
+  cellar_session *session_ = nullptr;  // of the thread with that number
+  uint64_t thread_ = 0;
+};
+
+}  // namespace ycsbc

@@ -1,0 +1,39 @@
+/*
+ * folder.h - what a durable folder says of itself: whose it is. Its file `cellar` is one block, written once, when the
+ * folder is first used; the other files of a folder that has none are not ours.
+ */
+#pragma once
+
+#include "disk.h"
+#include "err.h"
+
+#define FOLDER_FILE "cellar"
+#define FOLDER_MAGIC 0x52494452414c4c43ull /* "CLLARDIR" read as a little-endian word */
+#define FOLDER_VERSION 1
+#define FOLDER_BYTES 4096
+
+/* The first bytes of the block; zeros follow. */
+struct folder {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t node;         /* the memory node whose bytes are kept here */
+    uint64_t number[2];    /* that no other folder has */
+    uint64_t fingerprint;  /* of the layouts of what is kept */
+    uint64_t memory_bytes; /* of the memory node */
+    uint64_t checksum;     /* xxh3 of the whole block, this field taken as zero */
+};
+
+/*
+ * 0: *folder is what it says. NOT_FOUND: it is empty, and may be used. INVALID: it has files of others. MISMATCH: of
+ * another version or layout. CORRUPT, SYSTEM.
+ */
+NODISCARD int folder_read(struct disk *disk, uint64_t fingerprint, struct folder *folder, struct cellar_error *error);
+/*
+ * Of one that was read: if it has no log yet, the process that made it may have failed at the sync of its file, which
+ * is written once more. FULL, SYSTEM.
+ */
+NODISCARD int folder_settle(struct disk *disk, struct folder *folder, struct cellar_error *error);
+/*
+ * Makes its file, of a folder that is empty; number, node, fingerprint and memory_bytes are the caller's. FULL, SYSTEM.
+ */
+NODISCARD int folder_make(struct disk *disk, struct folder *folder, struct cellar_error *error);

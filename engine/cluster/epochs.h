@@ -1,0 +1,107 @@
+/*
+ * epochs.h - durable epochs of a process that has its memory node for itself (docs/durability.md): the word that counts
+ * them, which transactions are in flight, the log rings that the memory node's agent takes entries out of, and what is
+ * on the disk.
+ *
+ *     room in the ring -> draw: in flight, then the word -> COMMITTABLE -> entry in the ring -> placed: not in flight
+ *         agent: the word moves on; none in flight at or below E -> takes entries -> E closed, synced, published
+ *
+ * INV-DURABLE-5:  an epoch is drawn after the last fetch has returned and before COMMITTABLE.
+ * INV-DURABLE-6:  a coordinator is in flight from before that READ until its entry is in the ring, or surely nowhere.
+ * INV-DURABLE-15: ring space is used again only when the agent has taken what is in it.
+ * INV-DURABLE-16: what a call tells rests on nothing that is not on the disk: it waits for its own epoch, or, if it has
+ *                 none, for all that were drawn before it ended.
+ */
+#pragma once
+
+#include "fabric.h"
+#include "layout.h"
+#include "plant.h"
+
+#include <stdatomic.h>
+
+/* Of one coordinator's log ring. */
+struct epochs_ring {
+    struct epochs_ring *next;
+    /* its coordinator's; the agent reads: no entry of an epoch below it will come; 0: it is not in flight */
+    _Alignas(64) _Atomic uint64_t flight;
+    /* its coordinator's alone: the sequence before that of the first entry in the ring's half in use; and that half */
+    uint64_t half_sequence;
+    bool second_half;
+    /* the agent's; its coordinator reads: all entries up to this sequence are taken */
+    _Alignas(64) _Atomic uint64_t taken;
+    /* the agent's alone */
+    uint64_t tail; /* offset behind the entry taken last */
+    struct fabric_addr addr;
+    uint64_t bytes, incarnation;
+    uint32_t cn, coordinator;
+};
+
+/* A thread that waits, outside of any worker; its own, under the lock. */
+struct epochs_waiter {
+    struct epochs_waiter *next;
+    uint64_t epoch, checkpoint; /* until both are reached */
+    int rc;
+    uint32_t pending; /* a word of wait() */
+};
+
+struct epochs {
+    struct fabric *fabric;
+    _Alignas(64) _Atomic uint64_t word;    /* the epoch that is on */
+    _Alignas(64) _Atomic uint64_t drawn;   /* the largest that a transaction has, or a checkpoint waits for */
+    _Alignas(64) _Atomic uint64_t durable; /* on the disk, with all before it */
+    atomic_int refused;                    /* 0, or a code: the disk takes nothing. FULL may pass, SYSTEM does not */
+    atomic_bool crowded; /* the log is nearly as long as it may be, and a checkpoint that frees it is under way, */
+    atomic_bool cramped; /* ... or is put off for lack of space */
+    _Atomic uint64_t asked, checkpoints;               /* checkpoints that were asked for, and that count */
+    _Atomic uint64_t loads, loads_over, loads_covered; /* rows loaded: begun, ended, in a checkpoint that is written, */
+    _Atomic uint64_t loads_epoch;                      /* ... and counts when this epoch is durable */
+    _Atomic uint64_t ending; /* no epoch from this one on is closed: INV-DURABLE-20. 0: any is */
+    _Atomic(struct epochs_ring *) rings;
+    uint32_t lock; /* guards waiters */
+    struct epochs_waiter *waiters;
+};
+
+void epochs_open(struct epochs *epochs, struct fabric *fabric, uint64_t first);
+void epochs_close(struct epochs *epochs);
+/* A coordinator's ring, before its first transaction; NULL without memory. It stays until epochs_close. */
+struct epochs_ring *epochs_join(struct epochs *epochs, struct fabric_addr addr, uint64_t bytes, uint32_t cn,
+                                uint32_t coordinator, uint64_t incarnation);
+
+/* May the coordinator place one more entry? INV-DURABLE-15. */
+static inline bool epochs_room(const struct epochs_ring *ring)
+{
+    return PLANT(epochs_ring_reused) || atomic_load_explicit(&ring->taken, memory_order_acquire) >= ring->half_sequence;
+}
+/* The entry of that sequence, the ring's next one, lies there in the ring. */
+static inline void epochs_placed_at(struct epochs_ring *ring, uint64_t sequence, bool second_half)
+{
+    if (second_half == ring->second_half) return;
+    ring->second_half = second_half;
+    ring->half_sequence = sequence - 1;
+}
+/* In flight, with the epoch that is returned; until epochs_landed. */
+uint64_t epochs_draw(struct epochs *epochs, struct epochs_ring *ring);
+static inline void epochs_landed(struct epochs_ring *ring)
+{
+    atomic_store_explicit(&ring->flight, 0, memory_order_release);
+}
+/* What a transaction that has logged nothing, and ends now, may have seen. */
+static inline uint64_t epochs_seen(struct epochs *epochs) { return atomic_load(&epochs->drawn); }
+/* 1: it is on the disk; 0: not yet; or the code for which it may never be. */
+int epochs_reached(struct epochs *epochs, uint64_t epoch);
+
+/* The log goes on only after a checkpoint for which there is no space. */
+static inline bool epochs_cramped(struct epochs *epochs)
+{
+    bool loaded = atomic_load(&epochs->loads) != atomic_load(&epochs->loads_covered);
+    return atomic_load(&epochs->cramped) && (loaded || atomic_load(&epochs->crowded));
+}
+/* Epochs up to this one are to be closed, whether or not a transaction has them. */
+void epochs_want(struct epochs *epochs, uint64_t epoch);
+/* No transaction in flight has an epoch up to this one, or will have (INV-DURABLE-7). The agent's. */
+bool epochs_settled(struct epochs *epochs, uint64_t epoch);
+/* Blocks a thread that is no worker's, until that epoch is durable and so many checkpoints count; or a code. */
+NODISCARD int epochs_wait(struct epochs *epochs, uint64_t epoch, uint64_t checkpoint);
+/* Wakes those whose wait is over. The agent's. */
+void epochs_tell(struct epochs *epochs);

@@ -1,0 +1,239 @@
+/*
+ * db_drop.c - tables and indexes of an open database that go, and tables that are emptied (cellar.h): with the pool to
+ * itself, at rest. Deciding, and giving space back, is reclaim.h; here is what a process knows of a table besides.
+ */
+#include "bulk.h"
+#include "client.h"
+#include "db_drop.h"
+#include "db_index.h"
+#include "plant.h"
+#include "reclaim.h"
+#include "session.h"
+
+#define DROPPED_TEXT cellar_error_text(CELLAR_ERR_DROPPED)
+
+/* ---- what this process knows ---- */
+
+typedef int (*worker_fn)(struct coro *co, struct worker *worker, struct db_drop *drop);
+
+/* Of all its workers, those of sessions included, while nothing else runs. */
+static int workers_each(struct coro *co, struct db_drop *drop, worker_fn fn)
+{
+    struct cellar *db = drop->db;
+    int rc = 0;
+    for (uint32_t i = 0; i < db->worker_count && rc == 0; i++) rc = fn(co, &db->workers[i], drop);
+    for (uint32_t i = 0; i < db->config.sessions && rc == 0; i++)
+        if (db->sessions[i] && db->sessions[i]->ready) rc = fn(co, db->sessions[i]->worker, drop);
+    return rc;
+}
+
+/* INV-RECLAIM-4: all attempts have ended, so all that is in the logs has had its effect. */
+static int logs_settle(struct coro *co, struct worker *worker, struct db_drop *drop)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < worker->coordinator_count && rc == 0; i++) {
+        const struct logseg *log = &worker->coordinators[i].txn->log;
+        if (log->sequence == 0 || PLANT(drop_log_kept)) continue;
+        rc = reclaim_log_settle(co, worker->ep, drop->db->catalog, log->addr, log->incarnation, log->sequence);
+    }
+    return rc ? err_set(drop->error, err_code(rc), "writing to a log: %s", cellar_error_text(rc)) : 0;
+}
+
+/* Places of records that go, and space of theirs. */
+static int worker_forget(struct coro *co, struct worker *worker, struct db_drop *drop)
+{
+    const struct catalog *catalog = drop->db->catalog;
+    (void)co;
+    for (uint32_t id = 1; id <= LAYOUT_CATALOG_TABLES_MAX; id++) {
+        const struct cellar_table *table = catalog->tables[id - 1];
+        const struct cellar_table *base = table ? catalog_base(catalog, table) : NULL;
+        if (!base || base->emptying) space_forget(worker->home.space, id);
+        if (!base) tabletally_clear(worker->home.tallies, id);
+    }
+    addrcache_clear(worker->home.addrs);
+    return 0;
+}
+
+static void table_bury(struct cellar *db, struct cellar_table *table)
+{
+    while (table->ordered_count) {
+        const struct cellar_index *index = table->ordered[0];
+        db_index_bury(db, index);
+        catalog_bury(db->catalog, (struct cellar_table *)index->nodes);
+    }
+    for (uint32_t size = 0; size < EXTENT_SIZES && table->variable; size++)
+        catalog_bury(db->catalog, (struct cellar_table *)table->extents[size]);
+    catalog_bury(db->catalog, table);
+}
+
+/* What was to take its place goes again. Its space stays taken if another process has come: a later one finds it. */
+static void twin_undo(struct coro *co, struct worker *worker, struct db_drop *drop)
+{
+    struct catalog *catalog = drop->db->catalog;
+    struct cellar_error unused;
+    struct cellar_table *twin = drop->twin;
+    int rc = reclaim_state_move(co, worker->ep, catalog, twin->id, LAYOUT_TABLE_BUILDING, LAYOUT_TABLE_GONE, &unused);
+    (void)!workers_each(co, drop, worker_forget);
+    catalog_twin_drop(catalog, twin);
+    drop->twin = NULL;
+    if (rc == 0 && db_alone_check(co, worker, &unused) == 0) (void)!reclaim_sweep(co, worker->ep, catalog, &unused);
+}
+
+/* ---- deciding ---- */
+
+static int asked_check(struct coro *co, struct worker *worker, struct db_drop *drop)
+{
+    struct cellar_error unused;
+    int rc = db_alone_check(co, worker, drop->error);
+    if (rc == 0) return 0;
+    (void)!reclaim_state_move(co, worker->ep, drop->db->catalog, drop->table->id, LAYOUT_TABLE_ASKED,
+                              LAYOUT_TABLE_WHOLE, &unused);
+    return rc;
+}
+
+/* INV-RECLAIM-2. */
+static int decide(struct coro *co, struct worker *worker, struct db_drop *drop)
+{
+    struct catalog *catalog = drop->db->catalog;
+    uint32_t id = drop->table->id;
+    int rc = reclaim_state_move(co, worker->ep, catalog, id, LAYOUT_TABLE_WHOLE, LAYOUT_TABLE_ASKED, drop->error);
+    if (rc == 0) rc = asked_check(co, worker, drop);
+    if (rc == 0) rc = reclaim_state_move(co, worker->ep, catalog, id, LAYOUT_TABLE_ASKED, drop->to, drop->error);
+    return rc;
+}
+
+/* ---- to the end ---- */
+
+/* Tables whose records are all given back have their indexes anew, and are there again. */
+static int emptied_end(struct coro *co, struct worker *worker, struct loader *loader, struct cellar_error *error)
+{
+    struct catalog *catalog = worker->db->catalog;
+    int rc = 0;
+    catalog_each(catalog, nodes) if (rc == 0 && nodes->orders.of && catalog->tables[nodes->orders.of - 1]->emptying)
+        rc = db_index_rebuild(co, loader, catalog, nodes, error);
+    catalog_each(catalog, table)
+    {
+        if (!table->emptying || rc) continue;
+        rc = reclaim_state_move(co, worker->ep, catalog, table->id, LAYOUT_TABLE_EMPTYING, LAYOUT_TABLE_WHOLE, error);
+        table->emptying = rc != 0;
+    }
+    return rc;
+}
+
+static int sweep(struct coro *co, struct worker *worker, struct db_drop *drop)
+{
+    int rc = workers_each(co, drop, worker_forget);
+    if (rc == 0) rc = reclaim_sweep(co, worker->ep, drop->db->catalog, drop->error);
+    return rc ? rc : emptied_end(co, worker, worker->loader, drop->error);
+}
+
+/* With process and pool to itself. */
+static int drop_alone(struct coro *co, struct worker *worker, struct db_drop *drop)
+{
+    struct cellar *db = drop->db;
+    struct cellar_table *table = db->catalog->tables[drop->table->id - 1];
+    worker->ep->bulk = false;
+    int rc = workers_each(co, drop, logs_settle);
+    if (rc == 0 && drop->build) rc = drop->build(co, worker, drop);
+    if (rc == 0) rc = decide(co, worker, drop);
+    if (rc && drop->twin) twin_undo(co, worker, drop);
+    if (rc) return rc;
+    if (drop->index) db_index_bury(db, drop->index);
+    table->emptying = drop->to == LAYOUT_TABLE_EMPTYING;
+    if (!table->emptying) table_bury(db, table);
+    if (table->emptying) atomic_fetch_add(&db->catalog->changes, 1);
+    if (drop->twin) {
+        catalog_twin_born(db->catalog, drop->twin);
+        rc = reclaim_replaced_settle(co, worker->ep, db->catalog, table->id, drop->error);
+    }
+    if (rc == 0) rc = sweep(co, worker, drop);
+    if (rc && table->emptying) table_bury(db, table); /* half of it may be there */
+    return rc;
+}
+
+static int drop_fn(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct db_drop *drop = arg;
+    struct worker *worker = coordinator->worker;
+    struct bulk bulk = {.kind = GATE_ALONE, .table = drop->table};
+    int rc = drop->db->nodes[0].halt.now.away >= 0
+                 ? err_set(drop->error, CELLAR_ERR_UNREACHABLE, "memory node %d is away: replace it first",
+                           drop->db->nodes[0].halt.now.away)
+                 : bulk_begin(&bulk, coordinator->client, drop->error);
+    if (rc) return rc;
+    if (atomic_load(&worker->home.gate->failed))
+        rc = err_set(drop->error, CELLAR_ERR_FENCED, "%s", cellar_error_text(CELLAR_ERR_FENCED));
+    if (rc == 0) rc = db_alone_check(co, worker, drop->error);
+    if (rc == 0) rc = drop_alone(co, worker, drop);
+    return bulk_end(&bulk, rc, drop->error);
+}
+
+int db_drop_run(struct db_drop *drop)
+{
+    if (!drop->table) return err_set(drop->error, CELLAR_ERR_INVALID, "the table is NULL");
+    if (drop->table->dropped)
+        return err_set(drop->error, CELLAR_ERR_DROPPED, "table %s: %s", drop->table->name, DROPPED_TEXT);
+    return db_call_on(drop->db, 0, drop_fn, drop, drop->error);
+}
+
+int cellar_table_drop(struct cellar *db, const struct cellar_table *table, struct cellar_error *error)
+{
+    return db_drop_run(&(struct db_drop){.db = db, .table = table, .to = LAYOUT_TABLE_GONE, .error = error});
+}
+
+int cellar_table_truncate(struct cellar *db, const struct cellar_table *table, struct cellar_error *error)
+{
+    return db_drop_run(&(struct db_drop){.db = db, .table = table, .to = LAYOUT_TABLE_EMPTYING, .error = error});
+}
+
+int cellar_index_drop(struct cellar *db, const struct cellar_index *index, struct cellar_error *error)
+{
+    if (!index) return err_set(error, CELLAR_ERR_INVALID, "the index is NULL");
+    if (index->dropped) return err_set(error, CELLAR_ERR_DROPPED, "index %s: %s", index->name, DROPPED_TEXT);
+    struct db_drop drop = {.db = db, .table = index->nodes, .index = index, .to = LAYOUT_TABLE_GONE, .error = error};
+    return db_call_on(db, 0, drop_fn, &drop, error);
+}
+
+int db_nodes_undo(struct coro *co, struct worker *worker, const struct cellar_table *nodes, struct cellar_error *error)
+{
+    struct db_drop drop = {.db = worker->db, .table = nodes, .error = error};
+    struct catalog *catalog = worker->db->catalog;
+    worker->ep->bulk = false;
+    int rc = reclaim_state_move(co, worker->ep, catalog, nodes->id, LAYOUT_TABLE_BUILDING, LAYOUT_TABLE_GONE, error);
+    catalog_bury(catalog, catalog->tables[nodes->id - 1]);
+    if (rc == 0) rc = db_alone_check(co, worker, error);
+    return rc ? rc : sweep(co, worker, &drop);
+}
+
+/* ---- at open ---- */
+
+/* No worker has a loader yet. What this one takes for trees it will find again with its other space. */
+static int trees_rebuild(struct coro *co, struct worker *worker, struct cellar_error *error)
+{
+    struct space *space;
+    struct loader *loader = NULL;
+    const struct space_find nothing = {.nothing = true};
+    int rc = space_open(co, worker->ep, worker->db->catalog, worker->cn, &nothing, &space, error);
+    if (rc) return rc;
+    rc = loader_open(worker->ep, worker->db->catalog, space, worker->cn, &loader);
+    rc = rc ? err_set(error, err_code(rc), "no memory to build an index anew") : emptied_end(co, worker, loader, error);
+    loader_free(loader);
+    space_free(space);
+    return rc;
+}
+
+int db_drops_settle(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
+{
+    struct worker *worker = coordinator->worker;
+    struct catalog *catalog = worker->db->catalog;
+    struct cellar_error others;
+    if (worker->db->fabric->fresh && !worker->db->opening.shared) return 0;
+    int rc = reclaim_joined(co, worker->ep, catalog, error);
+    if (rc || !reclaim_is_due(catalog) || worker->db->nodes[0].halt.now.away >= 0) return rc;
+    if (db_alone_check(co, worker, &others)) return 0; /* the next one that is alone will */
+    rc = reclaim_sweep(co, worker->ep, catalog, &others);
+    if (rc == 0) rc = trees_rebuild(co, worker, &others);
+    /* What is left stays hidden, and waits for the next one. */
+    if (rc) node_log(&worker->db->opening, CELLAR_LOG_WARNING, "space could not be given back: %s", others.text);
+    return 0;
+}

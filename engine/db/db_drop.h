@@ -1,0 +1,25 @@
+/*
+ * db_drop.h - a table goes, is emptied, or another one takes its place: decided by one CAS of its entry (reclaim.h), at
+ * rest, with the pool for this process alone.
+ */
+#pragma once
+
+#include "db.h"
+
+struct db_drop {
+    struct cellar *db;
+    const struct cellar_table *table; /* what goes; of an index, that of its nodes */
+    const struct cellar_index *index; /* NULL: a table */
+    uint64_t to;                      /* enum layout_table_state */
+    struct cellar_error *error;
+    /*
+     * NULL; or makes what takes its place, before it is decided (catalog_twin_make), and sets `twin`, also when that
+     * fails half way.
+     */
+    int (*build)(struct coro *co, struct worker *worker, struct db_drop *drop);
+    void *build_arg;
+    struct cellar_table *twin; /* NULL: there is none, or it has gone again */
+};
+
+/* `twin` is there when it is set then, whatever is returned. */
+NODISCARD int db_drop_run(struct db_drop *drop);

@@ -1,0 +1,96 @@
+/*
+ * db_tally.c - what calls of each procedure came to, and what was done with the records of each table (cellar.h): each
+ * worker counts in lines of its own, and who reads adds them up.
+ */
+#include "db.h"
+#include "session.h"
+
+#include "counter.h"
+#include "lazy.h"
+
+_Static_assert(CELLAR_LATENCY_BUCKETS == (64 - DB_TALLY_SUB_BITS + 1) << DB_TALLY_SUB_BITS, "as buckets need them");
+_Static_assert(sizeof(struct cellar_tally) % sizeof(uint64_t) == 0, "counts only");
+
+/* The largest of a bucket's. */
+static uint64_t bucket_end(uint32_t bucket)
+{
+    if (bucket < 2u << DB_TALLY_SUB_BITS) return bucket;
+    uint32_t shift = (bucket >> DB_TALLY_SUB_BITS) - 1;
+    return ((uint64_t)(bucket - (shift << DB_TALLY_SUB_BITS)) << shift) + ((1ull << shift) - 1);
+}
+
+static uint32_t workers_of_node(const struct cellar *db) { return db->config.threads + db->config.sessions; }
+static uint64_t tally_count(const struct cellar *db) { return (uint64_t)db->config.cns * workers_of_node(db); }
+
+/* Lazily: most sessions never call it. */
+int db_tallies_make(const struct cellar *db, struct cellar_proc *proc)
+{
+    proc->tallies = lazy_map(tally_count(db) * sizeof(struct tally));
+    return proc->tallies ? 0 : -CELLAR_ERR_NOMEM;
+}
+
+void db_tallies_free(const struct cellar *db, struct cellar_proc *proc)
+{
+    lazy_unmap(proc->tallies, tally_count(db) * sizeof(struct tally));
+}
+
+void db_tally_place(struct worker *worker)
+{
+    const struct cellar *db = worker->db;
+    worker->tally = (worker->cn - db->config.cn_index) * workers_of_node(db) + worker->thread;
+}
+
+/* ---- cellar.h ---- */
+
+const struct cellar_proc *cellar_proc_next(struct cellar *db, const struct cellar_proc *after)
+{
+    return after ? after->next : __atomic_load_n(&db->procs, __ATOMIC_ACQUIRE);
+}
+
+const char *cellar_proc_name(const struct cellar_proc *proc) { return proc->name; }
+
+void cellar_proc_read(struct cellar *db, const struct cellar_proc *proc, struct cellar_tally *tally)
+{
+    uint64_t *sum = (uint64_t *)tally;
+    *tally = (struct cellar_tally){0};
+    for (uint64_t i = 0; i < tally_count(db); i++) {
+        const uint64_t *counts = (const uint64_t *)&proc->tallies[i].counts;
+        for (uint64_t k = 0; k < sizeof *tally / sizeof *sum; k++) sum[k] += counter_read(&counts[k]);
+    }
+    /* Counted so far are calls that failed, and attempts after a call's first. */
+    for (uint32_t i = 0; i < CELLAR_LATENCY_BUCKETS; i++) tally->committed += tally->latency[i];
+    tally->calls += tally->committed;
+    tally->attempts += tally->calls;
+}
+
+/* Its parts, too: what is written there is the engine's doing, but who meets another transaction there is told. */
+static void table_add(const struct cellar *db, const struct worker *worker, const struct cellar_table *table,
+                      struct cellar_table_tally *sum)
+{
+    const struct tabletally *tallies = worker->home.tallies;
+    tabletally_add(tallies, table->id, 0, sum);
+    catalog_each(db->catalog, part) if (catalog_part_of(part) == table->id)
+        tabletally_add(tallies, part->id, TABLETALLY_DIDS, sum);
+}
+
+void cellar_table_read(struct cellar *db, const struct cellar_table *table, struct cellar_table_tally *tally)
+{
+    *tally = (struct cellar_table_tally){0};
+    if (!table || table->dropped) return;
+    for (uint32_t i = 0; i < db->worker_count; i++) table_add(db, &db->workers[i], table, tally);
+    fabric_lock(db->fabric, &db->sessions_lock);
+    for (uint32_t i = 0; i < db->config.sessions; i++)
+        if (db->sessions[i] && db->sessions[i]->ready) table_add(db, db->sessions[i]->worker, table, tally);
+    fabric_unlock(db->fabric, &db->sessions_lock);
+}
+
+uint64_t cellar_tally_latency_ns(const struct cellar_tally *tally, double share)
+{
+    uint64_t count = 0, seen = 0;
+    for (uint32_t i = 0; i < CELLAR_LATENCY_BUCKETS; i++) count += tally->latency[i];
+    for (uint32_t i = 0; i < CELLAR_LATENCY_BUCKETS; i++) {
+        seen += tally->latency[i];
+        if (seen > 0 && (double)seen >= share * (double)count) return bucket_end(i);
+    }
+    return 0;
+}

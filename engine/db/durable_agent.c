@@ -1,0 +1,279 @@
+/*
+ * durable_agent.c - the memory node's agent: out of the rings, into the journal, epoch by epoch.
+ *
+ * INV-DURABLE-7: an epoch is closed below the word only, when none in flight is at or below it, and the rings are
+ *                emptied after that was seen.
+ * INV-DURABLE-19: an epoch's end comes behind the headers of all runs, and the catalog's entries, that its entries
+ * need.
+ */
+#include "durable.h"
+
+#include "batch.h"
+#include "counter.h"
+#include "db.h"
+#include "must.h"
+#include "plant.h"
+
+#include "vacant.h"
+
+#include <string.h>
+
+#define POLL_NS 200000
+#define FULL_POLL_NS 10000000
+#define LINE_READ 64
+#define RUN_READ 16384 /* of a ring that has something, at a time */
+
+static uint64_t line_up(uint64_t bytes) { return (bytes + LAYOUT_LINE - 1) / LAYOUT_LINE * LAYOUT_LINE; }
+
+/* Of an epoch whose end found no space at first it is here that it is on the disk. */
+static void published(struct durable *durable)
+{
+    uint64_t closed = journal_closed(durable->journal);
+    if (closed <= atomic_load(&durable->epochs.durable)) return;
+    atomic_store(&durable->epochs.durable, closed);
+    counter_add(&durable->told.epochs, 1);
+}
+
+static void sync_tell(struct durable *durable, uint64_t before, uint64_t begin_ns)
+{
+    struct cellar_durable *told = &durable->told;
+    uint64_t ns = fabric_now_ns(durable->agent.ep) - begin_ns;
+    counter_add(&told->log_bytes, journal_written(durable->journal) - before);
+    counter_add(&told->syncs, 1);
+    counter_add(&told->sync_ns, ns);
+    if (ns > told->sync_most_ns) __atomic_store_n(&told->sync_most_ns, ns, __ATOMIC_RELAXED);
+}
+
+/* What the disk refuses ends it all, or, for lack of space, until there is some. */
+static int sync_now(struct durable *durable)
+{
+    struct cellar_error error = {0};
+    uint64_t before = journal_written(durable->journal), begin_ns = fabric_now_ns(durable->agent.ep);
+    int rc = journal_sync(durable->journal, &error);
+    if (journal_written(durable->journal) > before) sync_tell(durable, before, begin_ns);
+    if (rc == -CELLAR_ERR_SYSTEM && PLANT(wal_sync_retried)) rc = journal_sync(durable->journal, &error);
+    atomic_store(&durable->group, journal_group(durable->journal));
+    if (rc == 0 && atomic_load(&durable->epochs.refused) == -CELLAR_ERR_FULL && !epochs_cramped(&durable->epochs)) {
+        atomic_store(&durable->epochs.refused, 0);
+        node_log(&durable->db->opening, CELLAR_LOG_WARNING, "the log has space again");
+    }
+    if (rc) durable_refuse(durable, &error);
+    if (rc == 0) published(durable);
+    return rc;
+}
+
+static int put(struct durable *durable, uint64_t epoch, const void *bytes, uint32_t count)
+{
+    while (!journal_entry(durable->journal, epoch, bytes, count)) {
+        int rc = sync_now(durable);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+/* ---- entries ---- */
+
+static bool is_next(const struct epochs_ring *ring, const struct log_entry_wire *entry)
+{
+    return entry->magic == LAYOUT_LOG_MAGIC && entry->cn == ring->cn && entry->coordinator == ring->coordinator &&
+           entry->incarnation == (uint32_t)ring->incarnation &&
+           entry->sequence == atomic_load_explicit(&ring->taken, memory_order_relaxed) + 1;
+}
+
+/* Are they the entry's first bytes? Else it is not there yet. */
+static bool begins(const struct epochs_ring *ring, const struct log_entry_wire *entry, uint64_t room)
+{
+    return is_next(ring, entry) && entry->bytes >= LINE_READ && entry->bytes <= room;
+}
+
+/* Entries one behind the other from that offset on, as far as they are whole: how many were taken. */
+static int run_take(struct coro *co, struct durable_thread *thread, struct epochs_ring *ring, uint64_t at)
+{
+    const struct log_entry_wire *entry = (const struct log_entry_wire *)(const void *)thread->piece;
+    struct cellar_durable *told = &thread->durable->told;
+    struct fabric_addr addr = fabric_addr_plus(ring->addr, at);
+    uint64_t room = ring->bytes - at, read = RUN_READ;
+    int taken = 0, rc = room < LINE_READ ? 0 : batch_read(co, thread->ep, addr, thread->piece, LINE_READ);
+    if (rc || room < LINE_READ || !begins(ring, entry, room)) return rc;
+    if (read < entry->bytes) read = entry->bytes;
+    if (read > room) read = room;
+    rc = batch_read(co, thread->ep, addr, thread->piece, (uint32_t)read);
+    for (uint64_t from = 0; rc == 0 && from + LINE_READ <= read; from = ring->tail - at) {
+        entry = (const struct log_entry_wire *)(const void *)(thread->piece + from);
+        if (!begins(ring, entry, read - from) || !logseg_parse(thread->piece + from, read - from)) break;
+        uint32_t bytes = entry->bytes;
+        rc = put(thread->durable, entry->epoch, entry, bytes);
+        if (rc) break;
+        counter_add(&told->entries, 1);
+        counter_add(&told->entry_bytes, bytes);
+        ring->tail = at + from + line_up(bytes);
+        atomic_store_explicit(&ring->taken, entry->sequence, memory_order_release);
+        taken++;
+    }
+    return rc ? rc : taken;
+}
+
+static int ring_take(struct coro *co, struct durable_thread *thread, struct epochs_ring *ring)
+{
+    uint64_t half = logseg_half(ring->bytes);
+    int taken = 1;
+    while (taken > 0) {
+        taken = ring->tail < 2 * half ? run_take(co, thread, ring, ring->tail) : 0;
+        if (taken == 0) taken = run_take(co, thread, ring, ring->tail < half ? half : 0);
+    }
+    return taken;
+}
+
+static int rings_take(struct coro *co, struct durable_thread *thread)
+{
+    int rc = 0;
+    struct epochs_ring *ring = atomic_load(&thread->durable->epochs.rings);
+    for (; ring && rc == 0; ring = ring->next) rc = ring_take(co, thread, ring);
+    return rc;
+}
+
+/* ---- pages: INV-DURABLE-19 ---- */
+
+static int page_put(struct coro *co, struct durable_thread *thread, uint64_t epoch, uint64_t offset, uint32_t bytes)
+{
+    struct replay_page *page = (struct replay_page *)(void *)thread->piece;
+    *page = (struct replay_page){.magic = REPLAY_PAGE_MAGIC, .bytes = bytes, .offset = offset};
+    int rc = batch_read(co, thread->ep, fabric_addr_of(0, offset), page + 1, bytes);
+    return rc ? rc : put(thread->durable, epoch, page, (uint32_t)sizeof *page + bytes);
+}
+
+/*
+ * Of runs that were taken since. Where a header is not there yet no entry can lead to that run, but to runs behind it:
+ * next time it goes on from there once more. Vacant chunks that became a run may be anywhere.
+ */
+static int runs_put(struct coro *co, struct durable_thread *thread, uint64_t epoch)
+{
+    struct durable *durable = thread->durable;
+    const struct catalog *catalog = durable->db->catalog;
+    uint64_t count, *word = (uint64_t *)(void *)thread->piece;
+    bool gap = false;
+    uint64_t vacant = vacant_runs(catalog);
+    if (vacant != durable->vacant) durable->chunks = 0;
+    durable->vacant = vacant;
+    int rc = catalog_chunks_used(co, thread->ep, catalog, 0, word, &count);
+    for (uint64_t chunk = durable->chunks, runs = 1; chunk < count && rc == 0; chunk += runs) {
+        const struct chunk_wire *run =
+            (const struct chunk_wire *)(const void *)(thread->piece + sizeof(struct replay_page));
+        uint64_t offset = catalog->heap_offset + chunk * LAYOUT_CHUNK_BYTES;
+        rc = batch_read(co, thread->ep, fabric_addr_of(0, offset), thread->piece + sizeof(struct replay_page),
+                        sizeof *run);
+        bool there = run->magic == LAYOUT_CHUNK_MAGIC, idle = there && catalog_run_is_idle(run);
+        runs = there && !idle && run->chunk_count ? run->chunk_count : 1;
+        if (rc == 0 && there && !idle && !PLANT(durable_runs_unlogged))
+            rc = page_put(co, thread, epoch, offset, sizeof(struct chunk_wire));
+        gap = gap || !there;
+        if (!gap && rc == 0) durable->chunks = chunk + runs;
+    }
+    return rc;
+}
+
+static int catalog_put(struct coro *co, struct durable_thread *thread, uint64_t epoch)
+{
+    uint64_t *word = (uint64_t *)(void *)thread->piece;
+    int rc = 0;
+    for (uint32_t i = 0; i < LAYOUT_CATALOG_TABLES_MAX && rc == 0; i++) {
+        struct durable_page *was = &thread->durable->pages[i];
+        uint64_t at = LAYOUT_MEMBERS_OFFSET - (LAYOUT_CATALOG_TABLES_MAX - i) * (uint64_t)LAYOUT_CATALOG_ENTRY_BYTES;
+        struct fabric_op ops[2] = {
+            fabric_op_read(fabric_addr_of(0, at), word, 16),
+            fabric_op_read(fabric_addr_of(0, at + offsetof(struct catalog_entry_wire, state)), word + 2, 8)};
+        rc = batch_run(co, thread->ep, ops, 2);
+        struct durable_page now = {word[0], word[1], word[2]};
+        /* What comes or goes without a transaction is in the checkpoint that follows. */
+        bool there = now.id && (now.state == LAYOUT_TABLE_WHOLE || now.state == LAYOUT_TABLE_BUILDING);
+        if (rc || !there || memcmp(&now, was, sizeof now) == 0) continue;
+        *was = now;
+        rc = page_put(co, thread, epoch, at, LAYOUT_CATALOG_ENTRY_BYTES);
+    }
+    return rc;
+}
+
+/* ---- epochs ---- */
+
+/* INV-DURABLE-18: a checkpoint first, if there was a load; no epoch ends before the one that makes it count. */
+static bool loads_wait(struct epochs *epochs, uint64_t epoch)
+{
+    uint64_t loads = atomic_load(&epochs->loads);
+    if (PLANT(durable_loads_ignored)) return false;
+    if (loads == atomic_load(&epochs->loads_covered))
+        return epoch < atomic_load(&epochs->loads_epoch) && !PLANT(durable_loads_written);
+    uint64_t asked = atomic_load(&epochs->asked);
+    if (asked == atomic_load(&epochs->checkpoints)) atomic_compare_exchange_strong(&epochs->asked, &asked, asked + 1);
+    return true;
+}
+
+static int epoch_close(struct coro *co, struct durable_thread *thread, uint64_t epoch)
+{
+    struct durable *durable = thread->durable;
+    int rc = PLANT(durable_rings_first) ? 0 : rings_take(co, thread);
+    if (rc == 0) rc = runs_put(co, thread, epoch);
+    if (rc == 0) rc = catalog_put(co, thread, epoch);
+    uint64_t known = journal_closed(durable->journal);
+    while (rc == 0 && !journal_close_epoch(durable->journal, epoch, known)) rc = sync_now(durable);
+    if (rc == 0 && PLANT(durable_acked_early)) atomic_store(&durable->epochs.durable, epoch);
+    return rc ? rc : sync_now(durable);
+}
+
+/* The word moves on when its epoch is in use, and was for so long. */
+static void word_raise(struct durable_thread *thread)
+{
+    struct durable *durable = thread->durable;
+    struct epochs *epochs = &durable->epochs;
+    uint64_t word = atomic_load(&epochs->word), now_ns = fabric_now_ns(thread->ep);
+    if (atomic_load(&epochs->drawn) < word || now_ns - durable->raised_ns < durable->db->config.epoch_ns) return;
+    atomic_compare_exchange_strong(&epochs->word, &word, word + 1);
+    durable->raised_ns = now_ns;
+}
+
+/* Of a full log: a checkpoint frees it, and those who would log more wait for that. */
+static void log_bound(struct durable *durable)
+{
+    struct epochs *epochs = &durable->epochs;
+    uint32_t files = journal_files(durable->journal), most = durable->files;
+    uint64_t below = atomic_exchange(&durable->below, 0), asked = atomic_load(&epochs->asked);
+    struct cellar_error error = {0};
+    if (below && journal_free(durable->journal, below, &error)) durable_refuse(durable, &error);
+    if (below) files = journal_files(durable->journal);
+    bool idle = asked == atomic_load(&epochs->checkpoints);
+    if (files > most / 2 && idle) atomic_compare_exchange_strong(&epochs->asked, &asked, asked + 1);
+    atomic_store(&epochs->crowded, files > most / 4 * 3);
+}
+
+static void step(struct coro *co, struct durable_thread *thread)
+{
+    struct durable *durable = thread->durable;
+    struct epochs *epochs = &durable->epochs;
+    if (atomic_load(&epochs->refused) == -CELLAR_ERR_SYSTEM) return;
+    log_bound(durable);
+    int rc = atomic_load(&epochs->refused) ? sync_now(durable) : 0;
+    word_raise(thread);
+    if (rc == 0) rc = rings_take(co, thread);
+    uint64_t epoch = atomic_load(&epochs->drawn), word = atomic_load(&epochs->word);
+    if (epoch >= word) epoch = PLANT(epochs_closed_at_word) ? word : word - 1;
+    uint64_t ending = atomic_load(&epochs->ending); /* after the word */
+    if (ending && epoch >= ending) epoch = ending - 1;
+    if (rc || epoch <= journal_closed(durable->journal) || epoch <= atomic_load(&epochs->durable)) return;
+    if (epochs_settled(epochs, epoch) && !loads_wait(epochs, epoch)) (void)epoch_close(co, thread, epoch);
+}
+
+void durable_agent_main(struct coro *co, void *arg)
+{
+    struct durable_thread *thread = arg;
+    struct epochs *epochs = &thread->durable->epochs;
+    while (!atomic_load(&thread->stop)) {
+        step(co, thread);
+        epochs_tell(epochs);
+        uint64_t pause_ns = thread->durable->db->config.epoch_ns / 8;
+        if (pause_ns < POLL_NS) pause_ns = POLL_NS;
+        sched_sleep(co, &thread->sched, &thread->task, atomic_load(&epochs->refused) ? FULL_POLL_NS : pause_ns);
+    }
+    if (atomic_load(&epochs->refused) != -CELLAR_ERR_SYSTEM) log_bound(thread->durable); /* of the last checkpoint */
+    epochs_tell(epochs);
+    atomic_store(&thread->over, true);
+    sched_park(co, &thread->task);
+}

@@ -1,0 +1,41 @@
+/*
+ * replay.h - what the log of a memory node says, done again in memory that no transaction uses: pages as they come,
+ * redo entries in the order of their TS, whatever tags there are (docs/durability.md, "Recovery"). In order, since the
+ * INSERT of a slot comes before the CELLs of its record, and overflow buckets carry no version.
+ */
+#pragma once
+
+#include "catalog.h"
+#include "logseg.h"
+
+#define REPLAY_PAGE_MAGIC 0x45474150u /* "PAGE" read as a little-endian word: no entry begins so */
+
+/* Bytes of the pool that no redo entry names: a run's header, a table's entry in the catalog. The bytes follow. */
+struct replay_page {
+    uint32_t magic, bytes;
+    uint64_t offset;
+};
+
+struct replay {
+    struct replay_item {
+        uint8_t *bytes;
+        uint32_t count;
+        bool page;
+        uint64_t epoch, ts;
+    } * items;
+    uint64_t count, capacity;
+    uint64_t incarnation_last, ts_last; /* the largest of all entries */
+    /* Told of each entry that is done again, how many were before it; NULL: nothing is. */
+    void (*progress)(void *arg, uint64_t done);
+    void *progress_arg;
+};
+
+/* Keeps a copy. CORRUPT: it is neither; NOMEM. */
+NODISCARD int replay_add(struct replay *replay, uint64_t epoch, const uint8_t *bytes, uint32_t count);
+void replay_free(struct replay *replay);
+/* Pages, in the order in which they were added; and space is handed out behind all runs that they name. */
+NODISCARD int replay_pages(struct coro *co, struct fabric_ep *ep, const struct replay *replay, uint64_t mn_bytes,
+                           struct cellar_error *error);
+/* Entries. CORRUPT: one that changes what cannot be. */
+NODISCARD int replay_entries(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog,
+                             struct replay *replay, struct cellar_error *error);

@@ -1,0 +1,222 @@
+/* sqlite_pool.c - databases by their files, and the sessions of threads. */
+#include "sqlite_pool.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SEATS 120 /* with one worker below the 128 threads and sessions of a compute node */
+/* Each thread that is at work has a segment: all that may be at work take half a pool. Large entries lie elsewhere. */
+#define LOG_SHARE 256
+#define LOG_LEAST (128ull << 10)
+#define LOG_MOST (2ull << 20)
+
+struct sqlite_pool {
+    struct sqlite_pool *next;
+    char path[PATH_MAX];
+    struct cellar *db;
+    pid_t process; /* an open database does not survive a fork */
+    uint32_t users;
+    pthread_mutex_t lock; /* of the seats */
+    struct sqlite_seat seats[SEATS];
+};
+
+/*
+ * All that is open: what is known of a pool has to be known to the whole process, since only one database may have it.
+ */
+static struct sqlite_pool *pools;
+static pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int refuse(struct cellar_error *error, int code, const char *what, const char *path, const char *why)
+{
+    error->code = code;
+    snprintf(error->text, sizeof error->text, "%s%s: %s", what, path, why);
+    return -code;
+}
+
+/* The file's name, whole, so that two ways to it are one; the file itself need not be there. */
+static int path_of(const char *path, char whole[PATH_MAX], struct cellar_error *error)
+{
+    char folder[PATH_MAX], base[PATH_MAX];
+    if (realpath(path, whole)) return 0;
+    if (errno != ENOENT || strlen(path) >= PATH_MAX)
+        return refuse(error, CELLAR_ERR_SYSTEM, "pool ", path, strerror(errno));
+    strcpy(folder, path);
+    strcpy(base, path);
+    if (!realpath(dirname(folder), whole)) return refuse(error, CELLAR_ERR_SYSTEM, "pool ", path, strerror(errno));
+    size_t used = strlen(whole);
+    bool fits = (size_t)snprintf(whole + used, PATH_MAX - used, "/%s", basename(base)) < PATH_MAX - used;
+    return fits ? 0 : refuse(error, CELLAR_ERR_SYSTEM, "pool ", path, strerror(ENAMETOOLONG));
+}
+
+static int open_db(struct sqlite_pool *pool, const struct sqlite_pool_shape *shape, struct cellar_error *error)
+{
+    struct stat status;
+    bool there = stat(pool->path, &status) == 0 && status.st_size > 0;
+    if (!there && !shape) return refuse(error, CELLAR_ERR_NOT_FOUND, "pool ", pool->path, "there is no such file");
+    uint64_t bytes = there ? (uint64_t)status.st_size : shape->bytes;
+    uint64_t log_bytes = bytes / LOG_SHARE > LOG_MOST ? LOG_MOST : bytes / LOG_SHARE & ~4095ull;
+    const struct cellar_config config = {.pool_path = pool->path,
+                                         .pool_bytes = bytes,
+                                         .cns_max = shape ? shape->processes : 0,
+                                         .existing = !shape,
+                                         .coros = 1, /* all that runs here are sessions */
+                                         .sessions = SEATS,
+                                         .log_bytes = log_bytes > LOG_LEAST ? log_bytes : LOG_LEAST};
+    return cellar_open(&config, &pool->db, error);
+}
+
+static struct sqlite_pool *pool_make(const char *path, const struct sqlite_pool_shape *shape,
+                                     struct cellar_error *error)
+{
+    struct sqlite_pool *pool = calloc(1, sizeof *pool);
+    if (!pool) {
+        (void)refuse(error, CELLAR_ERR_NOMEM, "", path, cellar_error_text(CELLAR_ERR_NOMEM));
+        return NULL;
+    }
+    strcpy(pool->path, path);
+    pool->process = getpid();
+    pthread_mutex_init(&pool->lock, NULL);
+    if (open_db(pool, shape, error) == 0) return pool;
+    pthread_mutex_destroy(&pool->lock);
+    free(pool);
+    return NULL;
+}
+
+static struct sqlite_pool *known(const char *path)
+{
+    struct sqlite_pool *pool = pools;
+    while (pool && strcmp(pool->path, path) != 0) pool = pool->next;
+    return pool;
+}
+
+struct sqlite_pool *sqlite_pool_open(const char *path, const struct sqlite_pool_shape *shape,
+                                     struct cellar_error *error)
+{
+    char whole[PATH_MAX];
+    if (path_of(path, whole, error)) return NULL;
+    pthread_mutex_lock(&pools_lock);
+    struct sqlite_pool *pool = known(whole);
+    if (pool && pool->process != getpid()) {
+        (void)refuse(error, CELLAR_ERR_UNSUPPORTED, "pool ", whole,
+                     "it was opened before this process was forked: open it here anew, before the fork close it");
+        pool = NULL;
+    } else if (pool) {
+        pool->users++;
+    } else if ((pool = pool_make(whole, shape, error))) {
+        pool->users = 1;
+        pool->next = pools;
+        pools = pool;
+    }
+    pthread_mutex_unlock(&pools_lock);
+    return pool;
+}
+
+struct sqlite_pool *sqlite_pool_share(struct sqlite_pool *pool)
+{
+    pthread_mutex_lock(&pools_lock);
+    pool->users++;
+    pthread_mutex_unlock(&pools_lock);
+    return pool;
+}
+
+void sqlite_pool_close(struct sqlite_pool *pool)
+{
+    pthread_mutex_lock(&pools_lock);
+    if (--pool->users == 0 && pool->process == getpid()) {
+        struct sqlite_pool **at = &pools;
+        while (*at != pool) at = &(*at)->next;
+        *at = pool->next;
+        cellar_close(pool->db);
+        pthread_mutex_destroy(&pool->lock);
+        free(pool);
+    }
+    pthread_mutex_unlock(&pools_lock);
+}
+
+struct cellar *sqlite_pool_db(struct sqlite_pool *pool) { return pool->db; }
+
+/* ---- seats ---- */
+
+/* Under the lock: what another thread has ended of this thread's transactions. NULL: nothing, or no more. */
+static struct sqlite_seat *left_by(struct sqlite_pool *pool, int thread)
+{
+    for (struct sqlite_seat *seat = pool->seats; seat < pool->seats + SEATS; seat++)
+        if (seat->state == SQLITE_SEAT_LEFT && seat->thread == thread) return seat;
+    return NULL;
+}
+
+/* Of threads that have ended: their sessions are the engine's to give to others. */
+static void forget_the_dead(struct sqlite_pool *pool)
+{
+    for (struct sqlite_seat *seat = pool->seats; seat < pool->seats + SEATS; seat++) {
+        char path[64];
+        snprintf(path, sizeof path, "/proc/self/task/%d", seat->thread);
+        if (seat->state == SQLITE_SEAT_LEFT && access(path, F_OK) != 0) seat->state = SQLITE_SEAT_FREE;
+    }
+}
+
+static struct sqlite_seat *free_one(struct sqlite_pool *pool)
+{
+    for (struct sqlite_seat *seat = pool->seats; seat < pool->seats + SEATS; seat++)
+        if (seat->state == SQLITE_SEAT_FREE) return seat;
+    return NULL;
+}
+
+static void seat_free(struct sqlite_seat *seat)
+{
+    if (seat->txn) (void)cellar_abort(seat->txn);
+    cellar_session_close(seat->session);
+    *seat = (struct sqlite_seat){.state = SQLITE_SEAT_FREE};
+}
+
+static struct sqlite_seat *seat_take(struct sqlite_pool *pool)
+{
+    int thread = (int)gettid();
+    pthread_mutex_lock(&pool->lock);
+    for (struct sqlite_seat *seat; (seat = left_by(pool, thread));) seat_free(seat);
+    struct sqlite_seat *seat = free_one(pool);
+    if (!seat) {
+        forget_the_dead(pool);
+        seat = free_one(pool);
+    }
+    if (seat) *seat = (struct sqlite_seat){.pool = pool, .thread = thread, .state = SQLITE_SEAT_TAKEN};
+    pthread_mutex_unlock(&pool->lock);
+    return seat;
+}
+
+struct sqlite_seat *sqlite_pool_sit(struct sqlite_pool *pool, struct cellar_error *error)
+{
+    if (pool->process != getpid()) {
+        (void)refuse(error, CELLAR_ERR_UNSUPPORTED, "pool ", pool->path,
+                     "it was opened before this process was forked");
+        return NULL;
+    }
+    struct sqlite_seat *seat = seat_take(pool);
+    int rc = seat ? cellar_session_open(pool->db, &seat->session, error)
+                  : refuse(error, CELLAR_ERR_FULL, "pool ", pool->path, "as many transactions run as may at once");
+    if (rc == 0 && (rc = cellar_begin(seat->session, NULL, &seat->txn))) cellar_session_error(seat->session, error);
+    if (rc == 0) return seat;
+    if (seat) sqlite_pool_rise(seat);
+    return NULL;
+}
+
+bool sqlite_pool_is_mine(const struct sqlite_seat *seat) { return seat->thread == (int)gettid(); }
+
+void sqlite_pool_rise(struct sqlite_seat *seat)
+{
+    struct sqlite_pool *pool = seat->pool;
+    bool mine = sqlite_pool_is_mine(seat);
+    pthread_mutex_lock(&pool->lock);
+    if (mine || !seat->session)
+        seat_free(seat);
+    else
+        seat->state = SQLITE_SEAT_LEFT;
+    pthread_mutex_unlock(&pool->lock);
+}

@@ -1,0 +1,271 @@
+/* reclaim.c - who decides, and the pass over the heaps that gives back what no table claims. */
+#include "reclaim.h"
+
+#include "batch.h"
+#include "catalog_internal.h"
+#include "heap.h"
+#include "lazy.h"
+#include "plant.h"
+#include "vacant.h"
+
+#include <string.h>
+
+#define TEXT(number) ((unsigned long long)(number))
+
+static int unwritten(struct cellar_error *error, int rc)
+{
+    return rc ? err_set(error, err_code(rc), "writing the catalog: %s", cellar_error_text(rc)) : 0;
+}
+
+/* ---- deciding ---- */
+
+int reclaim_state_move(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, uint32_t table_id, uint64_t from,
+                       uint64_t to, struct cellar_error *error)
+{
+    uint64_t *word = &catalog_home_of(catalog)->entries[table_id - 1].state, old = 0;
+    struct fabric_addr at =
+        fabric_addr_plus(catalog_entry_at(table_id - 1), offsetof(struct catalog_entry_wire, state));
+    int rc = batch_cas(co, ep, at, from, to, &old);
+    bool moved = rc == 0 && old == from;
+    if (moved) *word = to;
+    if (moved) rc = catalog_replicate(co, ep, catalog, at, word, sizeof *word);
+    if (rc) return unwritten(error, rc);
+    return moved ? 0
+                 : err_set(error, CELLAR_ERR_BUSY,
+                           "another process has opened the pool meanwhile: tables and indexes go, and indexes are "
+                           "made, while no other one uses it");
+}
+
+/* An entry that was read anew: is it the table that this process knows? */
+static bool is_same(const struct catalog_entry_wire *entry, const struct cellar_table *table)
+{
+    return entry->table_id && entry->checksum == table->checksum && entry->state != LAYOUT_TABLE_GONE &&
+           entry->state != LAYOUT_TABLE_BUILDING && !layout_table_replacement(entry->state) &&
+           table->emptying == (entry->state == LAYOUT_TABLE_EMPTYING);
+}
+
+/* Of an entry in that state; when another process has chosen one meanwhile, it is read again. */
+static int state_settle(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, uint32_t table_id,
+                        uint64_t from, uint64_t to, struct cellar_error *error)
+{
+    int rc = reclaim_state_move(co, ep, catalog, table_id, from, to, error);
+    return rc == -CELLAR_ERR_BUSY ? 0 : rc;
+}
+
+int reclaim_replaced_settle(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, uint32_t table_id,
+                            struct cellar_error *error)
+{
+    uint64_t state = catalog_home_of(catalog)->entries[table_id - 1].state;
+    uint32_t by = layout_table_replacement(state);
+    int rc = state_settle(co, ep, catalog, by, LAYOUT_TABLE_BUILDING, LAYOUT_TABLE_WHOLE, error);
+    return rc ? rc : state_settle(co, ep, catalog, table_id, state, LAYOUT_TABLE_GONE, error);
+}
+
+static int asked_take_back(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct cellar_error *error)
+{
+    const struct catalog_entry_wire *entries = catalog_home_of(catalog)->entries;
+    int rc = 0;
+    for (uint32_t i = 0; i < LAYOUT_CATALOG_TABLES_MAX && rc == 0; i++)
+        if (entries[i].table_id && entries[i].state == LAYOUT_TABLE_ASKED)
+            rc = state_settle(co, ep, catalog, i + 1, LAYOUT_TABLE_ASKED, LAYOUT_TABLE_WHOLE, error);
+    return rc;
+}
+
+/* Nothing is ASKED: what replaces a table does so already, or never will. */
+static int building_settle(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct cellar_error *error)
+{
+    const struct catalog_entry_wire *entries = catalog_home_of(catalog)->entries;
+    int rc = 0;
+    for (uint32_t i = 0; i < LAYOUT_CATALOG_TABLES_MAX && rc == 0; i++) {
+        uint32_t by = entries[i].table_id ? layout_table_replacement(entries[i].state) : 0;
+        if (by > LAYOUT_CATALOG_TABLES_MAX || (by && !entries[by - 1].table_id))
+            return err_set(error, CELLAR_ERR_CORRUPT, "catalog entry %u: table %u, which replaces it, is not there", i,
+                           by);
+        if (by && !PLANT(replaced_forgotten)) rc = reclaim_replaced_settle(co, ep, catalog, i + 1, error);
+    }
+    for (uint32_t i = 0; i < LAYOUT_CATALOG_TABLES_MAX && rc == 0; i++)
+        if (entries[i].table_id && entries[i].state == LAYOUT_TABLE_BUILDING)
+            rc = state_settle(co, ep, catalog, i + 1, LAYOUT_TABLE_BUILDING, LAYOUT_TABLE_GONE, error);
+    return rc;
+}
+
+static int entries_read(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct cellar_error *error)
+{
+    struct catalog_home *home = catalog_home_of(catalog);
+    bool before = batch_bulk_enter(ep);
+    int rc = batch_read(co, ep, catalog_entry_at(0), home->entries, sizeof home->entries);
+    batch_bulk_leave(ep, before);
+    return rc ? err_set(error, err_code(rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
+}
+
+/* A word of a backup of that entry, into home->word. */
+static int backup_read(struct coro *co, struct fabric_ep *ep, struct catalog_home *home, uint32_t index, uint64_t field,
+                       uint32_t replica, struct fabric_addr *at)
+{
+    *at = catalog_replica(&home->catalog, fabric_addr_plus(catalog_entry_at(index), field), replica);
+    bool before = batch_bulk_enter(ep);
+    int rc = batch_read(co, ep, *at, &home->word, sizeof home->word);
+    batch_bulk_leave(ep, before);
+    return rc;
+}
+
+/* Who decided may have died before its backups knew: they do before anybody relies on it. */
+static int backups_follow(struct coro *co, struct fabric_ep *ep, struct catalog *catalog)
+{
+    struct catalog_home *home = catalog_home_of(catalog);
+    const uint64_t field = offsetof(struct catalog_entry_wire, state);
+    struct fabric_addr at;
+    int rc = 0;
+    for (uint32_t i = 0; i < LAYOUT_CATALOG_TABLES_MAX && rc == 0; i++)
+        for (uint32_t replica = 1; home->entries[i].table_id && replica <= catalog->replicas && rc == 0; replica++) {
+            uint64_t state = home->entries[i].state, old;
+            rc = backup_read(co, ep, home, i, 0, replica, &at);
+            if (rc || home->word != home->entries[i].table_id) continue;
+            rc = backup_read(co, ep, home, i, field, replica, &at);
+            if (rc == 0 && home->word != state) rc = batch_cas(co, ep, at, home->word, state, &old);
+        }
+    return rc;
+}
+
+int reclaim_joined(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct cellar_error *error)
+{
+    struct catalog_home *home = catalog_home_of(catalog);
+    int rc = entries_read(co, ep, catalog, error);
+    if (rc == 0) rc = asked_take_back(co, ep, catalog, error);
+    if (rc == 0) rc = entries_read(co, ep, catalog, error);
+    if (rc == 0) rc = building_settle(co, ep, catalog, error);
+    if (rc == 0) rc = entries_read(co, ep, catalog, error);
+    if (rc == 0 && catalog->away < 0) rc = unwritten(error, backups_follow(co, ep, catalog));
+    for (uint32_t i = 0; i < LAYOUT_CATALOG_TABLES_MAX && rc == 0; i++)
+        if (catalog->tables[i] && !is_same(&home->entries[i], catalog->tables[i]))
+            catalog_bury(catalog, catalog->tables[i]);
+    bool before = batch_bulk_enter(ep);
+    if (rc == 0) rc = catalog_tables_read(co, ep, catalog, error);
+    batch_bulk_leave(ep, before);
+    return rc;
+}
+
+static bool is_emptying(const struct catalog *catalog, const struct cellar_table *table)
+{
+    const struct cellar_table *base = catalog_base(catalog, table);
+    return base && base->emptying;
+}
+
+/* Extents that a process has died over before it made the table that was to have them. */
+static bool is_left(const struct catalog *catalog, const struct cellar_table *table)
+{
+    return table->extent_size && !catalog_base(catalog, table);
+}
+
+bool reclaim_is_due(const struct catalog *catalog)
+{
+    catalog_each(catalog, table) if (table->emptying || is_left(catalog, table)) return true;
+    return catalog->going != 0;
+}
+
+int reclaim_log_settle(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, struct fabric_addr ring,
+                       uint64_t incarnation, uint64_t sequence)
+{
+    uint64_t *word = &catalog_home_of((struct catalog *)catalog)->word;
+    uint64_t at = fabric_addr_offset(ring) - sizeof(struct chunk_wire) + offsetof(struct chunk_wire, log_watermark);
+    *word = layout_watermark_of(incarnation, sequence);
+    return catalog_replicate(co, ep, catalog, fabric_addr_of(fabric_addr_node(ring), at), word, sizeof *word);
+}
+
+/* ---- giving back ---- */
+
+struct sweep {
+    struct coro *co;
+    struct fabric_ep *ep;
+    struct catalog *catalog;
+    struct cellar_error *error;
+    struct heap_walk walk;
+};
+
+/* The index of a table whose records go: as it was made. */
+static int buckets_zero(struct sweep *sweep, const struct cellar_table *table)
+{
+    struct catalog_home *home = catalog_home_of(sweep->catalog);
+    uint64_t bytes = table->index.buckets_per_node * LAYOUT_LINE;
+    int rc = 0;
+    for (uint64_t at = 0, size; at < bytes && rc == 0; at += size) {
+        size = bytes - at < sizeof home->zeros ? bytes - at : sizeof home->zeros;
+        rc = catalog_replicate(sweep->co, sweep->ep, sweep->catalog,
+                               fabric_addr_of(sweep->walk.node, table->index.base[sweep->walk.node] + at), home->zeros,
+                               (uint32_t)size);
+    }
+    return rc;
+}
+
+/* The run that the walk is at. */
+static int run_sweep(struct sweep *sweep)
+{
+    const struct chunk_wire *run = &sweep->walk.memory->run;
+    uint64_t first = (sweep->walk.offset - sweep->catalog->heap_offset) / LAYOUT_CHUNK_BYTES;
+    bool claimed = run->kind == LAYOUT_RUN_LOG || run->kind == LAYOUT_RUN_VACANT;
+    if (!claimed && run->kind != 0 && run->kind != LAYOUT_RUN_TAKEN) {
+        const struct cellar_table *table = sweep->catalog->tables[run->table_id - 1];
+        bool buckets = run->kind == LAYOUT_RUN_BUCKETS;
+        bool own = table && (!buckets || table->index.base[sweep->walk.node] == sweep->walk.offset + sizeof *run);
+        if (own && buckets && is_emptying(sweep->catalog, table)) return buckets_zero(sweep, table);
+        claimed = own && (buckets || !is_emptying(sweep->catalog, table));
+        if (PLANT(sweep_overflow_kept) && run->kind == LAYOUT_RUN_OVERFLOW) claimed = true;
+    }
+    if (claimed) return 0;
+    return vacant_give(sweep->co, sweep->ep, sweep->catalog, sweep->walk.node, first, run->chunk_count);
+}
+
+static int node_sweep(struct sweep *sweep, uint32_t node, struct heap_memory *memory)
+{
+    int rc = heap_walk_begin(sweep->co, &sweep->walk, sweep->ep, sweep->catalog, node, memory);
+    if (rc) return err_set(sweep->error, err_code(rc), "memory node %u: %s", node, cellar_error_text(rc));
+    sweep->walk.all = true;
+    while ((rc = heap_walk_next(sweep->co, &sweep->walk, sweep->error)) > 0)
+        if ((rc = run_sweep(sweep)) != 0)
+            return err_set(sweep->error, err_code(rc), "giving back space of memory node %u: %s", node,
+                           cellar_error_text(rc));
+    return rc;
+}
+
+/* Its number first: without it the entry is of no table, whatever the rest says. */
+static int entry_free(struct sweep *sweep, uint32_t index)
+{
+    struct catalog_entry_wire *entry = &catalog_home_of(sweep->catalog)->entries[index];
+    const uint32_t number = sizeof entry->table_id;
+    memset(entry, 0, sizeof *entry);
+    int rc = catalog_replicate(sweep->co, sweep->ep, sweep->catalog, catalog_entry_at(index), entry, number);
+    if (rc == 0)
+        rc = catalog_replicate(sweep->co, sweep->ep, sweep->catalog, fabric_addr_plus(catalog_entry_at(index), number),
+                               (uint8_t *)entry + number, (uint32_t)sizeof *entry - number);
+    if (rc == 0) sweep->catalog->going &= ~(1ull << index);
+    return unwritten(sweep->error, rc);
+}
+
+/* Those of parts first: they name the table that they are parts of. */
+static int entries_free(struct sweep *sweep)
+{
+    const struct catalog_home *home = catalog_home_of(sweep->catalog);
+    int rc = 0;
+    for (int pass = 0; pass < 2 && rc == 0; pass++)
+        for (uint32_t i = 0; i < LAYOUT_CATALOG_TABLES_MAX && rc == 0; i++)
+            if ((sweep->catalog->going >> i & 1) &&
+                (pass == 1 || home->entries[i].index_of || home->entries[i].extents_of))
+                rc = entry_free(sweep, i);
+    return rc;
+}
+
+int reclaim_sweep(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct cellar_error *error)
+{
+    struct sweep sweep = {.co = co, .ep = ep, .catalog = catalog, .error = error};
+    struct heap_memory *memory = lazy_map(sizeof *memory);
+    catalog_each(catalog, table) if (is_left(catalog, table)) catalog_bury(catalog, table);
+    int rc = memory ? fabric_register_local(ep->fabric, memory, sizeof *memory) : -CELLAR_ERR_NOMEM;
+    if (rc) rc = err_set(error, CELLAR_ERR_NOMEM, "no memory to give back space");
+    if (rc == 0) {
+        for (uint32_t node = 0; node < catalog->mn_count && rc == 0; node++) rc = node_sweep(&sweep, node, memory);
+        fabric_forget_local(ep->fabric, memory, sizeof *memory);
+    }
+    if (rc == 0) rc = entries_free(&sweep);
+    lazy_unmap(memory, sizeof *memory);
+    return rc;
+}

@@ -1,0 +1,179 @@
+/*
+ * durable_folder.c - durable folders for test_durable_folder.sh, by the public API.
+ *
+ *     durable_folder make DIR N     a pool with table accounts; accounts 1 to N get 100 cents, each durable; closed
+ *     durable_folder add DIR N      each of them gets one more; closed
+ *     durable_folder stay DIR N     likewise, then says `ready` and waits, to be killed
+ *     durable_folder load DIR N     N further accounts are loaded, durable by a checkpoint; then as stay
+ *     durable_folder fill DIR N     2,000 more, of level memory, so that the log takes several files; then as stay
+ *     durable_folder look DIR N     opened by pool_private: reads and changes them, and nothing of that is kept
+ *     durable_folder older DIR      the file `cellar`, as a build with other layouts would have written it
+ */
+#include <cellar.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+struct account {
+    int64_t cents;
+};
+#define ROUNDS 2000
+
+static const struct cellar_column columns[] = {CELLAR_COLUMN(struct account, cents)};
+
+struct deed {
+    const struct cellar_table *table;
+    uint64_t key;
+    int64_t cents; /* out: what it has now */
+};
+
+static void fail(const char *what, const char *why)
+{
+    fprintf(stderr, "%s: %s\n", what, why);
+    exit(1);
+}
+
+static int insert(struct cellar_txn *txn, void *arg)
+{
+    struct deed *deed = arg;
+    const struct account row = {.cents = deed->cents = 100};
+    return cellar_txn_insert(txn, deed->table, deed->key, &row);
+}
+
+static int add(struct cellar_txn *txn, void *arg)
+{
+    struct deed *deed = arg;
+    int code = cellar_txn_get(txn, deed->table, deed->key, 0, &deed->cents);
+    if (code < 0) return code;
+    deed->cents++;
+    return cellar_txn_put(txn, deed->table, deed->key, 0, &deed->cents);
+}
+
+static void each(struct cellar *db, uint64_t count, cellar_txn_fn fn)
+{
+    struct cellar_session *session;
+    struct cellar_error error;
+    struct deed deed = {.table = cellar_table_find(db, "accounts")};
+    if (!deed.table) fail("accounts", "no such table");
+    if (cellar_session_open(db, &session, &error)) fail("session", error.text);
+    for (deed.key = 1; deed.key <= count; deed.key++) {
+        int code = cellar_transact(session, fn, &deed);
+        cellar_session_error(session, &error);
+        if (code) fail("transaction", error.text);
+    }
+    printf("account %" PRIu64 " has %" PRId64 "\n", count, deed.cents);
+    cellar_session_close(session);
+}
+
+static void table_make(struct cellar *db)
+{
+    const struct cellar_schema schema = {.name = "accounts",
+                                         .row_bytes = sizeof(struct account),
+                                         .columns = columns,
+                                         .column_count = 1,
+                                         .records_max = 1000};
+    const struct cellar_table *table;
+    struct cellar_error error;
+    if (cellar_table_create(db, &schema, &table, &error)) fail("table", error.text);
+}
+
+static void fill(struct cellar *db, uint64_t count)
+{
+    struct cellar_error error;
+    for (int i = 0; i < ROUNDS; i++) each(db, count, add);
+    if (cellar_wait_durable(db, NULL, &error)) fail("fill", error.text);
+}
+
+static int rows_load(struct cellar_client *client, void *arg)
+{
+    const struct deed *deed = arg;
+    const struct account row = {.cents = 100};
+    struct cellar_error error;
+    int code = 0;
+    for (uint64_t key = 0; key < deed->key && code == 0 && cellar_client_index(client) == 0; key++)
+        code = cellar_load(client, deed->table, 1000 + key, &row, &error);
+    return code;
+}
+
+static void load(struct cellar *db, uint64_t count)
+{
+    struct deed deed = {.table = cellar_table_find(db, "accounts"), .key = count};
+    struct cellar_error error;
+    if (cellar_run(db, rows_load, &deed)) fail("load", "rows");
+    if (cellar_wait_durable(db, NULL, &error)) fail("load", error.text);
+}
+
+static void stay(void)
+{
+    puts("ready");
+    fflush(stdout);
+    pause();
+}
+
+/* Nothing that rests on a folder that was only looked at can be durable. */
+static void look(const char *folder, uint64_t count)
+{
+    struct cellar_config config = {.durable = folder, .pool_private = true, .level = CELLAR_LEVEL_DURABLE};
+    struct cellar_error error;
+    struct cellar *db;
+    if (cellar_open(&config, &db, &error) != -CELLAR_ERR_INVALID) fail("look", "level durable");
+    config.level = CELLAR_LEVEL_MEMORY;
+    if (cellar_open(&config, &db, &error)) fail("look", error.text);
+    each(db, count, add);
+    if (cellar_wait_durable(db, NULL, &error) != -CELLAR_ERR_INVALID) fail("look", "it waits for a disk");
+    cellar_close(db);
+}
+
+/* Bytes as docs/durability.md has them: the fingerprint is at 32, the checksum at 48. */
+static void older(const char *folder)
+{
+    char path[4096];
+    uint64_t block[512], zero = 0;
+    snprintf(path, sizeof path, "%s/cellar", folder);
+    FILE *file = fopen(path, "r+b");
+    if (!file || fread(block, sizeof block, 1, file) != 1) fail(path, "cannot be read");
+    block[4]++;
+    block[6] = zero;
+    block[6] = XXH3_64bits(block, sizeof block);
+    rewind(file);
+    if (fwrite(block, sizeof block, 1, file) != 1 || fclose(file)) fail(path, "cannot be written");
+}
+
+static void said(void *arg, enum cellar_log_level level, const char *text)
+{
+    (void)arg;
+    if (level >= CELLAR_LOG_WARNING || !strncmp(text, "restor", 6))
+        fprintf(stderr, "%s: %s\n", level >= CELLAR_LOG_WARNING ? "warning" : "info", text);
+}
+
+int main(int count, char **arguments)
+{
+    if (count < 3) return 2;
+    const char *what = arguments[1], *folder = arguments[2];
+    uint64_t accounts = count > 3 ? strtoull(arguments[3], NULL, 10) : 0;
+    struct cellar_config config = {.durable = folder,
+                                   .pool_bytes = 16u << 20,
+                                   .durable_bytes = 64u << 20,
+                                   .log = said,
+                                   .level = strcmp(what, "fill") ? CELLAR_LEVEL_DURABLE : CELLAR_LEVEL_MEMORY};
+    struct cellar_error error;
+    struct cellar *db;
+    if (!strcmp(what, "older")) return older(folder), 0;
+    if (!strcmp(what, "look")) return look(folder, accounts), 0;
+    if (cellar_open(&config, &db, &error)) fail("open", error.text);
+    if (!strcmp(what, "make")) table_make(db);
+    if (!strcmp(what, "fill"))
+        fill(db, accounts);
+    else if (!strcmp(what, "load"))
+        load(db, accounts);
+    else
+        each(db, accounts, strcmp(what, "make") ? add : insert);
+    if (!strcmp(what, "fill") || !strcmp(what, "load") || !strcmp(what, "stay")) stay();
+    cellar_close(db);
+    return 0;
+}

@@ -1,0 +1,327 @@
+/*
+ * test_api_large.c - interactive transactions of more records, or more bytes, than a coordinator has memory and log for
+ * (docs/large.md): a hundred thousand records, 64 MiB; what is too large all the same, and says so.
+ */
+#include "share.h"
+#include "sessions.h"
+
+#include "logseg.h"
+
+#include <stdlib.h>
+
+#define MANY 100000
+#define SOME 3000 /* more than a procedure may have, and more than half a ring */
+#define VALUES 64
+
+struct doc {
+    uint64_t stamp;
+    CELLAR_VALUE(8) text;
+};
+static const struct cellar_column doc_columns[] = {CELLAR_COLUMN(struct doc, stamp), CELLAR_COLUMN(struct doc, text)};
+enum { DOC_STAMP, DOC_TEXT };
+
+struct bulk {
+    struct api api;
+    const struct cellar_table *items, *docs;
+    struct cellar_session *session;
+    struct cellar_txn *txn;
+};
+
+/* Where extents of the log are used; else an entry has half a ring (docs/large.md). */
+static bool has_extents(const struct api_variant *variant) { return !mode_of(variant->cc)->undo; }
+
+static bool bulk_open(struct bulk *bulk, const struct api_variant *variant, uint64_t pool_bytes)
+{
+    if (!sessions_possible(variant)) return false;
+    struct cellar_schema schema = {.name = "many",
+                                   .row_bytes = sizeof(struct item),
+                                   .columns = item_columns,
+                                   .column_count = ITEM_COLUMNS,
+                                   .records_max = 2 * MANY};
+    struct cellar_schema docs = {.name = "docs",
+                                 .row_bytes = sizeof(struct doc),
+                                 .columns = doc_columns,
+                                 .column_count = 2,
+                                 .records_max = 2 * VALUES,
+                                 .variable = CELLAR_BIT(DOC_TEXT),
+                                 .long_bytes = 2 * VALUES << 20};
+    api_open_with(&bulk->api, variant, (struct cellar_config){.pool_bytes = pool_bytes, .coros = 1});
+    MUST(&bulk->api.error, cellar_table_create(bulk->api.db, &schema, &bulk->items, &bulk->api.error));
+    bulk->docs = NULL;
+    if (variant->cc != CELLAR_CC_MOTOR)
+        MUST(&bulk->api.error, cellar_table_create(bulk->api.db, &docs, &bulk->docs, &bulk->api.error));
+    bulk->session = sessions_opened(&bulk->api);
+    return true;
+}
+
+static void bulk_close(struct bulk *bulk)
+{
+    cellar_session_close(bulk->session);
+    api_audit_clean(&bulk->api);
+    api_close(&bulk->api);
+}
+
+static void begin(struct bulk *bulk) { bulk->txn = sessions_begun(bulk->session); }
+static void commit(struct bulk *bulk) { assert_code(cellar_commit(bulk->txn, NULL), 0); }
+
+static void insert_all(struct bulk *bulk, uint64_t count)
+{
+    begin(bulk);
+    for (uint64_t key = 0; key < count; key++) {
+        struct item item = item_of(key);
+        assert_code(cellar_txn_insert(bulk->txn, bulk->items, key, &item), 0);
+    }
+}
+
+static void prefetch_all(struct bulk *bulk, uint64_t count)
+{
+    struct cellar_txn_read *reads = calloc(count, sizeof *reads);
+    assert_non_null(reads);
+    for (uint64_t key = 0; key < count; key++)
+        reads[key] = (struct cellar_txn_read){.table = bulk->items, .key = key, .cells = CELL_A};
+    assert_code(cellar_prefetch(bulk->txn, reads, (uint32_t)count), 0);
+    free(reads);
+}
+
+/* Each has `add` more than item_of says; or is not there. */
+static void all_are(struct bulk *bulk, uint64_t count, bool there, uint64_t add)
+{
+    begin(bulk);
+    prefetch_all(bulk, count);
+    for (uint64_t key = 0; key < count; key++) {
+        uint64_t a = 0;
+        int rc = cellar_txn_get(bulk->txn, bulk->items, key, ITEM_A, &a);
+        assert_code(rc, there ? 0 : -CELLAR_ERR_NOT_FOUND);
+        if (there) assert_int_equal(a, item_of(key).a + add);
+    }
+    commit(bulk);
+}
+
+/* They come, are changed by what was read of them, and go. */
+static void records_come_and_go(struct bulk *bulk, uint64_t count)
+{
+    insert_all(bulk, count);
+    commit(bulk);
+    all_are(bulk, count, true, 0);
+    begin(bulk);
+    prefetch_all(bulk, count);
+    for (uint64_t key = 0; key < count; key++) {
+        uint64_t a;
+        assert_code(cellar_txn_get(bulk->txn, bulk->items, key, ITEM_A, &a), 0);
+        a += 7;
+        assert_code(cellar_txn_put(bulk->txn, bulk->items, key, ITEM_A, &a), 0);
+    }
+    commit(bulk);
+    all_are(bulk, count, true, 7);
+    begin(bulk);
+    for (uint64_t key = 0; key < count; key++) assert_code(cellar_txn_delete(bulk->txn, bulk->items, key), 0);
+    commit(bulk);
+    all_are(bulk, count, false, 0);
+    begin(bulk); /* a small one after it */
+    struct item item = item_of(1);
+    assert_code(cellar_txn_insert(bulk->txn, bulk->items, count, &item), 0);
+    commit(bulk);
+}
+
+static void a_hundred_thousand_records_commit(void **state)
+{
+    struct bulk bulk;
+    if (!has_extents(*state) || !bulk_open(&bulk, *state, 1ull << 30)) skip();
+    records_come_and_go(&bulk, MANY);
+    bulk_close(&bulk);
+}
+
+static void some_thousands_commit(void **state)
+{
+    struct bulk bulk;
+    if (!has_extents(*state) || !bulk_open(&bulk, *state, 96 << 20)) skip();
+    records_come_and_go(&bulk, SOME);
+    records_come_and_go(&bulk, SOME / 2); /* in the extent that there is */
+    bulk_close(&bulk);
+}
+
+/* ---- bytes ---- */
+
+static void values_put(struct bulk *bulk, uint8_t *bytes, uint32_t turn)
+{
+    begin(bulk);
+    for (uint64_t key = 0; key < VALUES; key++) {
+        struct doc doc = {.stamp = turn};
+        memset(bytes, (int)(key + turn), CELLAR_VALUE_BYTES_MAX);
+        if (turn == 0) assert_code(cellar_txn_insert(bulk->txn, bulk->docs, key, &doc), 0);
+        assert_code(cellar_txn_put_bytes(bulk->txn, bulk->docs, key, DOC_TEXT, bytes, CELLAR_VALUE_BYTES_MAX), 0);
+    }
+    commit(bulk);
+}
+
+static void sixty_four_mebibytes_commit(void **state)
+{
+    struct bulk bulk;
+    const struct api_variant *variant = *state;
+    if (!has_extents(variant) || variant->cc == CELLAR_CC_MOTOR || !bulk_open(&bulk, variant, 1ull << 30)) skip();
+    uint8_t *bytes = malloc(CELLAR_VALUE_BYTES_MAX);
+    assert_non_null(bytes);
+    for (uint32_t turn = 0; turn < 2; turn++) {
+        values_put(&bulk, bytes, turn);
+        begin(&bulk);
+        for (uint64_t key = 0; key < VALUES; key++) {
+            size_t count;
+            assert_code(cellar_txn_get_bytes(bulk.txn, bulk.docs, key, DOC_TEXT, bytes, CELLAR_VALUE_BYTES_MAX, &count),
+                        0);
+            assert_int_equal(count, CELLAR_VALUE_BYTES_MAX);
+            for (size_t i = 0; i < count; i++)
+                if (bytes[i] != (uint8_t)(key + turn)) fail_msg("value %u, byte %zu", (unsigned)key, i);
+        }
+        commit(&bulk);
+    }
+    free(bytes);
+    bulk_close(&bulk);
+}
+
+/* ---- beside others ---- */
+
+/* What another transaction has changed of so many is met, and named. */
+static void a_change_of_one_of_many_is_met(void **state)
+{
+    struct bulk bulk;
+    uint64_t a = 5;
+    if (!has_extents(*state) || !bulk_open(&bulk, *state, 96 << 20)) skip();
+    insert_all(&bulk, SOME);
+    commit(&bulk);
+    struct cellar_session *other = sessions_opened(&bulk.api);
+    begin(&bulk);
+    prefetch_all(&bulk, SOME);
+    struct cellar_txn *txn = sessions_begun(other);
+    assert_code(cellar_txn_put(txn, bulk.items, 1234, ITEM_A, &a), 0);
+    assert_code(cellar_commit(txn, NULL), 0);
+    for (uint64_t key = 0; key < SOME; key++) assert_code(cellar_txn_put(bulk.txn, bulk.items, key, ITEM_A, &a), 0);
+    assert_code(cellar_commit(bulk.txn, NULL), -CELLAR_ERR_RETRY);
+    sessions_assert_line(bulk.session, CELLAR_ERR_RETRY, "many, key 1234", "changed by another");
+    cellar_session_close(other);
+    bulk_close(&bulk);
+}
+
+/* ---- limits ---- */
+
+/* With a mebibyte each. */
+static void docs_insert(struct bulk *bulk, uint64_t count)
+{
+    uint8_t *bytes = calloc(1, CELLAR_VALUE_BYTES_MAX);
+    assert_non_null(bytes);
+    begin(bulk);
+    for (uint64_t key = 0; key < count; key++) {
+        struct doc doc = {.stamp = key};
+        assert_code(cellar_txn_insert(bulk->txn, bulk->docs, key, &doc), 0);
+        assert_code(cellar_txn_put_bytes(bulk->txn, bulk->docs, key, DOC_TEXT, bytes, CELLAR_VALUE_BYTES_MAX), 0);
+    }
+    free(bytes);
+}
+
+static void what_is_too_large_says_so(void **state)
+{
+    struct bulk bulk;
+    uint64_t a = 1, key = 0;
+    char limit[32];
+    int rc = 0;
+    if (!bulk_open(&bulk, *state, 96 << 20)) skip();
+    begin(&bulk);
+    for (; key <= CELLAR_SESSION_RECORDS_MAX && rc == 0; key++)
+        rc = cellar_txn_put(bulk.txn, bulk.items, key, ITEM_A, &a);
+    assert_code(rc, -CELLAR_ERR_TOO_LARGE);
+    assert_int_equal(key, CELLAR_SESSION_RECORDS_MAX + 1);
+    sessions_assert_line(bulk.session, CELLAR_ERR_TOO_LARGE, "interactive transaction may read or change", "131072");
+    assert_code(cellar_abort(bulk.txn), 0);
+    if (!bulk.docs) {
+        bulk_close(&bulk);
+        return;
+    }
+    docs_insert(&bulk, 130);
+    snprintf(limit, sizeof limit, "%u", CELLAR_SESSION_LOG_BYTES);
+    assert_code(cellar_commit(bulk.txn, NULL), -CELLAR_ERR_TOO_LARGE);
+    if (has_extents(*state))
+        sessions_assert_line(bulk.session, CELLAR_ERR_TOO_LARGE, "an interactive transaction's may", limit);
+    else
+        sessions_assert_line(bulk.session, CELLAR_ERR_TOO_LARGE, "half of log_bytes", "65536");
+    bulk_close(&bulk);
+}
+
+/* A pool without room for the entry. */
+static void a_full_pool_says_so(void **state)
+{
+    struct bulk bulk;
+    struct item item = item_of(1);
+    const struct api_variant *variant = *state;
+    bool possible = has_extents(variant) && variant->cc != CELLAR_CC_MOTOR;
+    if (!possible || !bulk_open(&bulk, variant, 48 << 20)) skip();
+    docs_insert(&bulk, 40);
+    assert_code(cellar_commit(bulk.txn, NULL), -CELLAR_ERR_FULL);
+    sessions_assert_line(bulk.session, CELLAR_ERR_FULL, "redo-log entry", "");
+    begin(&bulk);
+    assert_code(cellar_txn_insert(bulk.txn, bulk.items, 1, &item), 0);
+    commit(&bulk);
+    bulk_close(&bulk);
+}
+
+/*
+ * What is locked for update commits as the attempt that has locked it: with half a ring of log. On a busy machine the
+ * lock's bound may pass before.
+ */
+static void what_is_locked_keeps_to_the_ring(void **state)
+{
+    const struct cellar_txn_options options = {.lock_ns = 1000000000};
+    struct bulk bulk;
+    uint64_t a;
+    if (!has_extents(*state) || !bulk_open(&bulk, *state, 96 << 20)) skip();
+    insert_all(&bulk, 10);
+    commit(&bulk);
+    assert_code(cellar_begin(bulk.session, &options, &bulk.txn), 0);
+    for (uint64_t key = 10; key < SOME; key++) {
+        struct item item = item_of(key);
+        assert_code(cellar_txn_insert(bulk.txn, bulk.items, key, &item), 0);
+    }
+    int rc = cellar_txn_get_for_update(bulk.txn, bulk.items, 1, ITEM_A, &a);
+    if (rc != -CELLAR_ERR_DEADLINE) assert_code(rc, 0);
+    rc = cellar_commit(bulk.txn, NULL);
+    if (rc != -CELLAR_ERR_DEADLINE) {
+        assert_code(rc, -CELLAR_ERR_TOO_LARGE);
+        sessions_assert_line(bulk.session, CELLAR_ERR_TOO_LARGE, "half of log_bytes", "65536");
+    }
+    bulk_close(&bulk);
+}
+
+/* More changes of an ordered index than a transaction may make. */
+static void indexes_have_a_limit(void **state)
+{
+    static const struct cellar_index_column columns[] = {{"a", CELLAR_SORT_UNSIGNED, false}};
+    const struct cellar_index_def def = {"by_a", columns, 1, 0};
+    const struct api_variant *variant = *state;
+    const struct cellar_index *index;
+    uint64_t keys[4];
+    struct bulk bulk;
+    bool possible = has_extents(variant) && variant->cc != CELLAR_CC_MOTOR;
+    if (!possible || !bulk_open(&bulk, variant, 96 << 20)) skip();
+    MUST(&bulk.api.error, cellar_index_create(bulk.api.db, bulk.items, &def, &index, &bulk.api.error));
+    insert_all(&bulk, SOME);
+    assert_code(cellar_txn_scan(bulk.txn, index, NULL, 0, 0, keys, 4), -CELLAR_ERR_TOO_LARGE);
+    sessions_assert_line(bulk.session, CELLAR_ERR_TOO_LARGE, "ordered index", "2048");
+    assert_code(cellar_commit(bulk.txn, NULL), -CELLAR_ERR_TOO_LARGE);
+    sessions_assert_line(bulk.session, CELLAR_ERR_TOO_LARGE, "ordered index", "2048");
+    bulk_close(&bulk);
+}
+
+int main(int argc, char **argv)
+{
+    const struct api_entry tests[] = {
+        API_TEST(some_thousands_commit),
+        API_TEST(a_change_of_one_of_many_is_met),
+        API_TEST_SHM(a_hundred_thousand_records_commit),
+        API_TEST_SHM(sixty_four_mebibytes_commit),
+        API_TEST_SHM(what_is_too_large_says_so),
+        API_TEST_SHM(a_full_pool_says_so),
+        API_TEST_SHM(what_is_locked_keeps_to_the_ring),
+        API_TEST_SHM(indexes_have_a_limit),
+    };
+    /* ThreadSanitizer keeps its shadow of what was unmapped: the others would take 23 GiB of it. */
+    uint32_t count = share_threads_only() ? 2 : sizeof tests / sizeof *tests;
+    return api_main("api_large", tests, count, argc, argv);
+}

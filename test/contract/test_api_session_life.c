@@ -1,0 +1,122 @@
+/* test_api_session_life.c - sessions come and go: how many, in which modes, and when their threads end. */
+#include "sessions.h"
+
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void sessions_come_and_go(void **state)
+{
+    struct api api;
+    struct cellar_session *sessions[3];
+    if (!sessions_possible(*state)) skip();
+    api_open_with(&api, *state, (struct cellar_config){.sessions = 2, .cns = 2});
+    api_load(&api, 0, 10);
+    for (int turn = 0; turn < 3; turn++) {
+        sessions[0] = sessions_opened(&api);
+        sessions[1] = sessions_opened(&api);
+        FAILS(&api.error, cellar_session_open(api.db, &sessions[2], &api.error), CELLAR_ERR_FULL,
+              "2 sessions are open");
+        assert_null(sessions[2]);
+        for (uint64_t i = 0; i < 2; i++) {
+            struct cellar_txn *txn = sessions_begun(sessions[i]);
+            sessions_put(&api, txn, i, sessions_got(&api, txn, i) + 1);
+            assert_code(cellar_commit(txn, NULL), 0);
+            cellar_session_close(sessions[i]);
+        }
+    }
+    cellar_session_close(NULL);
+    assert_int_equal(sessions_sum_of(&api), 3 * 45 + 6);
+    api_audit_clean(&api);
+    api_close(&api);
+}
+
+static void bad_numbers_of_sessions_are_refused(void **state)
+{
+    struct cellar *db;
+    struct cellar_error error;
+    struct cellar_config config = {.fabric = ((const struct api_variant *)*state)->fabric, .sessions = 128};
+    FAILS(&error, cellar_open(&config, &db, &error), CELLAR_ERR_INVALID, "1 threads and 128 sessions: at most 128");
+}
+
+static void a_mode_without_sessions_says_why(void **state)
+{
+    struct api api;
+    struct cellar_session *session;
+    if (sessions_possible(*state)) skip();
+    api_open(&api, *state);
+    FAILS(&api.error, cellar_session_open(api.db, &session, &api.error), CELLAR_ERR_UNSUPPORTED, "mode 2pl");
+    api_close(&api);
+}
+
+static void count_warnings(void *arg, enum cellar_log_level level, const char *text)
+{
+    if (level == CELLAR_LOG_WARNING && strstr(text, "its thread has ended without closing it")) ++*(int *)arg;
+}
+
+static void *leave_open(void *arg)
+{
+    struct api *api = arg;
+    struct cellar_session *session;
+    struct cellar_txn *txn;
+    uint64_t a;
+    if (cellar_session_open(api->db, &session, NULL) || cellar_begin(session, NULL, &txn)) return arg;
+    return cellar_txn_get(txn, api->items, 1, ITEM_A, &a) ? arg : NULL;
+}
+
+static void a_thread_that_ends_leaves_its_session(void **state)
+{
+    struct api api;
+    int warnings = 0;
+    if (!sessions_possible(*state)) skip();
+    api_open_with(&api, *state, (struct cellar_config){.sessions = 1, .log = count_warnings, .log_arg = &warnings});
+    api_load(&api, 0, 10);
+    for (int turn = 0; turn < 3; turn++) {
+        pthread_t thread;
+        void *failed;
+        assert_int_equal(pthread_create(&thread, NULL, leave_open, &api), 0);
+        pthread_join(thread, &failed);
+        assert_null(failed);
+    }
+    assert_int_equal(warnings, 2);
+    api_audit_clean(&api);
+    api_close(&api);
+}
+
+/* Destructors of a child of fork close what is its parent's: nothing happens there. */
+static void a_child_closes_nothing(void **state)
+{
+    struct sessions_pair pair;
+    int status;
+    if (!sessions_pair_open(&pair, *state)) skip();
+    struct cellar_txn *txn = sessions_begun(pair.one);
+    sessions_put(&pair.api, txn, 1, 5);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(60); /* it would wait for threads that are not there */
+        cellar_session_close(pair.one);
+        cellar_close(pair.api.db);
+        _exit(0);
+    }
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_code(cellar_commit(txn, NULL), 0);
+    txn = sessions_begun(pair.two);
+    assert_int_equal(sessions_got(&pair.api, txn, 1), 5);
+    assert_code(cellar_commit(txn, NULL), 0);
+    sessions_pair_close(&pair);
+}
+
+int main(int argc, char **argv)
+{
+    const struct api_entry tests[] = {
+        API_TEST(sessions_come_and_go),
+        API_TEST(bad_numbers_of_sessions_are_refused),
+        API_TEST(a_mode_without_sessions_says_why),
+        API_TEST(a_thread_that_ends_leaves_its_session),
+        API_TEST_SHM(a_child_closes_nothing),
+    };
+    return api_main("api_session_life", tests, sizeof tests / sizeof *tests, argc, argv);
+}

@@ -1,0 +1,236 @@
+/*
+ * test_ordered_cost.c - round trips of what uses an ordered index while hints are warm: a leaf's shape and its data
+ * cells come together, and so do the leaves of a scan.
+ */
+#include "ordered.h"
+
+#define ROWS 900
+
+/* In mode 2pl each lock has round trips of its own (test/interleave counts them). */
+static bool counted(const struct api_variant *variant)
+{
+    return ordered_supported(variant) && variant->cc != CELLAR_CC_TWOPL;
+}
+
+struct cost {
+    struct ordered ordered;
+    struct ordered_scan scan;
+};
+
+static void cost_open(struct cost *cost, const struct api_variant *variant)
+{
+    struct ordered_change change = {.count = 0};
+    ordered_open(&cost->ordered, variant);
+    for (uint64_t key = 0; key < ROWS; key++) {
+        change.steps[change.count].key = key;
+        change.steps[change.count].a = 10 * key;
+        change.steps[change.count++].kind = ORDERED_PUT;
+        if (change.count < 15) continue;
+        ordered_call(&cost->ordered, &change);
+        change.count = 0;
+    }
+}
+
+/* Of the second of two equal calls: the first one warms the hints. */
+static uint64_t round_trips(struct cost *cost, api_body body, void *args)
+{
+    struct cellar_stats before, after;
+    assert_code(api_run(&cost->ordered.api, body, args), 0);
+    cellar_stats_read(cost->ordered.api.db, &before);
+    assert_code(api_run(&cost->ordered.api, body, args), 0);
+    cellar_stats_read(cost->ordered.api.db, &after);
+    return after.round_trips - before.round_trips;
+}
+
+static uint64_t scan_round_trips(struct cost *cost, uint64_t first, uint64_t count, cellar_cells read, uint32_t flags,
+                                 uint64_t limit)
+{
+    struct item low = {.a = 10 * first}, high = {.a = 10 * (first + count)};
+    cost->scan = (struct ordered_scan){.index = cost->ordered.by_a,
+                                       .range = {.low = {&low, 1, false}, .high = {&high, 1, true}},
+                                       .read = read,
+                                       .flags = flags,
+                                       .limit = limit};
+    uint64_t trips = round_trips(cost, ordered_scan, &cost->scan);
+    assert_int_equal(cost->scan.count, limit && limit < count ? limit : count);
+    return trips;
+}
+
+static void scans_read_leaves_at_once(void **state)
+{
+    static struct cost cost;
+    if (!counted(*state)) skip();
+    cost_open(&cost, *state);
+    const uint32_t last = 1; /* validation */
+    assert_int_equal(scan_round_trips(&cost, 100, 30, 0, 0, 0), 1 + last);
+    assert_int_equal(scan_round_trips(&cost, 100, 30, CELL_A, 0, 0), 2 + last);
+    assert_int_equal(scan_round_trips(&cost, 100, 600, 0, 0, 200), 1 + last); /* of some five leaves */
+    assert_int_equal(scan_round_trips(&cost, 100, 600, 0, CELLAR_BACKWARD, 200), 1 + last);
+    assert_int_equal(scan_round_trips(&cost, 100, 60, CELL_A, 0, 60), 2 + last);
+    assert_int_equal(scan_round_trips(&cost, 100, 60, CELL_A, CELLAR_BACKWARD, 60), 2 + last);
+    ordered_close(&cost.ordered);
+}
+
+struct point_read {
+    struct api_call call;
+    const struct cellar_index *index;
+    uint64_t a;
+};
+
+static int point_read(struct cellar_txn *txn, struct api_call *call)
+{
+    const struct point_read *args = (const struct point_read *)call;
+    struct item item = {.a = args->a};
+    uint64_t key;
+    int found = cellar_lookup(txn, args->index, &item, &key);
+    TRY(found);
+    int ref = cellar_access(txn, call->items, key, CELL_A, 0, 0);
+    TRY(ref);
+    TRY(cellar_fetch(txn));
+    return cellar_get(txn, ref, ITEM_A, &item.a);
+}
+
+static void a_point_read_takes_a_leaf_and_a_record(void **state)
+{
+    static struct cost cost;
+    if (!counted(*state)) skip();
+    cost_open(&cost, *state);
+    struct point_read args = {.index = cost.ordered.by_a, .a = 4330};
+    assert_int_equal(round_trips(&cost, point_read, &args), 2 + 1);
+    ordered_close(&cost.ordered);
+}
+
+struct move {
+    struct api_call call;
+    uint64_t a;
+};
+
+static int move(struct cellar_txn *txn, struct api_call *call)
+{
+    struct move *args = (struct move *)call;
+    int ref = cellar_access(txn, call->items, 7, 0, CELL_A, 0);
+    TRY(ref);
+    TRY(cellar_fetch(txn));
+    args->a++;
+    return cellar_put(txn, ref, ITEM_A, &args->a);
+}
+
+/*
+ * Another value of an indexed column: the record, the entries that go and come, log, unlock; and where not all of a
+ * leaf is locked its shape is validated.
+ */
+static void a_change_of_an_entry_takes_one_more(void **state)
+{
+    static struct cost cost;
+    const struct api_variant *variant = *state;
+    bool whole = variant->cc == CELLAR_CC_RECORD || variant->cc == CELLAR_CC_FORD;
+    if (!counted(*state)) skip();
+    cost_open(&cost, *state);
+    struct move args = {.a = 4321};
+    assert_int_equal(round_trips(&cost, move, &args), whole ? 4 : 5);
+    cost.ordered.a[7] = args.a;
+    ordered_close(&cost.ordered);
+}
+
+/* ---- covered columns ---- */
+
+struct covered_sum {
+    struct api_call call;
+    const struct cellar_index *index;
+    uint32_t flags, count;
+    uint64_t limit, sum;
+};
+
+static int covered_sum(struct cellar_txn *txn, struct api_call *call)
+{
+    struct covered_sum *args = (struct covered_sum *)call;
+    struct item low = {.a = 1000}, high = {.a = 5000}, row;
+    struct cellar_range range = {.low = {&low, 1, false}, .high = {&high, 1, true}};
+    uint64_t key;
+    int cursor = cellar_cursor_open(txn, args->index, &range, 0, 0, args->flags, args->limit), got;
+    TRY(cursor);
+    args->sum = args->count = 0;
+    while ((got = cellar_cursor_next(txn, cursor, &key, NULL)) == 1) {
+        TRY(cellar_cursor_row(txn, cursor, &row));
+        args->sum += row.b;
+        args->count++;
+    }
+    return got;
+}
+
+static int put_covered(struct cellar_txn *txn, struct api_call *call)
+{
+    struct move *args = (struct move *)call;
+    int ref = cellar_access(txn, call->items, 7, 0, CELL_B, 0);
+    TRY(ref);
+    TRY(cellar_fetch(txn));
+    args->a++;
+    return cellar_put(txn, ref, ITEM_B, &args->a);
+}
+
+static void covered_columns_need_no_records(void **state)
+{
+    static struct cost cost;
+    const struct api_variant *variant = *state;
+    bool whole = variant->cc == CELLAR_CC_RECORD || variant->cc == CELLAR_CC_FORD;
+    if (!counted(variant)) skip();
+    cost_open(&cost, variant);
+    static const struct cellar_index_column columns[] = {{"a", CELLAR_SORT_UNSIGNED, false},
+                                                         {"b", CELLAR_COVERED, false}};
+    struct covered_sum sum = {.index = ordered_index(&cost.ordered.api, "covering", columns, 2, 0), .limit = 100};
+    for (; sum.flags <= CELLAR_BACKWARD; sum.flags++) {
+        uint64_t wanted = 0;
+        for (uint64_t i = 0; i < 100; i++) wanted += item_of(sum.flags ? 499 - i : 100 + i).b;
+        (void)round_trips(&cost, covered_sum, &sum); /* finds out where leaves are that are read in vain, too */
+        assert_int_equal(round_trips(&cost, covered_sum, &sum), 1 + 1); /* leaves, and validation */
+        assert_int_equal(sum.count, 100);
+        assert_int_equal(sum.sum, wanted);
+    }
+    /* the record, its entry in the one index that has b, log, unlock; and the shape's validation */
+    struct move put = {.a = 5000};
+    assert_int_equal(round_trips(&cost, put_covered, &put), whole ? 4 : 5);
+    ordered_close(&cost.ordered);
+}
+
+/* ---- several cursors ---- */
+
+struct firsts {
+    struct api_call call;
+    const struct cellar_index *index;
+    uint64_t keys[5];
+};
+
+/* The first record of each of five ranges. */
+static int firsts(struct cellar_txn *txn, struct api_call *call)
+{
+    struct firsts *args = (struct firsts *)call;
+    int cursors[5];
+    for (uint64_t i = 0; i < 5; i++) {
+        struct item low = {.a = 1500 * i + 1}, high = {.a = 1500 * i + 1400};
+        struct cellar_range range = {.low = {&low, 1, false}, .high = {&high, 1, false}};
+        TRY(cursors[i] = cellar_cursor_open(txn, args->index, &range, 0, 0, i % 2 ? CELLAR_BACKWARD : 0, 1));
+    }
+    for (uint64_t i = 0; i < 5; i++) TRY(cellar_cursor_next(txn, cursors[i], &args->keys[i], NULL));
+    return 0;
+}
+
+static void cursors_that_are_open_read_together(void **state)
+{
+    static struct cost cost;
+    if (!counted(*state)) skip();
+    cost_open(&cost, *state);
+    struct firsts args = {.index = cost.ordered.by_a};
+    (void)round_trips(&cost, firsts, &args);
+    assert_int_equal(round_trips(&cost, firsts, &args), 1 + 1);
+    for (uint64_t i = 0; i < 5; i++) assert_int_equal(args.keys[i], i % 2 ? 150 * i + 140 : 150 * i + 1);
+    ordered_close(&cost.ordered);
+}
+
+int main(int argc, char **argv)
+{
+    const struct api_entry tests[] = {
+        API_TEST(scans_read_leaves_at_once), API_TEST(a_point_read_takes_a_leaf_and_a_record),
+        API_TEST(covered_columns_need_no_records), API_TEST(cursors_that_are_open_read_together),
+        API_TEST(a_change_of_an_entry_takes_one_more)};
+    return api_main("ordered_cost", tests, sizeof tests / sizeof *tests, argc, argv);
+}

@@ -1,0 +1,288 @@
+#include "durable_run.h"
+
+#include "prng.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define CLIENTS DURABLE_RUN_CLIENTS
+#define ACCOUNTS 40
+#define KEPT 30
+#define CENTS 1000
+#define LIVES_MAX 400
+
+struct row {
+    int64_t value;
+    uint64_t life;
+    uint8_t more[112]; /* with them a cell on lines of its own */
+};
+
+struct step {
+    struct durable_run *run;
+    uint64_t client, number, life, from, to;
+};
+
+static uint64_t history_key(uint64_t client, uint64_t number) { return client << 40 | number; }
+static uint64_t loaded_key(uint64_t life, uint64_t client) { return life * CLIENTS + client; }
+
+static void row_fill(struct row *row, int64_t value, uint64_t life)
+{
+    row->value = value;
+    row->life = life;
+    memset(row->more, (int)(value % 251), sizeof row->more);
+}
+
+static bool row_whole(const struct row *row)
+{
+    struct row other;
+    row_fill(&other, row->value, row->life);
+    return memcmp(row, &other, sizeof other) == 0;
+}
+
+/* ---- procedures ---- */
+
+static int work_fn(struct cellar_txn *txn, void *args)
+{
+    const struct step *step = args;
+    const struct durable_run *run = step->run;
+    struct row row, from, to;
+    row_fill(&row, (int64_t)step->number, step->life);
+    int counter = cellar_access(txn, run->counters, step->client, 0, CELLAR_ALL, 0);
+    int mine = cellar_access(txn, run->loaded, loaded_key(step->life, step->client), 0, CELLAR_ALL, 0);
+    int a = cellar_access(txn, run->accounts, step->from, CELLAR_ALL, CELLAR_ALL, 0);
+    int b = cellar_access(txn, run->accounts, step->to, CELLAR_ALL, CELLAR_ALL, 0);
+    int rc = cellar_insert(txn, run->history, history_key(step->client, step->number), &row);
+    if (rc >= 0 && step->number > KEPT)
+        rc = cellar_access(txn, run->history, history_key(step->client, step->number - KEPT), CELLAR_ALL, 0,
+                           CELLAR_DELETE);
+    if (rc < 0) return rc;
+    if ((rc = cellar_fetch(txn)) || (rc = cellar_put_row(txn, counter, &row)) ||
+        (rc = cellar_put_row(txn, mine, &row)) || (rc = cellar_get_row(txn, a, &from)) ||
+        (rc = cellar_get_row(txn, b, &to)))
+        return rc;
+    row_fill(&from, from.value - 1, 0);
+    row_fill(&to, to.value + 1, 0);
+    return (rc = cellar_put_row(txn, a, &from)) ? rc : cellar_put_row(txn, b, &to);
+}
+
+static int look_fn(struct cellar_txn *txn, void *args)
+{
+    struct step *step = args;
+    struct row row;
+    int a = cellar_access(txn, step->run->counters, step->client, CELLAR_ALL, 0, 0);
+    int rc = a < 0 ? a : cellar_fetch(txn);
+    if (rc == 0) rc = cellar_get_row(txn, a, &row);
+    if (rc == 0) step->number = (uint64_t)row.value;
+    return rc;
+}
+
+/* ---- the pool ---- */
+
+static int table_make(struct durable_run *run, const char *name, uint64_t records, const struct cellar_table **table)
+{
+    static const struct cellar_column columns[] = {CELLAR_COLUMN(struct row, value), CELLAR_COLUMN(struct row, life),
+                                                   CELLAR_COLUMN(struct row, more)};
+    struct cellar_schema schema = {
+        .name = name, .row_bytes = sizeof(struct row), .columns = columns, .column_count = 3, .records_max = records};
+    return cellar_table_create(run->db, &schema, table, &run->error);
+}
+
+int durable_run_tables(struct durable_run *run)
+{
+    struct cellar_proc_def work = {.name = "work", .fn = work_fn, .records_max = 6, .writes_max = 6};
+    struct cellar_proc_def look = {.name = "look", .fn = look_fn, .records_max = 1};
+    int rc = table_make(run, "accounts", ACCOUNTS, &run->accounts);
+    if (rc == 0) rc = table_make(run, "counters", CLIENTS, &run->counters);
+    if (rc == 0) rc = table_make(run, "history", CLIENTS * (KEPT + 2), &run->history);
+    if (rc == 0) rc = table_make(run, "loaded", CLIENTS * LIVES_MAX, &run->loaded);
+    if (rc == 0) rc = cellar_proc_register(run->db, &work, &run->work, &run->error);
+    return rc ? rc : cellar_proc_register(run->db, &look, &run->look, &run->error);
+}
+
+static int rows_load(struct cellar_client *client, void *arg)
+{
+    struct durable_run *run = arg;
+    struct row row;
+    int rc = 0;
+    if (cellar_client_index(client)) return 0;
+    row_fill(&row, CENTS, 0);
+    for (uint64_t i = 0; i < ACCOUNTS && rc == 0 && !run->found; i++)
+        rc = cellar_load(client, run->accounts, i, &row, &run->error);
+    row_fill(&row, 0, 0);
+    for (uint64_t i = 0; i < CLIENTS && rc == 0 && !run->found; i++)
+        rc = cellar_load(client, run->counters, i, &row, &run->error);
+    for (uint64_t i = 0; i < CLIENTS && rc == 0; i++)
+        rc = cellar_load(client, run->loaded, loaded_key(run->witness->life, i), &row, &run->error);
+    return rc;
+}
+
+int durable_run_load(struct durable_run *run)
+{
+    run->witness->life++;
+    return cellar_run(run->db, rows_load, run);
+}
+
+/* ---- work ---- */
+
+static int reader(struct cellar_client *client, struct durable_run *run, struct prng *prng)
+{
+    struct durable_run_witness *witness = run->witness;
+    struct step other = {.run = run, .client = prng_below(prng, CLIENTS - 1)};
+    int rc = cellar_exec(client, run->look, &other, NULL, NULL);
+    if (rc == 0 && other.number > witness->shown[other.client]) witness->shown[other.client] = other.number;
+    return rc;
+}
+
+/* A call whose acknowledgement waits, while its client makes others. */
+struct later {
+    uint64_t number, epoch; /* number 0: there is none */
+};
+
+/* One call at a time is acknowledged, once it is on the disk; `waits`: the newest, which is waited for. */
+static int acknowledge_later(struct cellar_client *client, struct durable_run *run, struct later *later,
+                             const struct later *newest, bool waits)
+{
+    if (!later->number) *later = *newest;
+    int rc = waits ? cellar_client_wait_durable(client, newest->epoch) : 0;
+    if (rc) return rc;
+    if (waits) *later = *newest;
+    if (cellar_durable_epoch(run->db) < later->epoch) return 0;
+    run->witness->acked[cellar_client_index(client)] = later->number;
+    later->number = 0;
+    return 0;
+}
+
+/* Its own counter first: what the life before has left. */
+static int client_work(struct cellar_client *client, void *arg)
+{
+    struct durable_run *run = arg;
+    struct durable_run_witness *witness = run->witness;
+    struct step own = {.run = run, .client = cellar_client_index(client), .life = witness->life};
+    struct later later = {0};
+    struct cellar_result result;
+    struct prng prng;
+    prng_seed_stream(&prng, witness->life, own.client);
+    int rc = cellar_exec(client, run->look, &own, NULL, NULL);
+    for (uint64_t i = 0; rc == 0 && (i < run->calls || !run->calls); i++) {
+        if (own.client == CLIENTS - 1) {
+            rc = reader(client, run, &prng);
+            continue;
+        }
+        struct step next = own;
+        next.number = own.number + 1;
+        next.from = prng_below(&prng, ACCOUNTS);
+        next.to = (next.from + 1 + prng_below(&prng, ACCOUNTS - 1)) % ACCOUNTS;
+        /* Some at level memory, which others then rest on. */
+        bool memory = own.client % 2 || i % run->every;
+        struct cellar_call_options options = {.level = memory ? CELLAR_LEVEL_MEMORY : CELLAR_LEVEL_DURABLE};
+        rc = cellar_exec(client, run->work, &next, &options, &result);
+        own.number = next.number;
+        if (rc == 0 && !memory) witness->acked[own.client] = own.number;
+        struct later newest = {own.number, result.epoch};
+        if (rc == 0 && own.client % 2) rc = acknowledge_later(client, run, &later, &newest, i % run->every == 0);
+    }
+    return rc;
+}
+
+int durable_run_work(struct durable_run *run) { return cellar_run(run->db, client_work, run); }
+
+/* ---- judging ---- */
+
+struct sum {
+    struct durable_run *run;
+    int64_t cents;
+    uint64_t accounts, rows[CLIENTS], low[CLIENTS], high[CLIENTS];
+    struct row counters[CLIENTS];
+    uint64_t counted, matched; /* counters; of these, with a row that was loaded in their life and says the same */
+    bool whole;
+};
+
+static int account_see(void *arg, uint64_t key, const void *bytes)
+{
+    struct sum *sum = arg;
+    const struct row *row = bytes;
+    (void)key;
+    sum->accounts++;
+    sum->cents += row->value;
+    sum->whole = sum->whole && row_whole(row);
+    return 0;
+}
+
+static int counter_see(void *arg, uint64_t key, const void *bytes)
+{
+    struct sum *sum = arg;
+    sum->counted++;
+    sum->counters[key % CLIENTS] = *(const struct row *)bytes;
+    sum->whole = sum->whole && row_whole(bytes);
+    return 0;
+}
+
+static int history_see(void *arg, uint64_t key, const void *bytes)
+{
+    struct sum *sum = arg;
+    const struct row *row = bytes;
+    uint64_t client = key >> 40, number = key & ((1ull << 40) - 1);
+    sum->whole = sum->whole && row_whole(row) && row->value == (int64_t)number;
+    if (!sum->rows[client]++ || number < sum->low[client]) sum->low[client] = number;
+    if (number > sum->high[client]) sum->high[client] = number;
+    return 0;
+}
+
+static int loaded_see(void *arg, uint64_t key, const void *bytes)
+{
+    struct sum *sum = arg;
+    const struct row *row = bytes, *counter = &sum->counters[key % CLIENTS];
+    sum->whole = sum->whole && row_whole(row);
+    if (counter->value && key == loaded_key(counter->life, key % CLIENTS)) sum->matched += row->value == counter->value;
+    return 0;
+}
+
+static int all_see(struct cellar_client *client, void *arg)
+{
+    struct sum *sum = arg;
+    struct durable_run *run = sum->run;
+    if (cellar_client_index(client)) return 0;
+    int rc = cellar_audit(client, &run->error);
+    if (rc == 0) rc = cellar_scan(client, run->accounts, account_see, sum, &run->error);
+    if (rc == 0) rc = cellar_scan(client, run->counters, counter_see, sum, &run->error);
+    if (rc == 0) rc = cellar_scan(client, run->history, history_see, sum, &run->error);
+    return rc ? rc : cellar_scan(client, run->loaded, loaded_see, sum, &run->error);
+}
+
+#define WRONG(...) (snprintf(run->wrong, sizeof run->wrong, __VA_ARGS__), false)
+#define TEXT(number) ((unsigned long long)(number))
+
+static bool client_judge(struct durable_run *run, const struct sum *sum, int i)
+{
+    struct durable_run_witness *witness = run->witness;
+    uint64_t number = (uint64_t)sum->counters[i].value, rows = sum->rows[i];
+    uint64_t told = witness->acked[i] > witness->shown[i] ? witness->acked[i] : witness->shown[i];
+    if (number < told) return WRONG("client %d: %llu were told, %llu are there", i, TEXT(told), TEXT(number));
+    bool fits = rows == (number < KEPT ? number : KEPT) &&
+                (!number || (sum->high[i] == number && sum->low[i] == number - rows + 1));
+    if (!fits)
+        return WRONG("client %d: %llu in its counter, and %llu rows from %llu to %llu", i, TEXT(number), TEXT(rows),
+                     TEXT(sum->low[i]), TEXT(sum->high[i]));
+    witness->shown[i] = number; /* what is there now never goes back */
+    return true;
+}
+
+bool durable_run_judge(struct durable_run *run)
+{
+    struct sum sum = {.run = run, .whole = true};
+    uint64_t active = 0;
+    int rc = cellar_run(run->db, all_see, &sum);
+    if (rc) return WRONG("%s", run->error.text);
+    run->found = sum.accounts > 0;
+    if (!sum.whole) return WRONG("a row is half one and half another");
+    if (sum.accounts % ACCOUNTS || sum.counted % CLIENTS || !sum.accounts != !sum.counted)
+        return WRONG("%llu accounts and %llu counters", TEXT(sum.accounts), TEXT(sum.counted));
+    if (run->found && sum.cents != ACCOUNTS * CENTS) return WRONG("the sum is %lld", (long long)sum.cents);
+    for (int i = 0; i < CLIENTS - 1; i++) {
+        if (!client_judge(run, &sum, i)) return false;
+        active += sum.counters[i].value > 0;
+    }
+    if (sum.matched != active)
+        return WRONG("%llu of %llu clients have what was loaded", TEXT(sum.matched), TEXT(active));
+    return true;
+}

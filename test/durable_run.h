@@ -1,0 +1,43 @@
+/*
+ * durable_run.h - work whose traces show what of it was lost: for tests of durable folders, over processes that are
+ * killed and over simulated disks that lose their power.
+ *
+ * Each client keeps a counter, which its n-th transaction sets to n; with it it inserts row n of its history, deletes
+ * row n - KEPT, moves money between two accounts, and sets a row of its own that was loaded in this life. The last
+ * client only reads others' counters. Clients of odd numbers acknowledge their calls later, by epochs. A witness
+ * outside of it all knows what was acknowledged, and what readers were told.
+ */
+#pragma once
+
+#include "cellar.h"
+
+#include <stdbool.h>
+
+#define DURABLE_RUN_CLIENTS 6
+
+struct durable_run_witness {
+    _Atomic uint64_t acked[DURABLE_RUN_CLIENTS], shown[DURABLE_RUN_CLIENTS]; /* transactions */
+    _Atomic uint64_t life;                                                   /* counts the openings */
+    _Atomic int ready;
+};
+
+struct durable_run {
+    struct cellar *db;
+    const struct cellar_table *accounts, *counters, *history, *loaded;
+    const struct cellar_proc *work, *look;
+    struct durable_run_witness *witness;
+    uint64_t calls; /* of each client; 0: for ever */
+    uint64_t every; /* so many-th call is of level DURABLE, the others of level MEMORY */
+    bool found;     /* the accounts were there */
+    char wrong[320];
+    struct cellar_error error;
+};
+
+/* `run->db` was opened: tables and procedures. 0, or a code with run->error. */
+int durable_run_tables(struct durable_run *run);
+/* What is there: false with run->wrong; or run->error, where the database refuses. What is shown must not go back. */
+bool durable_run_judge(struct durable_run *run);
+/* After that: loads what this life begins with. */
+int durable_run_load(struct durable_run *run);
+/* Until all calls are made, or one ends badly: its code. */
+int durable_run_work(struct durable_run *run);
