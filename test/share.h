@@ -34,6 +34,19 @@ static inline bool share_threads_only(void)
 #endif
 }
 
+/*
+ * Are planted bugs looked for by seeds? Only where searches are whole: what a seed meets moves with each change of the
+ * engine. Directed tests of plants do not ask.
+ */
+static inline bool share_seeks(void) { return share_percent() >= 40; }
+
+/* A row of the table that `scripts/test.sh all` ends with: the seed that met a plant, 0: none of `last`. */
+static inline void share_tell(const char *plant, uint64_t seed, uint64_t last)
+{
+    if (seed) printf("plant %-26s met by seed %llu\n", plant, (unsigned long long)seed);
+    if (!seed) printf("plant %-26s not met in %llu seeds\n", plant, (unsigned long long)last);
+}
+
 /* Of so many rounds on one thread those that this build makes. */
 static inline uint32_t share_rounds(uint32_t rounds) { return share_threads_only() ? rounds / 10 : rounds; }
 

@@ -8,6 +8,7 @@
  */
 #include "durable_run.h"
 #include "plant.h"
+#include "share.h"
 #include "prng.h"
 
 #include <setjmp.h>
@@ -134,10 +135,10 @@ static void plants_are_met(void **state)
     static const char *const plants[] = {"durable_reads_unawaited", "durable_epoch_early", "durable_runs_unlogged",
                                          "replay_as_logged"};
     (void)state;
+    if (!share_seeks()) skip();
     for (uint32_t i = 0; i < sizeof plants / sizeof *plants; i++) {
-        print_message("%s\n", plants[i]);
         assert_true(plant_choose(plants[i]));
-        assert_false(killed(CELLAR_CC_CELL, HUNT_LIVES));
+        share_tell(plants[i], killed(CELLAR_CC_CELL, HUNT_LIVES) ? 0 : 1, 1);
         assert_true(plant_choose(NULL));
     }
 }

@@ -4,6 +4,7 @@
  * INV-FAILOVER-3). Opening ends, no life is fenced for another one, and nothing that was told is lost.
  */
 #include "plant.h"
+#include "share.h"
 #include "restart_run.h"
 
 #include <setjmp.h>
@@ -114,16 +115,18 @@ static bool is_met(const struct restart_run_plan *plan)
 static void planted_bugs_are_met(void **state)
 {
     (void)state;
+    if (!share_seeks()) skip();
     for (uint32_t i = 0; i < sizeof plants / sizeof *plants; i++) {
+        uint64_t seed = 0;
         bool met = false;
         assert_true(plant_choose(plants[i].plant));
-        for (uint64_t seed = 0; seed < plants[i].seeds && !met; seed++) {
+        while (seed < plants[i].seeds && !met) {
             const struct restart_run_plan plan = restart_run_draw(modes[seed % 3], seed);
             met = is_met(&plan);
-            if (met) print_message("%s: seed %llu\n", plants[i].plant, (unsigned long long)seed);
+            seed++;
         }
         assert_true(plant_choose(NULL));
-        if (!met) fail_msg("%s: not met in %llu seeds", plants[i].plant, (unsigned long long)plants[i].seeds);
+        share_tell(plants[i].plant, met ? seed : 0, plants[i].seeds);
     }
 }
 #else

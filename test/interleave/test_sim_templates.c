@@ -29,17 +29,18 @@ static void names_are_unique_and_found(void **state)
     uint32_t two_txns = 0;
     for (uint32_t i = 0; i < sim_scenarios_count; i++) two_txns += sim_scenario_txn_count(&sim_scenarios_all[i]) == 2;
     assert_true(two_txns >= 30);
-    for (uint32_t i = 0; i < sim_templates_count(); i++) {
-        struct sim_template template = sim_templates_at(i);
+    const uint32_t count = sim_templates_count();
+    struct sim_template *all = calloc(count, sizeof *all);
+    assert_non_null(all);
+    for (uint32_t i = 0; i < count; i++) all[i] = sim_templates_at(i);
+    for (uint32_t i = 0; i < count; i++) {
         uint32_t matches = 0;
-        for (uint32_t j = 0; j < sim_templates_count(); j++) {
-            struct sim_template other = sim_templates_at(j);
-            matches += sim_templates_match(&other, template.name);
-        }
+        for (uint32_t j = 0; j < count; j++) matches += sim_templates_match(&all[j], all[i].name);
         assert_int_equal(matches, 1);
-        assert_true(sim_templates_match(&template, template.scenario.name));
-        assert_true(sim_templates_match(&template, NULL));
+        assert_true(sim_templates_match(&all[i], all[i].scenario.name));
+        assert_true(sim_templates_match(&all[i], NULL));
     }
+    free(all);
     struct sim_template first = sim_templates_at(0);
     assert_true(sim_templates_match(&first, "/record"));
     assert_false(sim_templates_match(&first, "/cell"));

@@ -1,6 +1,7 @@
 #include "plants_methods.h"
 
 #include "plant.h"
+#include "share.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -124,13 +125,17 @@ static const char *where(const struct plants_search *search)
                                             : search->template;
 }
 
+/* By rule, so that it does not matter what seeds meet. */
+static bool directed(const struct plants_search *search) { return search->method == PLANTS_EXHAUST; }
+
 static void plant_is_caught(void **state)
 {
     const struct plants_search *search = *state;
+    if (!directed(search) && !share_seeks()) skip();
     struct plants_found found = search_seeds(search, search->plant, PLANTS_SEEDS_MAX);
-    printf("%-26s seeds %4llu, %s: %s: %s\n", search->plant, (unsigned long long)found.seed, where(search),
-           found.caught ? found.checker : "not caught", found.verdict);
-    assert_true(found.caught);
+    printf("plant %-26s %s seed %llu, %s, %s: %s: %s\n", search->plant, found.caught ? "met by" : "not met up to",
+           (unsigned long long)found.seed, where(search), methods[search->method].text, found.checker, found.verdict);
+    assert_true(found.caught || !directed(search));
     found = search_seeds(search, NULL, found.seed);
     if (found.caught)
         fail_msg("%s, seed %llu, without a bug: %s: %s", where(search), (unsigned long long)found.seed, found.checker,
@@ -152,9 +157,8 @@ static int print_table(const struct plants_search *searches, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         const struct plants_search *search = &searches[i];
         struct plants_found found = search_seeds(search, search->plant, PLANTS_SEEDS_MAX);
-        printf("| %s | %s | %s, %s | %llu | %s |\n", search->plant, text_of(search->plant), where(search),
-               methods[search->method].text, (unsigned long long)found.seed,
-               found.caught ? found.checker : "not caught");
+        printf("| %s | %s | %s, %s | %s |\n", search->plant, text_of(search->plant), where(search),
+               methods[search->method].text, found.caught ? found.checker : "not caught");
         code |= !found.caught;
     }
     return code;

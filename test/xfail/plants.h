@@ -12,7 +12,7 @@
 enum plants_method {
     PLANTS_PREEMPT, /* a template (sim_templates.h): each seed is one schedule with preemptions at random */
     PLANTS_PCT,     /* likewise, by PCT */
-    PLANTS_EXHAUST, /* a template under all schedules with two preemptions */
+    PLANTS_EXHAUST, /* a template under all schedules with one preemption: no seed matters */
     PLANTS_FAULTY,  /* a template, preempted, while a few operations do not run or their replies are lost */
     PLANTS_CLUSTER, /* each seed is a plan (sim_plan.h) of the workload `cells`, or another one */
     /*

@@ -81,7 +81,7 @@ void plants_run_template(const struct plants_search *search, uint64_t last, stru
     struct sim_templates_result result;
     template.variant = &variant;
     int code = search->method == PLANTS_PCT       ? sim_templates_pct(&template, PCT_DEPTH, 1, last, &result)
-               : search->method == PLANTS_EXHAUST ? sim_templates_exhaust(&template, 2, last, &result)
+               : search->method == PLANTS_EXHAUST ? sim_templates_exhaust(&template, 1, last, &result)
                                                   : sim_templates_preempt(&template, 1, last, &result);
     found->seed = result.schedules;
     if (code) plants_find(found, checker_of(result.verdict), result.verdict);

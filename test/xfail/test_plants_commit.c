@@ -3,11 +3,11 @@
 
 static const struct plants_search searches[] = {
     {.plant = "ts_not_above", .method = PLANTS_CLUSTER, .shape = {.faults = "none", .txns = 8}},
-    {.plant = "en_kept", .method = PLANTS_PREEMPT, .template = "snapshot_two_blocks/cell"},
-    {.plant = "neighbour_en", .method = PLANTS_PREEMPT, .template = "neighbour_cells/cell"},
-    {.plant = "unlock_before_backups", .method = PLANTS_PCT, .template = "lost_update_three/cell-replicas"},
-    {.plant = "insert_shown_early", .method = PLANTS_PREEMPT, .template = "insert_update_if_there/cell-replicas"},
-    {.plant = "insert_untagged", .method = PLANTS_PREEMPT, .template = "insert_update_if_there/ford", .apart = true},
+    {.plant = "en_kept", .method = PLANTS_EXHAUST, .template = "snapshot_two_blocks/cell"},
+    {.plant = "neighbour_en", .method = PLANTS_EXHAUST, .template = "neighbour_cells/cell"},
+    {.plant = "unlock_before_backups", .method = PLANTS_EXHAUST, .template = "lost_update_three/cell-replicas"},
+    {.plant = "insert_shown_early", .method = PLANTS_EXHAUST, .template = "insert_update_if_there/cell-replicas"},
+    {.plant = "insert_untagged", .method = PLANTS_EXHAUST, .template = "insert_update_if_there/ford", .apart = true},
     {.plant = "run_apart", .method = PLANTS_CLUSTER, .shape = {.faults = "none"}},
     {.plant = "log_with_apply", .method = PLANTS_CLUSTER, .shape = {.faults = "not_run=0.01", .mns = 1, .txns = 8}},
     {.plant = "log_one_replica", .method = PLANTS_CLUSTER, .shape = {.mns = 2, .replicas = 1, .txns = 4}},
