@@ -40,6 +40,12 @@ static inline bool share_threads_only(void)
  */
 static inline bool share_seeks(void) { return share_percent() >= 40; }
 
+/*
+ * Is this one of the slow builds (sanitizers) of what each change must pass? Then a test that repeats the same in each
+ * mode does so in some of them: the build before has all.
+ */
+static inline bool share_least(void) { return share_percent() < 5; }
+
 /* A row of the table that `scripts/test.sh all` ends with: the seed that met a plant, 0: none of `last`. */
 static inline void share_tell(const char *plant, uint64_t seed, uint64_t last)
 {

@@ -226,12 +226,12 @@ timeout -k 5 240 "$cellar" bench smallbank --accounts 300 --txns 100 --history "
 started+=($!)
 until_true 60 test -S "$folder/mn3" || fail "no socket of a memory node: $(cat "$folder/mn.out")"
 for process in 0 1 2; do
-    timeout -k 5 240 "$cellar" bench smallbank --accounts 300 --seconds 3 --threads 1 --memnodes "$folder/mn3" --process $process/3 --survive \
+    timeout -k 5 240 "$cellar" bench smallbank --accounts 300 --seconds 2 --threads 1 --memnodes "$folder/mn3" --process $process/3 --survive \
         --lease 10 --history "$folder/of$process" --json "$folder/json$process" >"$folder/bench$process" 2>&1 </dev/null &
     processes[process]=$!
 done
 until_true 100 grep -qs "all 3 processes run" "$folder/bench1" || fail "three processes do not begin: $(cat "$folder"/bench[012])"
-sleep 0.5
+sleep 0.2
 child "${processes[1]}" kill -KILL
 wait "${processes[1]}" 2>/dev/null
 for process in 0 2; do

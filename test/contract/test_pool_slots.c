@@ -239,7 +239,7 @@ static int queue_stays_small(void)
     pthread_barrier_init(&consumer.turn, NULL, 2);
     assert_int_equal(pthread_create(&thread, NULL, consume, &consumer), 0);
     int rc = 0;
-    for (uint64_t i = 0; i < 200 && rc == 0; i++) {
+    for (uint64_t i = 0; i < share_rounds(200) && rc == 0; i++) {
         rc = sharer_transact(&sharer, insert_rows, consumer.next = 1000 + i * ROWS, 1);
         pthread_barrier_wait(&consumer.turn);
         pthread_barrier_wait(&consumer.turn);

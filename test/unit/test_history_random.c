@@ -11,6 +11,7 @@
 #include "history_sliced.h"
 #include "layout.h"
 #include "prng.h"
+#include "share.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -528,9 +529,10 @@ static void compare(const struct made *made, bool realtime, uint64_t seed, struc
 
 static void judged_as_by_every_order(void **state)
 {
+    const int seeds = share_least() ? 40000 : 200000;
     struct tally tally = {0};
     (void)state;
-    for (uint64_t seed = 1; seed <= 200000; seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)seeds; seed++) {
         struct prng prng;
         struct made made;
         prng_seed(&prng, seed);
@@ -539,10 +541,10 @@ static void judged_as_by_every_order(void **state)
         for (uint64_t i = prng_below(&prng, 4); i > 0; i--) damage(&made, &prng);
         compare(&made, seed % 2, seed, &tally);
     }
-    assert_true(tally.ok > 200000);
-    assert_true(tally.local > 3000);
+    assert_true(tally.ok > seeds);
+    assert_true(tally.local > seeds / 70);
     for (int kind = 0; kind < 8; kind++)
-        if (tally.classes[kind] < 3) fail_msg("only %d of %s", tally.classes[kind], classes[kind]);
+        if (!share_least() && tally.classes[kind] < 3) fail_msg("only %d of %s", tally.classes[kind], classes[kind]);
 }
 
 int main(void)
