@@ -60,6 +60,7 @@
     X(hold_unlocked, "what is read for update is not locked")                                                          \
     X(hold_unbounded, "what is locked for update is kept as long as its client thinks")                                \
     X(hold_in_the_way, "what is locked for update is kept though its compute node is to stand still")                  \
+    X(hold_uncompared, "a commit that begins again does not compare what it had locked for update")                    \
     X(bytekey_twin_taken, "a key is found by its hash: its bytes are not compared")                                    \
     X(bytekey_twins_uncounted, "the first record of a hash is not told that another one is there")                     \
     X(bytekey_gap, "a record of several with one hash is removed, and the last one does not take its place")           \

@@ -201,6 +201,8 @@ static int commit_run(struct coro *co, struct coordinator *coordinator, void *ar
     struct hold *hold = &session->hold;
     if (!moves(hold, HOLD_ACTIVE, HOLD_COMMITTING)) return -CELLAR_ERR_RETRY;
     session->draft.service = DRAFT_COMPARES;
+    /* An attempt that begins again has let go of what was locked: it compares that, too. INV-HOLD-3. */
+    session->draft.beside = session->draft.beside && PLANT(hold_uncompared);
     session->holder->txn->draft = &session->draft;
     tell(session, HOLD_COMMIT);
     await_answer(co, coordinator, hold);

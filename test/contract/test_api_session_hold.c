@@ -250,6 +250,53 @@ static void threads_count_to_the_sum(void **state)
     api_close(&api);
 }
 
+/* ---- a commit that begins again ---- */
+
+static void *overtake(void *arg)
+{
+    struct api *api = arg;
+    int rc = add_one(api, 1, NULL);
+    lock_five(api, false);
+    return rc ? arg : NULL;
+}
+
+/*
+ * Record 1 is locked for update, and 2 read beside it. The commit meets a tag at record 5: its attempt lets go of record
+ * 1, which a procedure changes. So the commit is to say RETRY: true.
+ */
+static bool is_overtaken(struct sessions_pair *pair, bool deletes)
+{
+    struct api *api = &pair->api;
+    pthread_t thread;
+    void *failed;
+    struct cellar_txn *txn = begun(pair->one, LONG_NS, 0);
+    uint64_t before = look_at(api, 1).item.a;
+    assert_int_equal(got_for_update(api, txn, 1), before);
+    (void)sessions_got(api, txn, 2);
+    if (deletes) assert_code(cellar_txn_delete(txn, api->items, 1), 0);
+    if (!deletes) sessions_put(api, txn, 1, before + 1);
+    sessions_put(api, txn, 5, before);
+    lock_five(api, true);
+    assert_int_equal(pthread_create(&thread, NULL, overtake, api), 0);
+    int code = cellar_commit(txn, NULL);
+    pthread_join(thread, &failed);
+    assert_null(failed);
+    assert_true(code == 0 || code == -CELLAR_ERR_RETRY);
+    return code == -CELLAR_ERR_RETRY && look_at(api, 1).item.a == before + 1;
+}
+
+static bool puts_are_overtaken(struct sessions_pair *pair) { return is_overtaken(pair, false); }
+static bool deletes_are_overtaken(struct sessions_pair *pair) { return is_overtaken(pair, true); }
+
+static void what_was_locked_is_compared_again(void **state)
+{
+    struct sessions_pair pair;
+    if (!opened(&pair, *state)) skip();
+    assert_true(puts_are_overtaken(&pair));
+    assert_true(deletes_are_overtaken(&pair));
+    sessions_pair_close(&pair);
+}
+
 /* ---- others of the compute node ---- */
 
 /* A settlement or a failover needs the gate: the hold is out of it soon, and not at its bound. */
@@ -418,6 +465,8 @@ static void its_plants_are_met(void **state)
     const struct api_variant *variant = *state;
     if (!opened(&pair, variant)) skip();
     assert_true(sessions_show(&pair, "hold_in_the_way", makes_way));
+    assert_true(sessions_show(&pair, "hold_uncompared", puts_are_overtaken));
+    assert_true(sessions_show(&pair, "hold_uncompared", deletes_are_overtaken));
     /* In mode crest others wait within their attempt: for what one transaction alone reads, too, and without end. */
     bool waits = variant->cc == CELLAR_CC_CREST;
     if (!waits) assert_true(sessions_show(&pair, "hold_unlocked", others_wait_for_the_bound));
@@ -437,6 +486,7 @@ int main(int argc, char **argv)
         API_TEST(two_that_want_what_the_other_has_go_on),
         API_TEST(a_lock_stays_what_was_read),
         API_TEST_SHM(threads_count_to_the_sum),
+        API_TEST_SHM(what_was_locked_is_compared_again),
         API_TEST_SHM(a_lock_is_in_no_ones_way),
         API_TEST_SHM(a_thread_that_ends_blocks_for_the_bound),
         API_TEST_SHM(the_lock_of_a_dead_process_goes),
