@@ -56,6 +56,7 @@
     X(draft_en_alone, "... is compared by epoch numbers alone")                                                        \
     X(draft_absence_unnoted, "the absence of what an interactive transaction has not found is not compared")           \
     X(draft_insert_unread, "a commit whose insert finds no room has not read what is noted, and tries again for ever") \
+    X(draft_insert_over_read, "an insert of what was read since, and is gone, compares nothing, and tries for ever")   \
     X(draft_gap_unnoted, "a scan notes the records that it finds, and not the nodes that say there are no others")     \
     X(hold_unlocked, "what is read for update is not locked")                                                          \
     X(hold_unbounded, "what is locked for update is kept as long as its client thinks")                                \

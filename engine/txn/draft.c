@@ -217,6 +217,9 @@ static enum compared compare_cells(const struct txn *txn, const struct draft_rec
     const struct mode *mode = txn->home->mode;
     const struct schema *schema = &record->table->schema;
     if (object->state == CACHE_ABSENT) return COMPARED_OTHER;
+    /* Noted once the insert was declared: where that finds its key free, the record is gone. */
+    bool free = object->kind == CACHE_INSERT && (object->slot_taken || object->absent_bucket >= 0);
+    if (free && !PLANT(draft_insert_over_read)) return COMPARED_OTHER;
     if (object->state != CACHE_PRESENT) return COMPARED_UNREAD;
     uint32_t known = object->fetched_cells;
     if (mode->cells_read) known &= mode->cells_read(object);
