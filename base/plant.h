@@ -62,6 +62,7 @@
     X(hold_unbounded, "what is locked for update is kept as long as its client thinks")                                \
     X(hold_in_the_way, "what is locked for update is kept though its compute node is to stand still")                  \
     X(hold_uncompared, "a commit that begins again does not compare what it had locked for update")                    \
+    X(hold_block_open, "what is locked for update keeps its compute node's spin locks while its client thinks")        \
     X(bytekey_twin_taken, "a key is found by its hash: its bytes are not compared")                                    \
     X(bytekey_twins_uncounted, "the first record of a hash is not told that another one is there")                     \
     X(bytekey_gap, "a record of several with one hash is removed, and the last one does not take its place")           \
@@ -178,6 +179,7 @@
     X(crest_ts_of_base, "TS_commit is above the base's, not above the local versions'")                                \
     X(crest_tombstone_ignored, "a local version that deletes is read like any other")                                  \
     X(crest_delete_shared, "a delete does not keep other writers out")                                                 \
+    X(crest_hold_shared, "others of the compute node write what a client has locked for update")                       \
     X(crest_bucket_shared, "two transactions of a CN use an index bucket at once")                                     \
     X(crest_insert_unannounced, "an insert does not announce itself as the record's only writer")                      \
     X(crest_insert_found_early, "a new record's address is told to others of its CN before it is written")             \

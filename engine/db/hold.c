@@ -81,6 +81,12 @@ static int lock_all(struct cellar_txn *txn, struct draft *draft, bool *changed)
     return rc;
 }
 
+/*
+ * INV-HOLD-4. What an attempt keeps until its block ends, spin locks of its compute node's for one, it gives back
+ * before it waits: an empty block follows.
+ */
+static int block_end(struct cellar_txn *txn) { return PLANT(hold_block_open) ? 0 : cellar_fetch(txn); }
+
 /* A record that is locked and is to be deleted is declared anew, by an attempt that begins with the commit. */
 static bool deletes_locked(const struct draft *draft)
 {
@@ -106,6 +112,7 @@ static int hold_fn(struct cellar_txn *txn, void *arg)
         if (rc) return rc;
         if (changed) atomic_store(&hold->state, HOLD_CHANGED);
         if (changed) return give_up(txn);
+        if ((rc = block_end(txn)) != 0) return rc;
         if (!hold->until_ns) hold->until_ns = fabric_now_ns(session->worker->ep) + hold->bound_ns;
         atomic_store(&hold->state, HOLD_ACTIVE);
         answer(session);

@@ -2,11 +2,13 @@
  * test_api_session_hold.c - cellar.h: what interactive transactions read for update is locked, and for no longer than
  * its bound: whatever its client does, and whoever needs the compute node.
  */
+#include "crest.h"
 #include "plant.h"
 #include "session.h"
 #include "sessions.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -261,8 +263,8 @@ static void *overtake(void *arg)
 }
 
 /*
- * Record 1 is locked for update, and 2 read beside it. The commit meets a tag at record 5: its attempt lets go of record
- * 1, which a procedure changes. So the commit is to say RETRY: true.
+ * Record 1 is locked for update, and 2 read beside it. The commit meets a tag at record 5: its attempt lets go of
+ * record 1, which a procedure changes. So the commit is to say RETRY: true.
  */
 static bool is_overtaken(struct sessions_pair *pair, bool deletes)
 {
@@ -298,6 +300,72 @@ static void what_was_locked_is_compared_again(void **state)
 }
 
 /* ---- others of the compute node ---- */
+
+struct lingering {
+    struct api_call call; /* first */
+    struct api *api;
+    sem_t there, go;
+};
+
+/* A procedure that has read record 3, and takes its time. */
+static int linger(struct cellar_txn *txn, struct api_call *call)
+{
+    struct lingering *lingering = (struct lingering *)call;
+    for (uint64_t key = 3; key <= 4; key++) { /* the first block ends with the second */
+        TRY(cellar_access(txn, call->items, key, CELL_A, 0, 0));
+        TRY(cellar_fetch(txn));
+    }
+    if (call->runs > 1) return 0; /* record 3 was changed meanwhile */
+    sem_post(&lingering->there);
+    sem_wait(&lingering->go);
+    return 0;
+}
+
+static void *linger_main(void *arg)
+{
+    struct lingering *lingering = arg;
+    struct api *api = lingering->api;
+    struct cellar_result result;
+    lingering->call = (struct api_call){.body = linger, .items = api->items};
+    return cellar_call(api->db, api->any, lingering, NULL, &result) ? arg : NULL;
+}
+
+static bool no_slot_is_locked(const struct local *local)
+{
+    bool locked = false;
+    for (uint32_t slot = 0; slot < LOCAL_SLOTS; slot++) locked = locked || local->slots[slot].lock;
+    return !locked;
+}
+
+/* What a procedure has, too, is locked for update: in mode crest they share it, and its slot has a spin lock. */
+static bool spin_locks_are_free(struct sessions_pair *pair)
+{
+    struct lingering lingering = {.api = &pair->api};
+    pthread_t thread;
+    void *failed;
+    sem_init(&lingering.there, 0, 0);
+    sem_init(&lingering.go, 0, 0);
+    assert_int_equal(pthread_create(&thread, NULL, linger_main, &lingering), 0);
+    sem_wait(&lingering.there);
+    struct cellar_txn *txn = begun(pair->one, LONG_NS, 0);
+    (void)got_for_update(&pair->api, txn, 3);
+    bool free = no_slot_is_locked(crest_local_of(pair->one->worker->node));
+    sem_post(&lingering.go);
+    if (free) sessions_put(&pair->api, txn, 3, 5);
+    assert_code(free ? cellar_commit(txn, NULL) : cellar_abort(txn), 0);
+    pthread_join(thread, &failed);
+    assert_null(failed);
+    return free;
+}
+
+static void a_lock_keeps_no_spin_lock(void **state)
+{
+    struct sessions_pair pair;
+    const struct api_variant *variant = *state;
+    if (variant->cc != CELLAR_CC_CREST || !opened(&pair, variant)) skip();
+    assert_true(spin_locks_are_free(&pair));
+    sessions_pair_close(&pair);
+}
 
 /* A settlement or a failover needs the gate: the hold is out of it soon, and not at its bound. */
 static bool makes_way(struct sessions_pair *pair)
@@ -463,13 +531,15 @@ static void its_plants_are_met(void **state)
 {
     struct sessions_pair pair;
     const struct api_variant *variant = *state;
+    /* In mode crest others wait within their attempt, without end. */
+    bool waits = variant->cc == CELLAR_CC_CREST;
     if (!opened(&pair, variant)) skip();
     assert_true(sessions_show(&pair, "hold_in_the_way", makes_way));
+    if (waits) assert_true(sessions_show(&pair, "hold_block_open", spin_locks_are_free));
+    if (waits) assert_true(sessions_show(&pair, "crest_hold_shared", others_wait_for_the_bound));
     assert_true(sessions_show(&pair, "hold_uncompared", puts_are_overtaken));
     assert_true(sessions_show(&pair, "hold_uncompared", deletes_are_overtaken));
-    /* In mode crest others wait within their attempt: for what one transaction alone reads, too, and without end. */
-    bool waits = variant->cc == CELLAR_CC_CREST;
-    if (!waits) assert_true(sessions_show(&pair, "hold_unlocked", others_wait_for_the_bound));
+    assert_true(sessions_show(&pair, "hold_unlocked", others_wait_for_the_bound));
     if (!waits) assert_true(sessions_show(&pair, "hold_unbounded", others_wait_for_the_bound));
     sessions_pair_close(&pair);
 }
@@ -487,6 +557,7 @@ int main(int argc, char **argv)
         API_TEST(a_lock_stays_what_was_read),
         API_TEST_SHM(threads_count_to_the_sum),
         API_TEST_SHM(what_was_locked_is_compared_again),
+        API_TEST_SHM(a_lock_keeps_no_spin_lock),
         API_TEST_SHM(a_lock_is_in_no_ones_way),
         API_TEST_SHM(a_thread_that_ends_blocks_for_the_bound),
         API_TEST_SHM(the_lock_of_a_dead_process_goes),

@@ -16,10 +16,10 @@
 
 /* ---- joining ---- */
 
-static bool closed_to(const struct cache_object *object)
+static bool closed_to(const struct txn *txn, const struct cache_object *object)
 {
     const struct local_object *local = crest_of(object)->local;
-    bool others = object->kind != CACHE_ACCESS && local->writers && !PLANT(crest_delete_shared);
+    bool others = crest_wants_alone(txn, object) && local->writers;
     bool applying = local->phase == LOCAL_APPLYING && !PLANT(crest_join_applying);
     return local->phase == LOCAL_DRAINING || applying || local->exclusive || others;
 }
@@ -51,12 +51,12 @@ static enum joined announce(struct txn *txn, struct cache_object *object)
 
     if (local->gone) return VANISHED; /* read in an earlier block, and deleted since */
     if (part->announced || !crest_cells_to_lock(txn, object)) return JOINED;
-    if (closed_to(object)) {
+    if (closed_to(txn, object)) {
         if (local->phase == LOCAL_OPEN && local->writers && !local->exclusive) local->phase = LOCAL_DRAINING;
         return CLOSED;
     }
     local->writers++;
-    local->exclusive = object->kind != CACHE_ACCESS && !PLANT(crest_delete_shared);
+    local->exclusive = crest_wants_alone(txn, object);
     part->announced = true;
     crest_txn(txn)->announced_count++;
     return JOINED;
@@ -142,7 +142,7 @@ static void wait_open(struct coro *co, struct txn *txn, struct cache_object *obj
     struct crest_object *part = crest_of(object);
     struct txn_home *home = txn->home;
     local_lock(own->local, part->local, home->ep);
-    if (closed_to(object) && !crest_stopped(txn))
+    if (closed_to(txn, object) && !crest_stopped(txn))
         local_wait(co, own->local, part->local, home->sched, txn->task);
     else
         local_unlock(own->local, part->local);

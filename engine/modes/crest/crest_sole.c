@@ -56,6 +56,7 @@ bool crest_sole_begin(struct txn *txn, struct cache_object *object)
     part->want_read = object->read_cells | object->write_cells;
     part->want_lock = object->write_cells | (own->lock_reads ? object->read_cells : 0);
     part->announced = part->want_lock != 0;
+    part->exclusive = part->announced && crest_wants_alone(txn, object);
     part->owner = own->writer;
     part->node.table = object->table;
     part->node.key = object->key;
@@ -145,6 +146,7 @@ struct local_object *crest_sole_share(struct txn_home *home, struct local_node *
     }
     local->pins = 1;
     local->writers = crest_of(owned)->announced;
+    local->exclusive = crest_of(owned)->announced && crest_of(owned)->exclusive;
     struct local_slot *slot = &crest_home(home)->local->slots[node->slot];
     local_unlink(slot, node);
     local_link(slot, &local->node);

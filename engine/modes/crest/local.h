@@ -145,7 +145,7 @@ struct local_object {
     uint32_t commits;                              /* since it was held */
     uint8_t phase;                                 /* enum local_phase */
     bool fetching;
-    bool exclusive;            /* an insert or a delete: no other writer */
+    bool exclusive;            /* an insert, a delete or a lock for update: no other writer */
     bool gone;                 /* deleted: no longer found, one that still reads it will not validate */
     uint64_t held_ns, base_ns; /* since when held; when the oldest of the base was fetched */
     struct local_waiter *waiters;
@@ -213,7 +213,7 @@ static inline void local_unlock(struct local *local, const struct local_object *
 static inline uint32_t local_slot_of(const struct cellar_table *table, uint64_t key)
 {
     uint64_t id = table ? table->id : 255;
-    return (uint32_t)((key + (id << 56)) * 0x9e3779b97f4a7c15ull >> 32) & (LOCAL_SLOTS - 1);
+    return (uint32_t)((key + (id << 20)) * 0x9e3779b97f4a7c15ull >> 32) & (LOCAL_SLOTS - 1);
 }
 /* Under the slot's lock: what stands for the table and key of `like`, or NULL. */
 static inline struct local_node *local_find(const struct local_slot *slot, const struct local_node *like)
