@@ -51,6 +51,7 @@
     X(truncate_unnoticed,                                                                                              \
       "what an interactive transaction has read of an emptied table is compared by versions alone")                    \
     X(replaced_forgotten, "an opening takes a table that replaces another one, and is not WHOLE yet, for unfinished")  \
+    X(table_entry_last, "the entry of a table that is being made comes after its runs")                                \
     /* interactive transactions */                                                                                     \
     X(draft_uncompared, "what an interactive transaction has read is not compared at its commit")                      \
     X(draft_en_alone, "... is compared by epoch numbers alone")                                                        \

@@ -63,6 +63,7 @@ struct fabric_sim_config {
     uint32_t hold_round_trips;
     fabric_sim_fault_fn fault; /* tests: exactly this operation fails */
     void *fault_arg;
+    fabric_sim_fault_fn bulk_fault; /* tests: at exactly this bulk operation its compute node crashes; `fault_arg` */
     /* a checker is told of each operation that a dead memory node executes, of a compute node that has not noticed */
     void (*ghost)(void *arg, uint32_t cn, uint32_t mn);
     void *ghost_arg;

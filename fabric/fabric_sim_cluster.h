@@ -142,7 +142,7 @@ struct fabric_sim {
     struct prng prng;
     uint64_t now_ns;
     uint64_t hash;
-    uint64_t ops_executed;
+    uint64_t ops_executed, bulk_ops_executed;
     uint64_t in_flight;          /* operations posted and not completed */
     uint64_t steps, quiet_steps; /* quiet: nothing has happened to an operation since */
     const char *gave_up;         /* why the last wait did */

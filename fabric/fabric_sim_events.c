@@ -341,8 +341,18 @@ struct fabric_sim_ep *fabric_sim_events_receiver(const struct fabric_sim *sim, s
     return NULL;
 }
 
+/* A crash at a bulk operation, if the test says so. */
+static enum fabric_sim_fault bulk_crash(struct fabric_sim *sim, const struct fabric_sim_ep *ep,
+                                        const struct fabric_op *op)
+{
+    if (!sim->config.bulk_fault || ep->over) return FABRIC_SIM_NONE;
+    return sim->config.bulk_fault(sim->config.fault_arg, sim->bulk_ops_executed++, &ep->ep, op);
+}
+
 int fabric_sim_events_execute_now(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op)
 {
+    enum fabric_sim_fault fault = bulk_crash(sim, ep, op);
+    if (fault == FABRIC_SIM_CRASH_BEFORE) fabric_sim_inject_lose_cn(sim, ep->ep.cn);
     int32_t status = admit(sim, &ep->ep, op);
     if (status != 0) return status;
     uint64_t result = 0;
@@ -350,8 +360,9 @@ int fabric_sim_events_execute_now(struct fabric_sim *sim, struct fabric_sim_ep *
         struct fabric_sim_ep *receiver = fabric_sim_events_receiver(sim, op->addr);
         return receiver ? deliver_message(sim, &ep->ep, receiver->index, op) : -CELLAR_ERR_UNREACHABLE;
     }
-    uint32_t pieces = fabric_sim_memory_pieces(sim, op);
+    uint32_t pieces = fault == FABRIC_SIM_CRASH_AMID ? 1 : fabric_sim_memory_pieces(sim, op);
     for (uint32_t piece = 0; piece < pieces; piece++) result = fabric_sim_memory_execute(sim, op, piece, true);
+    if (fault == FABRIC_SIM_CRASH_AMID || fault == FABRIC_SIM_CRASH_AFTER) fabric_sim_inject_lose_cn(sim, ep->ep.cn);
     trace(sim, TRACE_EXECUTE, op, ep->index, result);
     return 0;
 }

@@ -58,6 +58,8 @@ NODISCARD bool catalog_extents_find(const struct catalog *catalog, const uint32_
  */
 NODISCARD int catalog_tables_read(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
                                   struct cellar_error *error);
+/* Is a table whose entry is in that state not to be seen? It comes or goes. */
+bool catalog_state_hides(uint64_t state);
 /* Where that word of an entry (by index) lies. */
 struct fabric_addr catalog_entry_at(uint32_t index);
 /* The lock on node 0 under which tables are made and a shared pool is formatted. Waits for seconds, then DEADLINE. */

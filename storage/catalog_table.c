@@ -2,6 +2,7 @@
 #include "bytekey.h"
 #include "catalog_internal.h"
 #include "lazy.h"
+#include "plant.h"
 #include "stock.h"
 #include "vacant.h"
 #include "versions.h"
@@ -115,9 +116,15 @@ static void table_publish(struct catalog *catalog, struct cellar_table *table)
 
 static bool state_sane(uint64_t state)
 {
-    return state == LAYOUT_TABLE_WHOLE || state == LAYOUT_TABLE_BUILDING || state == LAYOUT_TABLE_ASKED ||
-           state == LAYOUT_TABLE_GONE || state == LAYOUT_TABLE_EMPTYING ||
+    return state == LAYOUT_TABLE_WHOLE || state == LAYOUT_TABLE_MAKING || state == LAYOUT_TABLE_BUILDING ||
+           state == LAYOUT_TABLE_ASKED || state == LAYOUT_TABLE_GONE || state == LAYOUT_TABLE_EMPTYING ||
            (layout_table_replacement(state) && layout_table_replacement(state) <= LAYOUT_CATALOG_TABLES_MAX);
+}
+
+bool catalog_state_hides(uint64_t state)
+{
+    return state == LAYOUT_TABLE_MAKING || state == LAYOUT_TABLE_BUILDING || state == LAYOUT_TABLE_GONE ||
+           layout_table_replacement(state);
 }
 
 static int entry_add(struct catalog *catalog, const struct catalog_entry_wire *entry, uint32_t i,
@@ -143,8 +150,7 @@ static int entry_add(struct catalog *catalog, const struct catalog_entry_wire *e
     if (!state_sane(entry->state))
         return err_set(error, CELLAR_ERR_CORRUPT, "catalog entry %u: no table is in state %#llx", i,
                        TEXT(entry->state));
-    if (entry->state == LAYOUT_TABLE_BUILDING || entry->state == LAYOUT_TABLE_GONE ||
-        layout_table_replacement(entry->state)) {
+    if (catalog_state_hides(entry->state)) {
         catalog->going |= 1ull << i;
         return 0;
     }
@@ -321,18 +327,64 @@ static int buckets_take(struct coro *co, struct fabric_ep *ep, struct catalog *c
     return 0;
 }
 
-static int entry_write(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct cellar_table *table,
+static int unwritten(struct cellar_error *error, int rc)
+{
+    return rc ? err_set(error, err_code(rc), "writing the catalog: %s", cellar_error_text(rc)) : 0;
+}
+
+/* All of the entry but its number, in that state. */
+static int entry_write(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, uint32_t index, uint64_t state)
+{
+    struct catalog_entry_wire *entry = &catalog_home_of(catalog)->entries[index];
+    entry->state = state;
+    return catalog_replicate(co, ep, catalog, fabric_addr_plus(catalog_entry_at(index), sizeof(entry->table_id)),
+                             &entry->checksum, (uint32_t)(sizeof(*entry) - sizeof(entry->table_id)));
+}
+
+/*
+ * INV-RECLAIM-6. The entry is there, as MAKING, before a run says that it is its table's: whoever finds the runs of a
+ * maker that has died finds that, too, and gives no other table the number.
+ */
+static int entry_begin(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct cellar_table *table,
                        struct cellar_error *error)
+{
+    struct catalog_entry_wire *entry = &catalog_home_of(catalog)->entries[table->id - 1];
+    if (PLANT(table_entry_last)) return 0;
+    entry_encode(table, entry);
+    int rc = entry_write(co, ep, catalog, table->id - 1, LAYOUT_TABLE_MAKING);
+    if (rc == 0)
+        rc = catalog_replicate(co, ep, catalog, catalog_entry_at(table->id - 1), &entry->table_id,
+                               sizeof(entry->table_id));
+    return unwritten(error, rc);
+}
+
+/* The number is free again. A failure leaves it to the next one that is alone with the pool. */
+static void entry_undo(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct cellar_table *table)
+{
+    struct catalog_entry_wire *entry = &catalog_home_of(catalog)->entries[table->id - 1];
+    entry->table_id = 0;
+    (void)!catalog_replicate(co, ep, catalog, catalog_entry_at(table->id - 1), &entry->table_id,
+                             sizeof(entry->table_id));
+}
+
+/* Its state is the last word to change: those that read without the lock have all of it, or none. */
+static int entry_end(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct cellar_table *table,
+                     struct cellar_error *error)
 {
     uint32_t index = table->id - 1;
     struct catalog_entry_wire *entry = &catalog_home_of(catalog)->entries[index];
     entry_encode(table, entry);
     table->checksum = entry->checksum;
-    int rc = catalog_replicate(co, ep, catalog, fabric_addr_plus(catalog_entry_at(index), sizeof(entry->table_id)),
-                               &entry->checksum, (uint32_t)(sizeof(*entry) - sizeof(entry->table_id)));
+    uint64_t state = entry->state;
+    int rc = entry_write(co, ep, catalog, index, LAYOUT_TABLE_MAKING);
     if (rc == 0)
         rc = catalog_replicate(co, ep, catalog, catalog_entry_at(index), &entry->table_id, sizeof(entry->table_id));
-    return rc ? err_set(error, err_code(rc), "writing the catalog: %s", cellar_error_text(rc)) : 0;
+    entry->state = state;
+    if (rc == 0)
+        rc = catalog_replicate(co, ep, catalog,
+                               fabric_addr_plus(catalog_entry_at(index), offsetof(struct catalog_entry_wire, state)),
+                               &entry->state, sizeof(entry->state));
+    return unwritten(error, rc);
 }
 
 static int table_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct catalog_wish *wish,
@@ -365,8 +417,11 @@ static int table_make(struct coro *co, struct fabric_ep *ep, struct catalog *cat
         .mn_count = catalog->mn_count,
         .cluster_bits = from->cluster_bits};
     int rc = catalog_extents_make(co, ep, catalog, table, error);
+    if (rc == 0) rc = entry_begin(co, ep, catalog, table, error);
+    bool begun = rc == 0;
     if (rc == 0) rc = buckets_take(co, ep, catalog, table, error);
-    if (rc == 0) rc = entry_write(co, ep, catalog, table, error);
+    if (rc && begun) entry_undo(co, ep, catalog, table);
+    if (rc == 0) rc = entry_end(co, ep, catalog, table, error);
     if (rc) {
         free(table);
         return rc;

@@ -159,6 +159,7 @@ enum layout_member_state {
  */
 enum layout_table_state {
     LAYOUT_TABLE_WHOLE,                 /* it is there; a table of an index's nodes: they are whole */
+    LAYOUT_TABLE_MAKING = 0x494b414d,   /* no table yet: its entry comes first, then its runs */
     LAYOUT_TABLE_BUILDING = 0x444c4942, /* nodes of an index, or a table in another's place, that is being made */
     LAYOUT_TABLE_ASKED = 0x204b5341,    /* it is there; whether it is to go, or to be emptied, is about to be decided */
     LAYOUT_TABLE_GONE = 0x454e4f47,     /* it is not: its space is to be given back, and then its entry */

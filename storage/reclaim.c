@@ -39,8 +39,7 @@ int reclaim_state_move(struct coro *co, struct fabric_ep *ep, struct catalog *ca
 /* An entry that was read anew: is it the table that this process knows? */
 static bool is_same(const struct catalog_entry_wire *entry, const struct cellar_table *table)
 {
-    return entry->table_id && entry->checksum == table->checksum && entry->state != LAYOUT_TABLE_GONE &&
-           entry->state != LAYOUT_TABLE_BUILDING && !layout_table_replacement(entry->state) &&
+    return entry->table_id && entry->checksum == table->checksum && !catalog_state_hides(entry->state) &&
            table->emptying == (entry->state == LAYOUT_TABLE_EMPTYING);
 }
 

@@ -1,6 +1,7 @@
 /*
  * reclaim.h - tables that go, or are emptied, and the space that they leave (docs/storage.md).
  *
+ *     MAKING ──> WHOLE or BUILDING, when its buckets are there; or, its maker dead, runs vacant ──> the entry is free
  *     WHOLE ──> ASKED ──> GONE ──> runs vacant ──> the entry is free
  *                    └──> EMPTYING ──> runs vacant, buckets zero ──> WHOLE
  *     WHOLE ──> ASKED ──> REPLACED by another, BUILDING until then ──> that one WHOLE ──> GONE
@@ -20,6 +21,7 @@
  *                recovered or left, and those of this process say in their segments that all has had its effect.
  * INV-RECLAIM-3: runs that no table claims are all given back: those of tables that are gone, of a table that a process
  *                died making, chunks that it had taken for no run.
+ * INV-RECLAIM-6: a run of a table is not there before its entry, which says MAKING until all of the first runs are.
  */
 #pragma once
 
