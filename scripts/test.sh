@@ -1,10 +1,10 @@
 #!/bin/bash
 # test.sh [all] - installs what is missing, builds, runs the tests; exit 0 only if all builds and all tests are good.
 #
-# Without an argument, what a change must pass: a build with gcc -O2 and the planted bugs; one with ASan and UBSan; one
-# with TSan. It takes some twelve minutes on two idle cores. `all` adds the release
-# build, clang, whole searches, planted bugs by search, models, guests, a browser and experiments: hours, so it prints
-# what failed and goes on. Warnings are errors everywhere. The summary of ctest ends the output.
+# Without an argument, what a change must pass: a build with gcc -O2 and the planted bugs; one with ASan and UBSan;
+# one with TSan. It takes some twelve minutes on two idle cores. `all` adds the release build, clang, whole searches,
+# planted bugs by search, models, guests, a browser and experiments: hours, so it prints what failed and goes on.
+# Warnings are errors everywhere. The summary of ctest ends the output.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 jobs=$(($(nproc) + 1)) # tests wait for each other and for the disk, too

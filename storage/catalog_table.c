@@ -327,64 +327,73 @@ static int buckets_take(struct coro *co, struct fabric_ep *ep, struct catalog *c
     return 0;
 }
 
-static int unwritten(struct cellar_error *error, int rc)
+/* A part of an entry as it is in memory, to all replicas. */
+static int entry_put(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, uint32_t index, uint64_t at,
+                     uint64_t bytes)
 {
-    return rc ? err_set(error, err_code(rc), "writing the catalog: %s", cellar_error_text(rc)) : 0;
+    const uint8_t *entry = (const uint8_t *)&catalog_home_of(catalog)->entries[index];
+    return catalog_replicate(co, ep, catalog, fabric_addr_plus(catalog_entry_at(index), at), entry + at,
+                             (uint32_t)bytes);
 }
 
-/* All of the entry but its number, in that state. */
-static int entry_write(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, uint32_t index, uint64_t state)
+static int number_put(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, uint32_t index)
 {
-    struct catalog_entry_wire *entry = &catalog_home_of(catalog)->entries[index];
-    entry->state = state;
-    return catalog_replicate(co, ep, catalog, fabric_addr_plus(catalog_entry_at(index), sizeof(entry->table_id)),
-                             &entry->checksum, (uint32_t)(sizeof(*entry) - sizeof(entry->table_id)));
+    return entry_put(co, ep, catalog, index, 0, sizeof(((struct catalog_entry_wire *)0)->table_id));
+}
+
+/* All of it but its number, as MAKING. Returns the state that it gets at the end in *state. */
+static int making_put(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct cellar_table *table,
+                      uint64_t *state)
+{
+    struct catalog_entry_wire *entry = &catalog_home_of(catalog)->entries[table->id - 1];
+    const uint64_t at = sizeof(entry->table_id);
+    entry_encode(table, entry);
+    *state = entry->state;
+    entry->state = LAYOUT_TABLE_MAKING;
+    return entry_put(co, ep, catalog, table->id - 1, at, sizeof(*entry) - at);
 }
 
 /*
- * INV-RECLAIM-6. The entry is there, as MAKING, before a run says that it is its table's: whoever finds the runs of a
- * maker that has died finds that, too, and gives no other table the number.
+ * INV-RECLAIM-6. The entry is there, as MAKING, before the table has a run. If the maker dies, its entry tells whose
+ * the runs are, and no other table gets the number.
  */
-static int entry_begin(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct cellar_table *table,
-                       struct cellar_error *error)
+static int entry_begin(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct cellar_table *table)
 {
-    struct catalog_entry_wire *entry = &catalog_home_of(catalog)->entries[table->id - 1];
-    if (PLANT(table_entry_last)) return 0;
-    entry_encode(table, entry);
-    int rc = entry_write(co, ep, catalog, table->id - 1, LAYOUT_TABLE_MAKING);
-    if (rc == 0)
-        rc = catalog_replicate(co, ep, catalog, catalog_entry_at(table->id - 1), &entry->table_id,
-                               sizeof(entry->table_id));
-    return unwritten(error, rc);
+    uint64_t state;
+    int rc = making_put(co, ep, catalog, table, &state);
+    return rc ? rc : number_put(co, ep, catalog, table->id - 1);
 }
 
-/* The number is free again. A failure leaves it to the next one that is alone with the pool. */
+/* The number is free again. A failure leaves it to the next process that is alone with the pool. */
 static void entry_undo(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct cellar_table *table)
 {
-    struct catalog_entry_wire *entry = &catalog_home_of(catalog)->entries[table->id - 1];
-    entry->table_id = 0;
-    (void)!catalog_replicate(co, ep, catalog, catalog_entry_at(table->id - 1), &entry->table_id,
-                             sizeof(entry->table_id));
+    catalog_home_of(catalog)->entries[table->id - 1].table_id = 0;
+    (void)!number_put(co, ep, catalog, table->id - 1);
 }
 
 /* Its state is the last word to change: those that read without the lock have all of it, or none. */
-static int entry_end(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct cellar_table *table,
-                     struct cellar_error *error)
+static int entry_end(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct cellar_table *table)
 {
-    uint32_t index = table->id - 1;
-    struct catalog_entry_wire *entry = &catalog_home_of(catalog)->entries[index];
-    entry_encode(table, entry);
+    struct catalog_entry_wire *entry = &catalog_home_of(catalog)->entries[table->id - 1];
+    uint64_t state;
+    int rc = making_put(co, ep, catalog, table, &state);
     table->checksum = entry->checksum;
-    uint64_t state = entry->state;
-    int rc = entry_write(co, ep, catalog, index, LAYOUT_TABLE_MAKING);
-    if (rc == 0)
-        rc = catalog_replicate(co, ep, catalog, catalog_entry_at(index), &entry->table_id, sizeof(entry->table_id));
     entry->state = state;
-    if (rc == 0)
-        rc = catalog_replicate(co, ep, catalog,
-                               fabric_addr_plus(catalog_entry_at(index), offsetof(struct catalog_entry_wire, state)),
-                               &entry->state, sizeof(entry->state));
-    return unwritten(error, rc);
+    return rc ? rc
+              : entry_put(co, ep, catalog, table->id - 1, offsetof(struct catalog_entry_wire, state), sizeof(state));
+}
+
+/* Its entry, its buckets, and its entry again: whole. */
+static int table_write(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct cellar_table *table,
+                       struct cellar_error *error)
+{
+    int written = PLANT(table_entry_last) ? 0 : entry_begin(co, ep, catalog, table);
+    int rc = written ? 0 : buckets_take(co, ep, catalog, table, error);
+    if (rc) entry_undo(co, ep, catalog, table);
+    if (rc) return rc;
+    if (written == 0 && PLANT(table_entry_last)) written = entry_begin(co, ep, catalog, table);
+    if (written == 0) written = entry_end(co, ep, catalog, table);
+    return written ? err_set(error, err_code(written), "writing the catalog: %s", cellar_error_text(written)) : 0;
 }
 
 static int table_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct catalog_wish *wish,
@@ -417,11 +426,7 @@ static int table_make(struct coro *co, struct fabric_ep *ep, struct catalog *cat
         .mn_count = catalog->mn_count,
         .cluster_bits = from->cluster_bits};
     int rc = catalog_extents_make(co, ep, catalog, table, error);
-    if (rc == 0) rc = entry_begin(co, ep, catalog, table, error);
-    bool begun = rc == 0;
-    if (rc == 0) rc = buckets_take(co, ep, catalog, table, error);
-    if (rc && begun) entry_undo(co, ep, catalog, table);
-    if (rc == 0) rc = entry_end(co, ep, catalog, table, error);
+    if (rc == 0) rc = table_write(co, ep, catalog, table, error);
     if (rc) {
         free(table);
         return rc;

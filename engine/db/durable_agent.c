@@ -185,8 +185,8 @@ static int catalog_put(struct coro *co, struct durable_thread *thread, uint64_t 
         rc = batch_run(co, thread->ep, ops, 2);
         struct durable_page now = {word[0], word[1], word[2]};
         /* What comes or goes without a transaction is in the checkpoint that follows. */
-        bool made = now.state == LAYOUT_TABLE_WHOLE || now.state == LAYOUT_TABLE_BUILDING;
-        bool there = now.id && (made || now.state == LAYOUT_TABLE_MAKING);
+        bool comes = now.state == LAYOUT_TABLE_MAKING || now.state == LAYOUT_TABLE_BUILDING;
+        bool there = now.id && (comes || now.state == LAYOUT_TABLE_WHOLE);
         if (rc || !there || memcmp(&now, was, sizeof now) == 0) continue;
         *was = now;
         rc = page_put(co, thread, epoch, at, LAYOUT_CATALOG_ENTRY_BYTES);

@@ -324,80 +324,6 @@ static void what_was_read_and_is_gone_dooms(void **state)
     sessions_pair_close(&pair);
 }
 
-/* ---- changes made unseen, and read since ---- */
-
-enum { AS_IT_WAS, CHANGED, TURNED }; /* what another transaction did before the commit: turned: inserted, or deleted */
-enum { PUT_UNSEEN, INSERT_UNSEEN, DELETE_UNSEEN, UNSEEN };
-
-static int change_unseen(struct api *api, struct cellar_txn *txn, int how, uint64_t key)
-{
-    struct item item = item_of(key + 100);
-    if (how == PUT_UNSEEN) return cellar_txn_put(txn, api->items, key, ITEM_A, &item.a);
-    if (how == INSERT_UNSEEN) return cellar_txn_insert(txn, api->items, key, &item);
-    return cellar_txn_delete(txn, api->items, key);
-}
-
-static void change_meanwhile(struct sessions_pair *pair, int meanwhile, uint64_t key, bool there)
-{
-    struct cellar_txn *txn = sessions_begun(pair->two);
-    int how = meanwhile == CHANGED ? PUT_UNSEEN : there ? DELETE_UNSEEN : INSERT_UNSEEN;
-    if (meanwhile != AS_IT_WAS && (there || meanwhile == TURNED))
-        assert_code(change_unseen(&pair->api, txn, how, key), 0);
-    assert_code(cellar_commit(txn, NULL), 0);
-}
-
-/* The commit of a change that was made unseen, of a record that was then read, there or not, and met something. */
-static int commit_of_unseen(struct sessions_pair *pair, int how, bool there, int meanwhile, uint32_t *attempts)
-{
-    struct api *api = &pair->api;
-    const struct cellar_txn_options options = {.timeout_ns = 2000000000};
-    struct cellar_txn *txn;
-    struct cellar_result result = {0};
-    uint64_t key = there ? 3 : 13;
-    const struct cellar_txn_read reads[] = {{api->items, key, CELLAR_ALL}, {api->items, 4, CELL_A}};
-    assert_code(cellar_begin(pair->one, &options, &txn), 0);
-    assert_code(change_unseen(api, txn, how, key), 0);
-    assert_code(cellar_prefetch(txn, reads, 2), 0);
-    change_meanwhile(pair, meanwhile, key, there);
-    int rc = cellar_commit(txn, &result);
-    *attempts = result.attempts;
-    return rc;
-}
-
-static bool unseen_end_at_once(struct sessions_pair *pair)
-{
-    bool good = true;
-    for (int all = 0; all < UNSEEN * 2 * 3 && good; all++) {
-        int how = all % UNSEEN, meanwhile = all / UNSEEN / 2;
-        bool there = all / UNSEEN % 2 == 0, fits = there != (how == INSERT_UNSEEN);
-        bool moved = meanwhile == TURNED || (meanwhile == CHANGED && there);
-        int fact = fits ? 0 : there ? -CELLAR_ERR_EXISTS : -CELLAR_ERR_NOT_FOUND;
-        uint32_t attempts;
-        struct cellar_txn *txn;
-        int rc = commit_of_unseen(pair, how, there, meanwhile, &attempts);
-        good = attempts < 20 && rc == (moved ? -CELLAR_ERR_RETRY : fact);
-        if (!good) print_message("change %d, there %d, met %d: %d, %u attempts\n", how, there, meanwhile, rc, attempts);
-        for (uint64_t key = 3; key <= 13; key += 10) { /* as before */
-            txn = sessions_begun(pair->two);
-            struct item item = item_of(key);
-            uint64_t a;
-            rc = cellar_txn_get(txn, pair->api.items, key, ITEM_A, &a);
-            if (key == 13 && rc == 0) assert_code(cellar_txn_delete(txn, pair->api.items, key), 0);
-            if (key == 3 && rc) assert_code(cellar_txn_insert(txn, pair->api.items, key, &item), 0);
-            assert_code(cellar_commit(txn, NULL), 0);
-        }
-    }
-    return good;
-}
-
-static void what_is_changed_unseen_ends_at_once(void **state)
-{
-    struct sessions_pair pair;
-    if (!sessions_pair_open(&pair, *state)) skip();
-    assert_true(unseen_end_at_once(&pair));
-    sessions_pair_close(&pair);
-}
-
 static void checks_tell_before_the_commit(void **state)
 {
     struct sessions_pair pair;
@@ -576,8 +502,6 @@ static void its_plants_are_met(void **state)
     assert_true(sessions_show(&pair, "draft_absence_unnoted", an_insert_is_met));
     assert_true(sessions_show(&pair, "draft_savepoint_keeps", rolled_back));
     assert_true(sessions_show(&pair, "draft_doubt_repeated", doubt_ends_it));
-    /* Elsewhere an insert that takes a slot has read what was there. */
-    if (variant->cc == CELLAR_CC_CREST) assert_true(sessions_show(&pair, "draft_insert_over_read", unseen_end_at_once));
     if (!local) assert_true(sessions_show(&pair, "draft_en_alone", full_circle_is_met));
     sessions_pair_close(&pair);
 }
@@ -596,7 +520,6 @@ int main(int argc, char **argv)
         API_TEST(changes_of_what_was_read_are_met),
         API_TEST_SHM(epoch_numbers_come_full_circle),
         API_TEST(what_was_read_and_is_gone_dooms),
-        API_TEST(what_is_changed_unseen_ends_at_once),
         API_TEST(checks_tell_before_the_commit),
         API_TEST(what_was_read_outlasts_a_rollback),
         API_TEST(other_cells_do_not_matter),

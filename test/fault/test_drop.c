@@ -1,8 +1,8 @@
 /*
  * test_drop.c - a process dies at each operation of a drop, a truncation, the making of a table, an index, or a column,
  * and of the opening that follows: what is found then is the state before or the state after, whole; its space is used
- * again; and what was begun is at its end once a process has been alone with the pool (INV-RECLAIM-1..4, INV-VACANT-1,
- * 2).
+ * again; and what was begun is at its end once a process has been alone with the pool (INV-RECLAIM-1..4, 6,
+ * INV-VACANT-1, 2).
  */
 #include "db.h"
 #include "fabric_sim.h"

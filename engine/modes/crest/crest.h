@@ -77,7 +77,7 @@ struct crest_object {
     bool sole;      /* in sole use, unless another one has come since; with `busy`: BUSY (crest_sole.c) */
     bool locked;    /* its slot is locked until the block ends */
     bool announced; /* counts among the object's writers */
-    bool exclusive; /* in sole use: whoever shares it is to know that there is to be no other writer */
+    bool exclusive; /* in sole use: its owner wants to be the only writer, once others share it, too */
     bool claimed;   /* this transaction is the object's fetcher */
     bool own_read;  /* all that was read is what this transaction has just fetched itself */
     bool bounded;   /* its lock's queue sees to it that it is not held for too long */
@@ -194,18 +194,18 @@ static inline uint32_t crest_cells_declared(const struct cache_object *object)
     return object->kind == CACHE_DELETE ? object->table->schema.all_cells : object->read_cells | object->write_cells;
 }
 /*
- * Inserts only announce themselves: no other transaction of the CN may lock a record that is not yet whole, or settle
- * by its tags.
- */
-/*
- * Is there to be no other writer in this compute node while it has announced itself? Of an insert or a delete; and of
- * what a client has locked for update: it thinks between two blocks, when nothing else keeps others from writing.
+ * May the object have no other writer in this compute node? An insert and a delete are alone, and so is a client that
+ * locks for update: while it thinks, between two blocks, nothing else keeps others from writing.
  */
 static inline bool crest_wants_alone(const struct txn *txn, const struct cache_object *object)
 {
     if (object->kind != CACHE_ACCESS) return !PLANT(crest_delete_shared);
     return txn->of_hold && !txn->draft && !PLANT(crest_hold_shared);
 }
+/*
+ * Inserts only announce themselves: no other transaction of the CN may lock a record that is not yet whole, or settle
+ * by its tags.
+ */
 static inline bool crest_is_shared(const struct cache_object *object)
 {
     return object->kind != CACHE_INSERT && object->state != CACHE_ABSENT;
