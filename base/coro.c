@@ -349,11 +349,27 @@ fail:
     return NULL;
 }
 
+/*
+ * Of this thread. A resume may return on another one, if it is itself within a coroutine: the word's place is looked up
+ * anew by a call.
+ */
+static __thread bool inside __attribute__((tls_model("initial-exec")));
+static __attribute__((noinline)) bool inside_set(bool now)
+{
+    bool then = inside;
+    inside = now;
+    return then;
+}
+
+bool coro_is_inside(void) { return inside; }
+
 void coro_resume(struct coro *co)
 {
     must(co->state == CORO_SUSPENDED);
     co->state = CORO_RUNNING;
+    bool outside = inside_set(true);
     enter(co);
+    (void)inside_set(outside);
 }
 
 void coro_yield(struct coro *co)

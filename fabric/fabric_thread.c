@@ -2,9 +2,14 @@
 #include "fabric_thread.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#define FLAG_EXITING 4u /* the kernel's PF_EXITING, in proc(5)'s flags: set before it lets who joins go on */
 
 struct fabric_thread fabric_thread_here(void)
 {
@@ -13,7 +18,23 @@ struct fabric_thread fabric_thread_here(void)
 
 bool fabric_thread_is_here(struct fabric_thread thread) { return thread.place == (uintptr_t)&errno; }
 
+/* The system knows a thread for a moment longer than those that have joined it, as one that is exiting. */
+static bool exits(struct fabric_thread thread)
+{
+    char path[64], text[512];
+    unsigned flags = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread.number);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    if (fd >= 0) close(fd);
+    text[bytes > 0 ? bytes : 0] = 0;
+    const char *name_end = strrchr(text, ')');
+    bool told = name_end && sscanf(name_end + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1;
+    return told && flags & FLAG_EXITING;
+}
+
 bool fabric_thread_lives(struct fabric_thread thread)
 {
-    return syscall(SYS_tgkill, getpid(), thread.number, 0) == 0 || errno != ESRCH;
+    if (exits(thread)) return false;
+    return syscall(SYS_tgkill, getpid(), thread.number, 0) == 0 || errno != ESRCH; /* it may have gone just now */
 }

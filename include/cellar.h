@@ -84,7 +84,7 @@ extern "C" {
     X(USER_ABORT, 13, "the procedure aborted the transaction")                                                         \
     X(DEADLINE, 14, "the deadline passed before the transaction could commit")                                         \
     X(CANCELLED, 15, "the call was cancelled")                                                                         \
-    X(CLOSED, 16, "the database is closing")                                                                           \
+    X(CLOSED, 16, "the database is closed, or closing")                                                                \
     X(DIRTY, 17, "the pool was not closed cleanly")                                                                    \
     X(SYSTEM, 18, "the operating system refused")                                                                      \
     X(CORRUPT, 19, "remote bytes fail their checks")                                                                   \
@@ -268,11 +268,15 @@ CELLAR_NODISCARD int cellar_open(const struct cellar_config *config, struct cell
  * Refuses new calls and waits for those that run. An attempt that has begun is finished, and its call has its
  * result. A call that would have to try again ends with CLOSED and without effect, and so does each later
  * cellar_exec of a client function: closing waits for no lock. Then leaves the pool, marks a pool file clean,
- * with checksums of what is in use, and frees everything. Only one thread may call it, once. NULL is allowed. In a
- * child of fork it does nothing, and nor does cellar_session_close: the database is the parent's. No other call may be
- * made there.
+ * with checksums of what is in use, closes its sessions and queues, and frees everything. Returns 0; NULL is allowed.
+ * BUSY: a session of a living thread has a transaction that has not ended: the database stays open, and the log says
+ * so. CLOSED: it is closed, or another thread closes it. INVALID: a procedure or a client function calls.
+ *
+ * Handles of databases, tables, indexes, procedures, sessions and queues may be used after it: such calls return
+ * CLOSED, or INVALID where they are made to another database, and those that return a pointer or a sum NULL or 0. In a
+ * child of fork the database is the parent's: each call returns CLOSED at once, and its close frees nothing.
  */
-void cellar_close(struct cellar *db);
+int cellar_close(struct cellar *db);
 
 #define CELLAR_CNS_MAX 255 /* compute nodes, all processes of a pool together */
 
@@ -350,7 +354,7 @@ CELLAR_NODISCARD int cellar_wait_durable(struct cellar *db, const uint64_t txn_i
  * Calls whose result has this epoch, or an earlier one, are on the disk. It grows. For who makes calls at level MEMORY
  * and acknowledges them later, in any thread; cellar_client_wait_durable waits for it. 0: the database has no folder.
  */
-uint64_t cellar_durable_epoch(const struct cellar *db);
+uint64_t cellar_durable_epoch(struct cellar *db);
 /* What a durable folder has taken since the database was opened. */
 struct cellar_durable {
     uint64_t epochs;               /* that became durable */
@@ -361,7 +365,7 @@ struct cellar_durable {
     uint64_t checkpoints, checkpoint_bytes; /* written */
 };
 /* INVALID: the database has no folder; then all are 0. */
-int cellar_durable_read(const struct cellar *db, struct cellar_durable *durable);
+int cellar_durable_read(struct cellar *db, struct cellar_durable *durable);
 
 /* ---- tables ---------------------------------------------------------------------------------------- */
 
@@ -747,7 +751,11 @@ struct cellar_call_options {
     X(ENDED, "the transaction has ended, or is none of a session")                                                     \
     X(OPEN, "the session has a transaction that has not ended")                                                        \
     X(READ_ONLY, "the transaction was begun read-only")                                                                \
-    X(THREAD, "the session belongs to another thread, or is closed")                                                   \
+    X(THREAD, "the session belongs to another thread")                                                                 \
+    X(CLOSED, "it is closed, or was opened before a fork by the process that is this one's parent")                    \
+    X(INSIDE, "a procedure or a client function makes a call that would wait for itself")                              \
+    X(AMID, "a call of this session has not returned: it was left by a jump, or this is a signal handler")             \
+    X(FOREIGN, "the table, index or procedure is of another database, or of one that was closed")                      \
     X(SAVEPOINT, "the transaction has no such savepoint")                                                              \
     X(SAVEPOINTS_MAX, "more savepoints than a transaction may have")                                                   \
     X(KEYED, "the table's keys are byte strings: add, find and remove its records")                                    \
@@ -808,8 +816,7 @@ CELLAR_NODISCARD int cellar_call(struct cellar *db, const struct cellar_proc *pr
 
 /*
  * A completion queue: calls that one thread keeps in flight without waiting for each. One thread at a time
- * uses a queue; a database may have many. Valid until cellar_queue_close or cellar_close, which frees the
- * queues that are still open.
+ * uses a queue; a database may have many. cellar_close closes the queues that are still open.
  */
 struct cellar_queue;
 #define CELLAR_QUEUE_CALLS_MAX 65536
@@ -884,7 +891,7 @@ CELLAR_NODISCARD int cellar_exec(struct cellar_client *client, const struct cell
  *
  * Each function returns 0, a value that is not negative, or a negative code; cellar_session_error has the line to the
  * last one of its session. After RETRY the transaction is over: abort it, and begin again (cellar_transact does); so it
- * is when its locks are lost, with DEADLINE (cellar_txn_get_for_update). After any other code of a call it goes on, as
+ * is when its locks are lost (cellar_txn_get_for_update). After any other code of a call it goes on, as
  * if that call had not been made; cellar_commit ends it whatever it returns.
  */
 
@@ -896,7 +903,7 @@ CELLAR_NODISCARD int cellar_exec(struct cellar_client *client, const struct cell
  * cellar_config.sessions says, or the pool has no space for its log. UNSUPPORTED: mode 2pl. CLOSED, NOMEM, SYSTEM.
  */
 CELLAR_NODISCARD int cellar_session_open(struct cellar *db, struct cellar_session **out, struct cellar_error *error);
-/* Aborts its transaction, if it has one. cellar_close closes those that are open. NULL is allowed. */
+/* Aborts its transaction, if it has one. NULL, and one that is closed, are allowed. */
 void cellar_session_close(struct cellar_session *session);
 /* What the last call of this session was about that returned a negative code, as code and line. */
 void cellar_session_error(const struct cellar_session *session, struct cellar_error *error);
@@ -908,7 +915,7 @@ struct cellar_txn_options {
     uint32_t flags;      /* enum cellar_txn_flags */
     uint64_t timeout_ns; /* 0: none. Counts from cellar_begin; after it each call that would wait ends with DEADLINE */
     const uint32_t *cancel; /* as in cellar_call_options; must stay valid until the transaction has ended */
-    /* 0: 10 ms; at most a second. So long after the first cellar_txn_get_for_update what is locked is given back. */
+    /* 0: 100 ms; at most a second. So long after the first cellar_txn_get_for_update what is locked is given back. */
     uint64_t lock_ns;
     enum cellar_level level; /* as in cellar_call_options: of cellar_commit and cellar_check */
 };
@@ -924,8 +931,8 @@ CELLAR_NODISCARD int cellar_txn_get(struct cellar_txn *txn, const struct cellar_
                                     void *value);
 /*
  * The same, and from now on no other transaction writes the column's cell: one that would waits. For lock_ns at most:
- * then it is given back, whatever the client does, and the transaction is over (DEADLINE); likewise when its compute
- * node has to stand still for a moment (RETRY). The next call says so. Modes that lock or share whole records (all but
+ * then it is given back, whatever the client does, and the transaction is over (RETRY); likewise when its compute
+ * node has to stand still for a moment. The next call says so. Modes that lock or share whole records (all but
  * cell) lock the record. In a read-only transaction INVALID. Whole-table work is BUSY meanwhile.
  */
 CELLAR_NODISCARD int cellar_txn_get_for_update(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key,
@@ -1112,7 +1119,7 @@ struct cellar_stats {
 void cellar_stats_read(struct cellar *db, struct cellar_stats *stats);
 void cellar_stats_reset(struct cellar *db);
 /* Mode crest: bytes of the record caches that were ever in use, blocks that workers keep in reserve included. */
-uint64_t cellar_cache_bytes(const struct cellar *db);
+uint64_t cellar_cache_bytes(struct cellar *db);
 
 /*
  * Mode cellar: which way transactions go, of the compute nodes of this process. Where a reply is waited for only
@@ -1124,7 +1131,7 @@ struct cellar_way {
     uint64_t turns;        /* from one way to the other, since the opening */
     uint32_t coros;        /* coordinators of a worker that run transactions at a time; the fewest of the nodes' */
 };
-void cellar_way_read(const struct cellar *db, struct cellar_way *way);
+void cellar_way_read(struct cellar *db, struct cellar_way *way);
 
 /* A record over which attempts met other transactions: a lock of theirs, or a change. */
 struct cellar_hot_record {

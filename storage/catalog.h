@@ -27,12 +27,13 @@ struct catalog_index {
     uint32_t columns[LAYOUT_INDEX_COLUMNS_MAX];
 };
 
-struct cellar_table {
-    uint32_t id;       /* 1 .. LAYOUT_CATALOG_TABLES_MAX */
-    bool dropped;      /* it is there no more; set while nothing else runs */
-    bool emptying;     /* its records are gone, and their space is to be given back */
-    bool unborn;       /* it is being made in another one's place; nobody finds it yet */
-    uint64_t checksum; /* of its entry */
+struct cellar_table {              /* a handle */
+    const struct catalog *catalog; /* whose it is: of no other database */
+    uint32_t id;                   /* 1 .. LAYOUT_CATALOG_TABLES_MAX */
+    bool dropped;                  /* it is there no more; set while nothing else runs */
+    bool emptying;                 /* its records are gone, and their space is to be given back */
+    bool unborn;                   /* it is being made in another one's place; nobody finds it yet */
+    uint64_t checksum;             /* of its entry */
     struct cellar_table *buried;
     char name[CELLAR_NAME_BYTES];
     uint64_t records_max;
@@ -131,6 +132,18 @@ static inline uint32_t catalog_part_of(const struct cellar_table *table)
 {
     return table->orders.of ? table->orders.of : table->extents_of;
 }
+/* Is it a table of that catalog's, and not of another database's or of one that was closed? table may be any handle. */
+static inline bool catalog_owns(const struct catalog *catalog, const struct cellar_table *table)
+{
+    return table && table->catalog == catalog;
+}
+static inline bool catalog_has(const struct catalog *catalog, const struct cellar_table *table)
+{
+    return catalog_owns(catalog, table) && !table->dropped;
+}
+/* 0; INVALID: it is none of its tables; DROPPED. */
+NODISCARD int catalog_table_check(const struct catalog *catalog, const struct cellar_table *table,
+                                  struct cellar_error *error);
 static inline bool catalog_is_part(const struct cellar_table *table) { return catalog_part_of(table) != 0; }
 /*
  * The table whose part it is, or itself. NULL: that is not there; of extents it may be that the process that made them

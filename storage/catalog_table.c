@@ -1,6 +1,7 @@
 /* catalog_table.c - catalog entries: reading tables out of untrusted bytes, and creating them. */
 #include "bytekey.h"
 #include "catalog_internal.h"
+#include "handle.h"
 #include "lazy.h"
 #include "plant.h"
 #include "stock.h"
@@ -85,6 +86,7 @@ static int entry_decode(const struct catalog *catalog, const struct catalog_entr
     if (entry->table_id != index + 1 || entry->checksum != entry_checksum(entry))
         return err_set(error, CELLAR_ERR_CORRUPT, "catalog entry %u (id %llu): its checksum or number is wrong", index,
                        TEXT(entry->table_id));
+    table->catalog = catalog;
     table->id = index + 1;
     table->checksum = entry->checksum;
     memcpy(table->name, entry->name, sizeof(table->name));
@@ -154,13 +156,14 @@ static int entry_add(struct catalog *catalog, const struct catalog_entry_wire *e
         catalog->going |= 1ull << i;
         return 0;
     }
-    struct cellar_table *table = calloc(1, sizeof(*table));
+    struct cellar_table *table = handle_new(sizeof *table);
     if (!table) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a table");
+    table->catalog = catalog;
     int rc = entry->variable ? extents_add(catalog, entry, i, error) : 0;
     if (rc == 0) rc = entry_decode(catalog, entry, i, table, error);
     table->emptying = entry->state == LAYOUT_TABLE_EMPTYING;
     if (rc)
-        free(table);
+        handle_drop(table, sizeof *table);
     else
         table_publish(catalog, table);
     return rc;
@@ -408,8 +411,9 @@ static int table_make(struct coro *co, struct fabric_ep *ep, struct catalog *cat
     if (index == LAYOUT_CATALOG_TABLES_MAX)
         return err_set(error, CELLAR_ERR_FULL, "table %s: the pool has %d tables, no more are possible", from->name,
                        LAYOUT_CATALOG_TABLES_MAX);
-    struct cellar_table *table = calloc(1, sizeof(*table));
+    struct cellar_table *table = handle_new(sizeof *table);
     if (!table) return err_set(error, CELLAR_ERR_NOMEM, "no memory for table %s", from->name);
+    table->catalog = catalog;
     table->id = index + 1;
     memcpy(table->name, from->name, strnlen(from->name, CELLAR_NAME_BYTES - 1));
     table->records_max = from->records_max;
@@ -428,7 +432,7 @@ static int table_make(struct coro *co, struct fabric_ep *ep, struct catalog *cat
     int rc = catalog_extents_make(co, ep, catalog, table, error);
     if (rc == 0) rc = table_write(co, ep, catalog, table, error);
     if (rc) {
-        free(table);
+        handle_drop(table, sizeof *table);
         return rc;
     }
     if (!table->unborn) table_publish(catalog, table);
@@ -529,7 +533,7 @@ void catalog_twin_born(struct catalog *catalog, struct cellar_table *twin)
 void catalog_twin_drop(struct catalog *catalog, struct cellar_table *twin)
 {
     catalog->going |= 1ull << (twin->id - 1);
-    free(twin);
+    handle_drop(twin, sizeof *twin);
 }
 
 int catalog_table_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
@@ -566,6 +570,15 @@ const struct cellar_table *catalog_table_find(const struct catalog *catalog, con
     return NULL;
 }
 
+int catalog_table_check(const struct catalog *catalog, const struct cellar_table *table, struct cellar_error *error)
+{
+    if (!table) return err_set(error, CELLAR_ERR_INVALID, "the table is NULL");
+    if (!catalog_owns(catalog, table))
+        return err_set(error, CELLAR_ERR_INVALID, "the table is of another database, or of one that was closed");
+    if (!table->dropped) return 0;
+    return err_set(error, CELLAR_ERR_DROPPED, "table %s: %s", table->name, cellar_error_text(CELLAR_ERR_DROPPED));
+}
+
 void catalog_bury(struct catalog *catalog, struct cellar_table *table)
 {
     catalog->going |= 1ull << (table->id - 1);
@@ -579,11 +592,11 @@ void catalog_bury(struct catalog *catalog, struct cellar_table *table)
 void catalog_free(struct catalog *catalog)
 {
     if (!catalog) return;
-    for (uint32_t i = 0; i < catalog->table_count; i++) free(catalog->tables[i]);
+    for (uint32_t i = 0; i < catalog->table_count; i++) handle_drop(catalog->tables[i], sizeof *catalog->tables[i]);
     while (catalog->buried) {
         struct cellar_table *table = catalog->buried;
         catalog->buried = table->buried;
-        free(table);
+        handle_drop(table, sizeof *table);
     }
     vacant_free(catalog->vacant);
     stock_set_free(catalog->stocks);

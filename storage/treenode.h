@@ -33,7 +33,7 @@
 #define TREENODE_ALL 0xffu
 
 /* An index: its definition, and what follows from it. */
-struct cellar_index {
+struct cellar_index { /* a handle */
     char name[CELLAR_NAME_BYTES];
     const struct cellar_table *base, *nodes;
     bool dropped; /* set while nothing else runs; its base and nodes may be, too */

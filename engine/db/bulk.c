@@ -46,10 +46,7 @@ static int sum(const struct bulk *bulk, struct loader_sum *out, struct cellar_er
 /* A table that is dropped goes while no whole-table work is under way: once begun, it stays. */
 static int begun_check(const struct bulk *bulk, struct cellar_error *error)
 {
-    const struct cellar_table *table = bulk->table;
-    return table && table->dropped
-               ? err_set(error, CELLAR_ERR_DROPPED, "table %s: %s", table->name, cellar_error_text(CELLAR_ERR_DROPPED))
-               : 0;
+    return bulk->table ? catalog_table_check(bulk->worker->db->catalog, bulk->table, error) : 0;
 }
 
 /* It changes what no log will have: before anything is durable again there has to be a checkpoint (INV-DURABLE-18). */
@@ -104,6 +101,7 @@ int cellar_load(struct cellar_client *client, const struct cellar_table *table, 
                 struct cellar_error *error)
 {
     struct bulk bulk = {.kind = GATE_LOAD, .table = table};
+    if (!table) return err_set(error, CELLAR_ERR_INVALID, "the table is NULL");
     if (table->key_bytes)
         return err_set(error, CELLAR_ERR_UNSUPPORTED,
                        "table %s has byte strings for keys: add its records in transactions", table->name);
@@ -123,6 +121,7 @@ int cellar_scan(struct cellar_client *client, const struct cellar_table *table, 
                 struct cellar_error *error)
 {
     struct bulk bulk = {.kind = GATE_WALK, .table = table};
+    if (!table) return err_set(error, CELLAR_ERR_INVALID, "the table is NULL");
     int rc = bulk_begin(&bulk, client, error);
     if (rc) return rc;
     return bulk_end(&bulk, loader_scan(bulk.co, bulk.worker->loader, table, fn, arg, error), error);
@@ -140,6 +139,7 @@ int cellar_audit(struct cellar_client *client, struct cellar_error *error)
 int cellar_space_read(struct cellar_client *client, const struct cellar_table *table, struct cellar_space *space,
                       struct cellar_error *error)
 {
+    if (!table) return err_set(error, CELLAR_ERR_INVALID, "the table is NULL");
     struct bulk bulk = {.kind = GATE_WALK, .table = table->variable ? NULL : table}; /* its companions, too */
     int rc = bulk_begin(&bulk, client, error);
     if (rc) return rc;

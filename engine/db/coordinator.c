@@ -543,5 +543,11 @@ int cellar_exec(struct cellar_client *client, const struct cellar_proc *proc, vo
                 const struct cellar_call_options *options, struct cellar_result *result)
 {
     struct cellar_result unused;
-    return coordinator_exec(client->co, client->coordinator, proc, args, options, 0, result ? result : &unused);
+    if (!result) result = &unused;
+    if (!proc || proc->db != client->coordinator->worker->db) {
+        *result =
+            (struct cellar_result){.code = -CELLAR_ERR_INVALID, .detail = {.why = CELLAR_WHY_FOREIGN, .column = -1}};
+        return result->code;
+    }
+    return coordinator_exec(client->co, client->coordinator, proc, args, options, 0, result);
 }

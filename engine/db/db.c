@@ -2,6 +2,7 @@
 #include "db.h"
 #include "session.h"
 
+#include "coro.h"
 #include "must.h"
 
 #include <errno.h>
@@ -40,35 +41,52 @@ int db_run_on(struct cellar *db, uint32_t coordinator, db_fn fn, void *arg)
     return request.rc;
 }
 
-/*
- * The worker that a thread turns to first, always the same: threads are told apart by where their own variables are.
- * Where no helm is lent it is each in turn, and in sim a run repeats exactly.
- */
-static struct worker *worker_of_thread(struct cellar *db)
+/* Always the same of a thread: threads are told apart by where their own variables are. */
+static uint32_t thread_hash(void) { return (uint32_t)((uint64_t)(uintptr_t)&errno * 0x9e3779b97f4a7c15ull >> 32); }
+
+/* Where no helm is lent it is each in turn, and in sim a run repeats exactly. */
+struct worker *db_first_worker(struct cellar *db)
 {
     if (!db->fabric->lends) return &db->workers[atomic_fetch_add(&db->next_worker, 1) % db->worker_count];
-    uint64_t place = (uint64_t)(uintptr_t)&errno;
-    uint32_t hash = (uint32_t)(place * 0x9e3779b97f4a7c15ull >> 32);
-    return &db->workers[(uint64_t)hash * db->worker_count >> 32];
+    return &db->workers[(uint64_t)thread_hash() * db->worker_count >> 32];
 }
 
-void db_call_end(struct cellar *db, struct worker *first) { fabric_done(db->fabric, &first->calls); }
+void db_call_end(struct cellar *db, uint32_t *counted) { fabric_done(db->fabric, counted); }
 
-struct worker *db_call_begin(struct cellar *db)
+/* Nothing of the database but its handle may be there. */
+static __attribute__((cold, noinline)) int refused(const struct cellar *db, struct cellar_error *error)
 {
-    struct worker *first = worker_of_thread(db);
-    __atomic_add_fetch(&first->calls, 1, __ATOMIC_SEQ_CST);
-    if (!atomic_load(&db->closing)) return first;
-    db_call_end(db, first);
-    return NULL;
+    if (!db) return err_set(error, CELLAR_ERR_INVALID, "the database is NULL");
+    return err_set(error, CELLAR_ERR_CLOSED,
+                   "the database is closed, or closing, or was opened by this process's parent before a fork");
+}
+
+int db_look_begin(struct cellar *db, uint32_t **counted, struct cellar_error *error)
+{
+    if (!db) return refused(db, error);
+    uint32_t *count = &db->calls[thread_hash() / (UINT32_MAX / DB_CALLS + 1)].count;
+    *counted = count;
+    __atomic_add_fetch(count, 1, __ATOMIC_SEQ_CST);
+    if (__builtin_expect(atomic_load(&db->open), 1)) return 0;
+    __atomic_sub_fetch(count, 1, __ATOMIC_SEQ_CST); /* closing looks again by itself: the fabric may be gone */
+    return refused(db, error);
+}
+
+int db_call_begin(struct cellar *db, uint32_t **counted, struct cellar_error *error)
+{
+    if (__builtin_expect(coro_is_inside(), 0))
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "a procedure or a client function makes a call that would wait for itself");
+    return db_look_begin(db, counted, error);
 }
 
 int db_call_on(struct cellar *db, uint32_t coordinator, db_fn fn, void *arg, struct cellar_error *error)
 {
-    struct worker *first = db_call_begin(db);
-    if (!first) return err_set(error, CELLAR_ERR_CLOSED, "the database is closing");
-    int rc = db_run_on(db, coordinator, fn, arg);
-    db_call_end(db, first);
+    uint32_t *counted;
+    int rc = db_call_begin(db, &counted, error);
+    if (rc) return rc;
+    rc = db_run_on(db, coordinator, fn, arg);
+    db_call_end(db, counted);
     return rc;
 }
 
@@ -138,32 +156,42 @@ static void call_await(struct cellar *db, struct worker *worker, struct db_reque
     db_wait(db, request->pending);
 }
 
+int db_proc_call_begin(struct cellar *db, const struct cellar_proc *proc, uint32_t **counted)
+{
+    int rc = db_call_begin(db, counted, NULL);
+    if (rc || (proc && proc->db == db)) return rc;
+    db_call_end(db, *counted);
+    return -CELLAR_ERR_INVALID;
+}
+
+static enum cellar_why why_refused(int rc)
+{
+    if (rc == -CELLAR_ERR_CLOSED) return CELLAR_WHY_CLOSED;
+    return coro_is_inside() ? CELLAR_WHY_INSIDE : CELLAR_WHY_FOREIGN;
+}
+
 int cellar_call(struct cellar *db, const struct cellar_proc *proc, void *args,
                 const struct cellar_call_options *options, struct cellar_result *result)
 {
     struct cellar_result unused;
-    if (!db || !proc) {
-        if (result) *result = (struct cellar_result){.code = -CELLAR_ERR_INVALID};
-        return -CELLAR_ERR_INVALID;
+    uint32_t *counted, pending = 1;
+    if (!result) result = &unused;
+    int rc = db_proc_call_begin(db, proc, &counted);
+    if (rc) {
+        *result = (struct cellar_result){.code = rc, .detail = {.why = why_refused(rc), .column = -1}};
+        return rc;
     }
-    struct worker *by, *first = db_call_begin(db);
-    uint32_t pending = 1;
-    struct db_request request = {
-        .arg = args, .proc = proc, .options = options, .result = result ? result : &unused, .pending = &pending};
-
-    if (!first) {
-        *request.result = (struct cellar_result){.code = -CELLAR_ERR_CLOSED};
-        return -CELLAR_ERR_CLOSED;
-    }
+    struct worker *by, *first = db_first_worker(db);
+    struct db_request request = {.arg = args, .proc = proc, .options = options, .result = result, .pending = &pending};
     if (!serve_here(db, first, &request, &by) && !serve_soon(by = first, &request)) {
         by = least_loaded(db, first);
         request.begin_ns = fabric_now_ns(by->ep);
         worker_submit(by, &request);
     }
     if (fabric_count_left(&pending)) call_await(db, by, &request);
-    int code = request.result->code;
-    db_call_end(db, first);
-    return code;
+    rc = result->code;
+    db_call_end(db, counted);
+    return rc;
 }
 
 struct client {
@@ -181,15 +209,14 @@ static int run_client(struct coro *co, struct coordinator *coordinator, void *ar
 int cellar_run(struct cellar *db, cellar_client_fn fn, void *arg)
 {
     struct client client = {fn, arg};
-    if (!db || !fn) return -CELLAR_ERR_INVALID;
+    if (!fn) return -CELLAR_ERR_INVALID;
+    uint32_t *counted;
+    int rc = db_call_begin(db, &counted, NULL);
+    if (rc) return rc;
     uint32_t pending = db->coordinator_count;
-    struct worker *first = db_call_begin(db);
-    int rc = 0;
-
-    if (!first) return -CELLAR_ERR_CLOSED;
     struct db_request *requests = calloc(db->coordinator_count, sizeof *requests);
     if (!requests) {
-        db_call_end(db, first);
+        db_call_end(db, counted);
         return -CELLAR_ERR_NOMEM;
     }
     for (uint32_t i = 0; i < db->coordinator_count; i++) {
@@ -201,6 +228,6 @@ int cellar_run(struct cellar *db, cellar_client_fn fn, void *arg)
     db_wait(db, &pending);
     for (uint32_t i = 0; i < db->coordinator_count && rc == 0; i++) rc = requests[i].rc < 0 ? requests[i].rc : 0;
     free(requests);
-    db_call_end(db, first);
+    db_call_end(db, counted);
     return rc;
 }

@@ -69,7 +69,6 @@ struct worker {
     uint64_t until_ns; /* its thread sleeps no longer than until then */
     atomic_bool stop;
     /* atomically, from any thread */
-    uint32_t calls;      /* from outside, by threads whose first choice it is: closing waits for them */
     uint64_t busy;       /* coordinators with a request; written by the thread with the helm */
     uint32_t queued;     /* requests in the queue */
     uint32_t queue_lock; /* guards the queue, and changes of `queued` */
@@ -92,7 +91,8 @@ struct coordinator {
     uint64_t places; /* of long values, that its session has drawn */
 };
 
-struct cellar_proc {
+struct cellar_proc { /* a handle */
+    const struct cellar *db;
     struct cellar_proc_def def;
     uint32_t log_bytes; /* of a redo-log entry at most, */
     uint32_t own_bytes; /* but for what it changes of ordered indexes */
@@ -103,9 +103,20 @@ struct cellar_proc {
     struct cellar_proc *next;
 };
 
+/* Calls from outside, by threads that share the word: closing waits for them. */
+struct db_calls {
+    _Alignas(64) uint32_t count;
+};
+#define DB_CALLS 64
+
+/*
+ * A handle (handle.h): after the close all of it is zero. INV-HANDLE-1: a thread counts itself in before it looks
+ * whether the database is open, and closing says that it is not before it looks at the counts.
+ */
 struct cellar {
+    struct db_calls calls[DB_CALLS];
+    atomic_bool open;
     struct cellar_config config;
-    int pid; /* of the process that has opened it: a child of fork has neither its threads nor its place in the pool */
     struct fabric *fabric;
     bool owns_fabric;
     struct opening opening; /* what its compute nodes share */
@@ -143,11 +154,17 @@ void db_wait(struct cellar *db, uint32_t *pending);
 /* Watches all transactions from now on; NULL: no more. At rest; the observer stays the caller's. */
 void db_observe(struct cellar *db, const struct observer *observer);
 /*
- * Counts a call from outside in, at the caller's first choice; NULL when the database is closing. Closing waits for
- * db_call_end.
+ * Counts a call from outside in: closing waits for db_call_end, with *counted, by any thread. CLOSED: the database is
+ * not open here. INVALID: it is NULL; or a procedure, or a client function, calls, which would wait for itself.
  */
-struct worker *db_call_begin(struct cellar *db);
-void db_call_end(struct cellar *db, struct worker *first);
+NODISCARD int db_call_begin(struct cellar *db, uint32_t **counted, struct cellar_error *error);
+/* The same of a call that waits for nothing, and which those may make. */
+NODISCARD int db_look_begin(struct cellar *db, uint32_t **counted, struct cellar_error *error);
+void db_call_end(struct cellar *db, uint32_t *counted);
+/* The same of a call of that procedure, which is INVALID if it is not one of the database's. */
+NODISCARD int db_proc_call_begin(struct cellar *db, const struct cellar_proc *proc, uint32_t **counted);
+/* The worker that the calling thread turns to first. Amid a call. */
+struct worker *db_first_worker(struct cellar *db);
 /* How long to wait for a call that has gone on for gone_ns, before another look at what may end it in the queue. */
 uint64_t db_look_again_ns(const struct cellar_call_options *options, uint64_t gone_ns);
 /* Runs fn on one coordinator (index over all of this process) and waits. */

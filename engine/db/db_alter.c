@@ -56,7 +56,6 @@ static int twin_build(struct coro *co, struct worker *worker, struct db_drop *dr
 static int table_check(const struct alter *alter)
 {
     const struct cellar_table *table = alter->table;
-    if (table->dropped) return REFUSED(alter, CELLAR_ERR_DROPPED, "%s", cellar_error_text(CELLAR_ERR_DROPPED));
     if (table->ordered_count)
         return REFUSED(alter, CELLAR_ERR_UNSUPPORTED, "it has index %s: drop it first, and make it again afterwards",
                        table->ordered[0]->name);
@@ -113,9 +112,15 @@ static int alter_run(struct cellar *db, struct alter *alter, const void *row, co
     return rc;
 }
 
+static int no_place(struct cellar_error *error)
+{
+    return err_set(error, CELLAR_ERR_INVALID, "there is no place for the table's handle");
+}
+
 int cellar_table_alter(struct cellar *db, const struct cellar_table *table, const struct cellar_schema *schema,
                        const void *row, const struct cellar_table **out, struct cellar_error *error)
 {
+    if (!out) return no_place(error);
     *out = NULL;
     if (!table || !schema) return err_set(error, CELLAR_ERR_INVALID, "the table or the schema is NULL");
     struct alter alter = {.schema = *schema, .table = table, .error = error};
@@ -133,6 +138,7 @@ int cellar_column_add(struct cellar *db, const struct cellar_table *table, const
     struct cellar_schema schema;
     struct cellar_column columns[CELLAR_COLUMNS_MAX + 1];
     uint32_t align = bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
+    if (!out) return no_place(error);
     *out = NULL;
     if (!table || !column) return err_set(error, CELLAR_ERR_INVALID, "the table or the column's name is NULL");
     if (bytes == 0 || bytes > CELLAR_COLUMN_BYTES_MAX)
@@ -161,6 +167,7 @@ int cellar_column_drop(struct cellar *db, const struct cellar_table *table, cons
 {
     struct cellar_schema schema;
     struct cellar_column columns[CELLAR_COLUMNS_MAX];
+    if (!out) return no_place(error);
     *out = NULL;
     if (!table || !column) return err_set(error, CELLAR_ERR_INVALID, "the table or the column's name is NULL");
     int number = cellar_column_of(table, column);

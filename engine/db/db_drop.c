@@ -10,8 +10,6 @@
 #include "reclaim.h"
 #include "session.h"
 
-#define DROPPED_TEXT cellar_error_text(CELLAR_ERR_DROPPED)
-
 /* ---- what this process knows ---- */
 
 typedef int (*worker_fn)(struct coro *co, struct worker *worker, struct db_drop *drop);
@@ -156,10 +154,12 @@ static int drop_fn(struct coro *co, struct coordinator *coordinator, void *arg)
     struct db_drop *drop = arg;
     struct worker *worker = coordinator->worker;
     struct bulk bulk = {.kind = GATE_ALONE, .table = drop->table};
-    int rc = drop->db->nodes[0].halt.now.away >= 0
-                 ? err_set(drop->error, CELLAR_ERR_UNREACHABLE, "memory node %d is away: replace it first",
-                           drop->db->nodes[0].halt.now.away)
-                 : bulk_begin(&bulk, coordinator->client, drop->error);
+    int rc = catalog_table_check(drop->db->catalog, drop->table, drop->error);
+    if (rc) return rc;
+    rc = drop->db->nodes[0].halt.now.away >= 0
+             ? err_set(drop->error, CELLAR_ERR_UNREACHABLE, "memory node %d is away: replace it first",
+                       drop->db->nodes[0].halt.now.away)
+             : bulk_begin(&bulk, coordinator->client, drop->error);
     if (rc) return rc;
     if (atomic_load(&worker->home.gate->failed))
         rc = err_set(drop->error, CELLAR_ERR_FENCED, "%s", cellar_error_text(CELLAR_ERR_FENCED));
@@ -168,13 +168,7 @@ static int drop_fn(struct coro *co, struct coordinator *coordinator, void *arg)
     return bulk_end(&bulk, rc, drop->error);
 }
 
-int db_drop_run(struct db_drop *drop)
-{
-    if (!drop->table) return err_set(drop->error, CELLAR_ERR_INVALID, "the table is NULL");
-    if (drop->table->dropped)
-        return err_set(drop->error, CELLAR_ERR_DROPPED, "table %s: %s", drop->table->name, DROPPED_TEXT);
-    return db_call_on(drop->db, 0, drop_fn, drop, drop->error);
-}
+int db_drop_run(struct db_drop *drop) { return db_call_on(drop->db, 0, drop_fn, drop, drop->error); }
 
 int cellar_table_drop(struct cellar *db, const struct cellar_table *table, struct cellar_error *error)
 {
@@ -189,7 +183,6 @@ int cellar_table_truncate(struct cellar *db, const struct cellar_table *table, s
 int cellar_index_drop(struct cellar *db, const struct cellar_index *index, struct cellar_error *error)
 {
     if (!index) return err_set(error, CELLAR_ERR_INVALID, "the index is NULL");
-    if (index->dropped) return err_set(error, CELLAR_ERR_DROPPED, "index %s: %s", index->name, DROPPED_TEXT);
     struct db_drop drop = {.db = db, .table = index->nodes, .index = index, .to = LAYOUT_TABLE_GONE, .error = error};
     return db_call_on(db, 0, drop_fn, &drop, error);
 }

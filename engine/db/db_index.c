@@ -12,6 +12,7 @@
 #include "bytekey.h"
 #include "member.h"
 #include "client.h"
+#include "handle.h"
 #include "reclaim.h"
 #include "tree.h"
 #include "tree_build.h"
@@ -169,7 +170,7 @@ static int index_attach(struct cellar *db, const struct cellar_table *nodes, str
     uint32_t of = nodes->orders.of;
     const struct cellar_table *base = of <= LAYOUT_CATALOG_TABLES_MAX ? db->catalog->tables[of - 1] : NULL;
     const char *name = base ? name_of(base, nodes) : NULL;
-    struct cellar_index *index = calloc(1, sizeof *index);
+    struct cellar_index *index = handle_new(sizeof *index);
     if (!index) return err_set(error, CELLAR_ERR_NOMEM, "no memory for an ordered index");
     bool sane = name && base->ordered_count < CELLAR_INDEXES_MAX && def_decode(base, &nodes->orders, index) &&
                 nodes->schema.column_count == 1 + TREENODE_CELLS &&
@@ -183,7 +184,7 @@ static int index_attach(struct cellar *db, const struct cellar_table *nodes, str
         memcpy(index->name, name, strlen(name) + 1);
         rc = procs_measure(db, base, index, error);
     }
-    if (rc) free(index);
+    if (rc) handle_drop(index, sizeof *index);
     return rc ? rc : db_prepare(db, error);
 }
 
@@ -209,7 +210,7 @@ void db_index_close(struct cellar *db)
     while (db->buried) {
         struct cellar_index *index = db->buried;
         db->buried = index->buried;
-        free(index);
+        handle_drop(index, sizeof *index);
     }
 }
 
@@ -342,9 +343,9 @@ static int index_make(struct coro *co, struct coordinator *coordinator, const st
 static int create_check(const struct index_create *create)
 {
     const struct cellar_index_def *def = create->def;
-    if (!create->table || !def || !def->name || !def->name[0])
-        return err_set(create->error, CELLAR_ERR_INVALID, "an index needs a table and a name");
-    if (create->table->dropped) return REFUSED(create, CELLAR_ERR_DROPPED, "%s", cellar_error_text(CELLAR_ERR_DROPPED));
+    if (!def || !def->name || !def->name[0]) return err_set(create->error, CELLAR_ERR_INVALID, "an index needs a name");
+    int rc = catalog_table_check(create->db->catalog, create->table, create->error);
+    if (rc) return rc;
     if (strlen(def->name) + strlen(create->table->name) > CELLAR_NAME_BYTES - 2 || strchr(def->name, '/'))
         return REFUSED(create, CELLAR_ERR_INVALID, "both names together have at most %d bytes, and no slash",
                        CELLAR_NAME_BYTES - 2);
@@ -376,7 +377,7 @@ int cellar_index_create(struct cellar *db, const struct cellar_table *table, con
                         const struct cellar_index **out, struct cellar_error *error)
 {
     struct index_create create = {db, table, def, out, error};
-    if (!db || !out) return err_set(error, CELLAR_ERR_INVALID, "an index needs a database, and a place for its handle");
+    if (!out) return err_set(error, CELLAR_ERR_INVALID, "there is no place for the index's handle");
     *out = NULL;
     return db_call_on(db, 0, index_create, &create, error);
 }

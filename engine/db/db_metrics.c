@@ -45,12 +45,15 @@ static void worker_add(struct hottest *hottest, const struct worker *worker)
 
 uint32_t cellar_hot_read(struct cellar *db, struct cellar_hot_record *records, uint32_t max)
 {
+    uint32_t *counted;
     struct hottest hottest = {records, 0, max};
+    if (db_look_begin(db, &counted, NULL)) return 0;
     for (uint32_t i = 0; i < db->worker_count; i++) worker_add(&hottest, &db->workers[i]);
     fabric_lock(db->fabric, &db->sessions_lock);
     for (uint32_t i = 0; i < db->config.sessions; i++)
         if (db->sessions[i] && db->sessions[i]->ready) worker_add(&hottest, db->sessions[i]->worker);
     fabric_unlock(db->fabric, &db->sessions_lock);
+    db_call_end(db, counted);
     return hottest.count;
 }
 
@@ -192,6 +195,8 @@ size_t cellar_metrics(struct cellar *db, char *text, size_t capacity)
     struct page page = {text, capacity, 0};
     struct cellar_stats stats;
     struct cellar_way way;
+    uint32_t *counted;
+    if (db_look_begin(db, &counted, NULL)) return 0;
     db_stats(db, &stats);
     cellar_way_read(db, &way);
     one(&page, "transactions_total", "counter", "Transactions that committed", stats.committed);
@@ -211,5 +216,6 @@ size_t cellar_metrics(struct cellar *db, char *text, size_t capacity)
     one(&page, "log_segment_bytes", "gauge", "Redo log of each coordinator", db->config.log_bytes);
     one(&page, "coordinators", "gauge", "Coordinators of this process", db->coordinator_count);
     one(&page, "plain_nodes", "gauge", "Compute nodes whose transactions go the plain way", way.plain);
+    db_call_end(db, counted);
     return page.bytes;
 }

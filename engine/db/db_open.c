@@ -3,7 +3,9 @@
 #include "db_space.h"
 #include "durable.h"
 
+#include "handle.h"
 #include "locktable.h"
+#include "must.h"
 #include "plant.h"
 #include "seal.h"
 #include "session.h"
@@ -11,12 +13,12 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define STACK_BYTES CELLAR_STACK_BYTES
 #define ADDRCACHE_ENTRIES_MAX (1u << 20)
 #define ADDRCACHE_ENTRIES_MIN (1u << 14)
 #define ADDRCACHE_BYTES_MAX (4ull << 30) /* of all workers: many only in a simulated cluster */
+#define CALLS_LOOK_NS 1000000
 #define POOL_BYTES_LARGE (256ull << 20)
 
 struct worker_start {
@@ -409,7 +411,7 @@ static void db_free(struct cellar *db)
     free(db->sessions);
     free(db->nodes);
     free(db->workers);
-    free(db);
+    handle_drop(db, sizeof *db);
 }
 
 /* Stops the workers, then frees. The fabric is closed first when it is ours: that joins its threads. */
@@ -446,15 +448,14 @@ int db_open_durable(struct fabric *fabric, const struct cellar_config *config, s
                     struct cellar **out, struct cellar_error *error)
 {
     *out = NULL;
-    struct cellar *db = calloc(1, sizeof *db);
+    struct cellar *db = handle_new(sizeof *db);
     if (!db) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a database");
     db->config = *config;
     int rc = db_config_check(&db->config, error);
     if (rc) {
-        free(db);
+        handle_drop(db, sizeof *db);
         return rc;
     }
-    db->pid = getpid();
     db->fabric = fabric;
     db->durable = durable;
     if (durable) durable->db = db;
@@ -489,6 +490,7 @@ int db_open_durable(struct fabric *fabric, const struct cellar_config *config, s
     node_log(&db->opening, CELLAR_LOG_INFO,
              "open: %u compute nodes, %u threads of %u coordinators each, %u memory nodes, %u backups", db->config.cns,
              db->config.threads, db->config.coros, fabric->mn_count, db->config.replicas);
+    atomic_store(&db->open, true);
     *out = db;
     return 0;
 }
@@ -529,13 +531,46 @@ int cellar_open(const struct cellar_config *config, struct cellar **out, struct 
     return err_about(error, rc, checked.durable ? checked.durable : checked.pool_path);
 }
 
-void cellar_close(struct cellar *db)
+/* Looks again by itself: a call that is refused says nothing (db_look_begin). */
+static void calls_await(struct cellar *db, uint32_t *count)
 {
-    if (!db || db->pid != getpid()) return;
+    int rc = -CELLAR_ERR_DEADLINE;
+    while (rc) {
+        rc = db->fabric->ops->wait(db->fabric, count, CALLS_LOOK_NS);
+        must(rc == 0 || rc == -CELLAR_ERR_DEADLINE);
+    }
+}
+
+/* From now on calls are refused: 0; CLOSED: they were; BUSY: and no longer, a session has a transaction. */
+static int shut(struct cellar *db)
+{
+    if (!atomic_exchange(&db->open, false)) return -CELLAR_ERR_CLOSED;
+    if (!session_any_entered(db)) return 0;
+    atomic_store(&db->open, true);
+    return -CELLAR_ERR_BUSY;
+}
+
+/* The last thing that says so while it can; what is shut and opened again refuses calls for a moment. */
+static int close_begin(struct cellar *db)
+{
+    uint32_t *counted;
+    int rc = db_call_begin(db, &counted, NULL);
+    if (rc) return rc;
+    if (session_any_entered(db)) rc = -CELLAR_ERR_BUSY;
+    if (rc)
+        node_log(&db->opening, CELLAR_LOG_WARNING,
+                 "the database stays open: a session has a transaction that has not "
+                 "ended, or is in use by a thread that lives");
+    db_call_end(db, counted);
+    return rc ? rc : shut(db);
+}
+
+int cellar_close(struct cellar *db)
+{
+    int rc = db ? close_begin(db) : 0;
+    if (!db || rc) return rc;
     atomic_store(&db->closing, true);
-    for (uint32_t i = 0; i < db->worker_count; i++) db_wait(db, &db->workers[i].calls);
-    for (uint32_t i = 0; i < db->config.sessions; i++)
-        if (db->sessions[i] && db->sessions[i]->worker) db_wait(db, &db->sessions[i]->worker->calls);
+    for (uint32_t i = 0; i < DB_CALLS; i++) calls_await(db, &db->calls[i].count);
     /* It shows signs of life until it has the door. Without that it goes as one of several. */
     if (door(db, FABRIC_DOOR_TAKE)) db->fabric->alone = false;
     db_vigils_stop(db);
@@ -543,4 +578,5 @@ void cellar_close(struct cellar *db)
     struct durable *durable = db->durable;
     close_all(db);
     durable_free(durable);
+    return 0;
 }

@@ -7,9 +7,8 @@
  */
 #include "db.h"
 
+#include "handle.h"
 #include "must.h"
-
-#include <stdlib.h>
 
 struct slot {
     struct db_request request; /* first: the thread that served it knows the slot */
@@ -19,10 +18,11 @@ struct slot {
     void *user;
     struct cellar_result result;
     struct cellar_call_options options;
-    struct worker *worker, *first; /* whose queue it went to; where it is counted */
+    struct worker *worker; /* whose queue it went to */
+    uint32_t *counted;
 };
 
-struct cellar_queue {
+struct cellar_queue { /* a handle */
     struct cellar *db;
     struct cellar_queue *next; /* of its database */
     uint32_t calls_max, in_flight;
@@ -44,7 +44,7 @@ static void slot_end(struct db_request *request)
     struct slot *slot = (struct slot *)request;
     struct cellar_queue *queue = slot->queue;
     struct cellar *db = queue->db;
-    struct worker *first = slot->first;
+    uint32_t *counted = slot->counted;
 
     fabric_lock(db->fabric, &queue->lock);
     bool alone = !queue->ended;
@@ -54,7 +54,7 @@ static void slot_end(struct db_request *request)
     if (alone && queue->notify) queue->notify(queue->notify_arg);
     if (fabric_count_left(&queue->none)) fabric_done(db->fabric, &queue->none);
     fabric_unlock(db->fabric, &queue->lock);
-    db_call_end(db, first);
+    db_call_end(db, counted);
 }
 
 /* Ends what is still in its worker's queue and may not start any more; `all`: whatever may. */
@@ -127,21 +127,22 @@ static uint32_t reap_within(struct cellar_queue *queue, struct cellar_completion
 
 int cellar_reap(struct cellar_queue *queue, struct cellar_completion *completions, uint32_t max, uint64_t timeout_ns)
 {
+    uint32_t *counted;
+    if (!queue || max == 0 || !completions) return -CELLAR_ERR_INVALID;
     struct cellar *db = queue->db;
-    if (max == 0) return -CELLAR_ERR_INVALID;
-    struct worker *first = db_call_begin(db);
-    if (!first) return -CELLAR_ERR_CLOSED;
+    int rc = db ? db_call_begin(db, &counted, NULL) : -CELLAR_ERR_CLOSED;
+    if (rc) return rc;
     uint32_t count = reap_within(queue, completions, max < INT32_MAX ? max : INT32_MAX, timeout_ns);
-    db_call_end(db, first);
+    db_call_end(db, counted);
     return (int)count;
 }
 
 /* ---- submitting ---- */
 
 /* The one with the least to do; to wake one that sleeps counts as much as a call for each of its coordinators. */
-static struct worker *choose(struct cellar *db, struct worker *first)
+static struct worker *choose(struct cellar *db)
 {
-    struct worker *least = NULL;
+    struct worker *least = NULL, *first = db_first_worker(db);
     uint32_t least_load = UINT32_MAX;
     for (uint32_t i = 0; i < db->worker_count; i++) {
         struct worker *worker = &db->workers[((uint32_t)(first - db->workers) + i) % db->worker_count];
@@ -156,15 +157,19 @@ static struct worker *choose(struct cellar *db, struct worker *first)
 int cellar_submit(struct cellar_queue *queue, const struct cellar_proc *proc, void *args,
                   const struct cellar_call_options *options, void *user)
 {
-    if (!queue || !proc) return -CELLAR_ERR_INVALID;
+    uint32_t *counted;
+    if (!queue) return -CELLAR_ERR_INVALID;
     struct cellar *db = queue->db;
+    int rc = db ? db_proc_call_begin(db, proc, &counted) : -CELLAR_ERR_CLOSED;
+    if (rc) return rc;
     struct slot *slot = queue->free;
-    if (!slot) return -CELLAR_ERR_QUEUE_FULL;
-    struct worker *first = db_call_begin(db);
-    if (!first) return -CELLAR_ERR_CLOSED;
+    if (!slot) {
+        db_call_end(db, counted);
+        return -CELLAR_ERR_QUEUE_FULL;
+    }
     queue->free = slot->next;
     queue->in_flight++;
-    *slot = (struct slot){.queue = queue, .in_flight = true, .user = user, .first = first, .worker = choose(db, first)};
+    *slot = (struct slot){.queue = queue, .in_flight = true, .user = user, .counted = counted, .worker = choose(db)};
     if (options) slot->options = *options;
     slot->request = (struct db_request){
         .arg = args, .proc = proc, .options = &slot->options, .result = &slot->result, .ended = slot_end};
@@ -175,16 +180,20 @@ int cellar_submit(struct cellar_queue *queue, const struct cellar_proc *proc, vo
 
 /* ---- opening and closing ---- */
 
+static size_t queue_bytes(uint32_t calls_max) { return sizeof(struct cellar_queue) + calls_max * sizeof(struct slot); }
+
 int cellar_queue_open(struct cellar *db, uint32_t calls_max, cellar_notify_fn notify, void *notify_arg,
                       struct cellar_queue **out, struct cellar_error *error)
 {
+    if (!out) return err_set(error, CELLAR_ERR_INVALID, "there is no place for the queue's handle");
     *out = NULL;
     if (calls_max == 0 || calls_max > CELLAR_QUEUE_CALLS_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "a completion queue of %u calls: 1 to %d", calls_max,
                        CELLAR_QUEUE_CALLS_MAX);
-    struct worker *first = db_call_begin(db);
-    if (!first) return err_set(error, CELLAR_ERR_CLOSED, "the database is closing");
-    struct cellar_queue *queue = calloc(1, sizeof *queue + calls_max * sizeof(struct slot));
+    uint32_t *counted;
+    int rc = db_call_begin(db, &counted, error);
+    if (rc) return rc;
+    struct cellar_queue *queue = handle_new(queue_bytes(calls_max));
     if (queue) {
         queue->db = db;
         queue->calls_max = calls_max;
@@ -196,7 +205,7 @@ int cellar_queue_open(struct cellar *db, uint32_t calls_max, cellar_notify_fn no
         db->queues = queue;
         fabric_unlock(db->fabric, &db->queues_lock);
     }
-    db_call_end(db, first);
+    db_call_end(db, counted);
     *out = queue;
     return queue ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for a completion queue of %u calls", calls_max);
 }
@@ -204,8 +213,9 @@ int cellar_queue_open(struct cellar *db, uint32_t calls_max, cellar_notify_fn no
 void cellar_queue_close(struct cellar_queue *queue)
 {
     struct cellar_completion unread;
-    if (!queue) return;
-    struct cellar *db = queue->db;
+    uint32_t *counted;
+    struct cellar *db = queue ? queue->db : NULL;
+    if (!db || db_call_begin(db, &counted, NULL)) return; /* or the database frees it, which is being closed */
     withdraw(queue, true);
     while (queue->in_flight) (void)reap_within(queue, &unread, 1, UINT64_MAX);
     fabric_lock(db->fabric, &db->queues_lock);
@@ -213,7 +223,8 @@ void cellar_queue_close(struct cellar_queue *queue)
     while (*at != queue) at = &(*at)->next;
     *at = queue->next;
     fabric_unlock(db->fabric, &db->queues_lock);
-    free(queue);
+    handle_drop(queue, queue_bytes(queue->calls_max));
+    db_call_end(db, counted);
 }
 
 void db_queues_free(struct cellar *db)
@@ -221,6 +232,6 @@ void db_queues_free(struct cellar *db)
     while (db->queues) {
         struct cellar_queue *queue = db->queues;
         db->queues = queue->next;
-        free(queue);
+        handle_drop(queue, queue_bytes(queue->calls_max));
     }
 }

@@ -1,6 +1,7 @@
 /* db_schema.c - tables, procedures and statistics of an open database (cellar.h). */
 #include "counter.h"
 #include "db.h"
+#include "handle.h"
 #include "session.h"
 #include "tree.h"
 #include "versions.h"
@@ -34,8 +35,8 @@ int cellar_table_create(struct cellar *db, const struct cellar_schema *schema, c
                         struct cellar_error *error)
 {
     struct table_create create = {db, schema, out, error};
-    if (!db || !schema || !out)
-        return err_set(error, CELLAR_ERR_INVALID, "a table needs a database, a schema, and a place for its handle");
+    if (!schema || !out)
+        return err_set(error, CELLAR_ERR_INVALID, "a table needs a schema, and a place for its handle");
     *out = NULL;
     return db_call_on(db, 0, table_create, &create, error);
 }
@@ -45,14 +46,20 @@ static bool is_users(const struct cellar_table *table) { return !catalog_is_part
 
 const struct cellar_table *cellar_table_find(struct cellar *db, const char *name)
 {
-    const struct cellar_table *table = db && name ? catalog_table_find(db->catalog, name) : NULL;
+    uint32_t *counted;
+    if (!name || db_look_begin(db, &counted, NULL)) return NULL;
+    const struct cellar_table *table = catalog_table_find(db->catalog, name);
+    db_call_end(db, counted);
     return table && !is_users(table) ? NULL : table;
 }
 
 const struct cellar_table *cellar_table_next(struct cellar *db, const struct cellar_table *after)
 {
+    uint32_t *counted;
+    if (db_look_begin(db, &counted, NULL)) return NULL;
     const struct cellar_table *table = catalog_table_after(db->catalog, after ? after->id : 0);
     while (table && !is_users(table)) table = catalog_table_after(db->catalog, table->id);
+    db_call_end(db, counted);
     return table;
 }
 
@@ -130,7 +137,7 @@ void db_proc_free(const struct cellar *db, struct cellar_proc *proc)
     for (uint32_t i = 0; i < db->coordinator_count && proc->annexes; i++) coro_annex_free(proc->annexes[i]);
     free(proc->annexes);
     db_tallies_free(db, proc);
-    free(proc);
+    handle_drop(proc, sizeof *proc);
 }
 
 static int annexes_make(const struct cellar *db, struct cellar_proc *proc)
@@ -144,8 +151,9 @@ static int annexes_make(const struct cellar *db, struct cellar_proc *proc)
 
 static struct cellar_proc *proc_make(const struct cellar *db, const struct cellar_proc_def *def)
 {
-    struct cellar_proc *proc = calloc(1, sizeof *proc);
+    struct cellar_proc *proc = handle_new(sizeof *proc);
     if (!proc) return NULL;
+    proc->db = db;
     proc->def = *def;
     strcpy(proc->name, def->name);
     proc->def.name = proc->name;
@@ -211,8 +219,8 @@ int cellar_proc_register(struct cellar *db, const struct cellar_proc_def *def, c
                          struct cellar_error *error)
 {
     struct proc_register call = {db, def, out, error};
-    if (!db || !def || !out)
-        return err_set(error, CELLAR_ERR_INVALID, "a procedure needs a database, and a place for its handle");
+    if (!def || !out)
+        return err_set(error, CELLAR_ERR_INVALID, "a procedure needs a definition, and a place for its handle");
     *out = NULL;
     return db_call_on(db, 0, proc_register, &call, error);
 }
@@ -259,27 +267,43 @@ _Static_assert(sizeof(struct cellar_stats) % sizeof(uint64_t) == 0, "counts only
 
 void cellar_stats_read(struct cellar *db, struct cellar_stats *stats)
 {
+    uint32_t *counted;
+    *stats = (struct cellar_stats){0};
+    if (db_look_begin(db, &counted, NULL)) return;
     db_stats(db, stats);
     uint64_t *now = (uint64_t *)stats;
     const uint64_t *then = (const uint64_t *)&db->stats_then;
     for (size_t i = 0; i < sizeof *stats / sizeof *now; i++) now[i] -= then[i];
+    db_call_end(db, counted);
 }
 
-void cellar_stats_reset(struct cellar *db) { db_stats(db, &db->stats_then); }
-
-uint64_t cellar_cache_bytes(const struct cellar *db)
+void cellar_stats_reset(struct cellar *db)
 {
+    uint32_t *counted;
+    if (db_look_begin(db, &counted, NULL)) return;
+    db_stats(db, &db->stats_then);
+    db_call_end(db, counted);
+}
+
+uint64_t cellar_cache_bytes(struct cellar *db)
+{
+    uint32_t *counted;
     uint64_t bytes = 0;
+    if (db_look_begin(db, &counted, NULL)) return 0;
     const struct mode *mode = mode_of(db->config.cc);
     for (uint32_t i = 0; mode->bytes_touched && i < db->config.cns; i++) bytes += mode->bytes_touched(&db->nodes[i]);
+    db_call_end(db, counted);
     return bytes;
 }
 
-void cellar_way_read(const struct cellar *db, struct cellar_way *way)
+void cellar_way_read(struct cellar *db, struct cellar_way *way)
 {
-    const struct mode *mode = mode_of(db->config.cc);
+    uint32_t *counted;
     *way = (struct cellar_way){0};
+    if (db_look_begin(db, &counted, NULL)) return;
+    const struct mode *mode = mode_of(db->config.cc);
     for (uint32_t i = 0; mode->way && i < db->config.cns; i++) mode->way(&db->nodes[i], way);
+    db_call_end(db, counted);
 }
 
 static int pool_space_read(struct coro *co, struct coordinator *coordinator, void *arg)
@@ -296,5 +320,6 @@ void cellar_pool_space_read(struct cellar *db, struct cellar_pool_space *space)
 {
     *space = (struct cellar_pool_space){0};
     int rc = db_call_on(db, 0, pool_space_read, space, NULL);
-    if (rc) node_log(&db->opening, CELLAR_LOG_WARNING, "the pool's space could not be read: %s", cellar_error_text(rc));
+    if (rc && rc != -CELLAR_ERR_CLOSED && rc != -CELLAR_ERR_INVALID)
+        node_log(&db->opening, CELLAR_LOG_WARNING, "the pool's space could not be read: %s", cellar_error_text(rc));
 }

@@ -191,14 +191,12 @@ static int run_take(struct snapshot *snapshot, uint64_t offset, uint32_t bytes)
     return 0;
 }
 
-/* Most of the time others have the machine, and the ways to memory. CLOSED: the database is closing. */
-static int make_way(struct snapshot *snapshot, uint64_t began_ns)
+/* Most of the time others have the machine, and the ways to memory. */
+static void make_way(struct snapshot *snapshot, uint64_t began_ns)
 {
     struct worker *worker = snapshot->coordinator->worker;
     uint64_t took_ns = fabric_now_ns(worker->ep) - began_ns;
-    if (atomic_load(&snapshot->db->closing)) return -CELLAR_ERR_CLOSED;
     sched_sleep(snapshot->co, &worker->sched, &snapshot->coordinator->task, took_ns * (snapshot->works_one_in - 1));
-    return 0;
 }
 
 static int range_copy(struct snapshot *snapshot, uint64_t offset, uint64_t end)
@@ -209,7 +207,7 @@ static int range_copy(struct snapshot *snapshot, uint64_t offset, uint64_t end)
         uint32_t size = (uint32_t)(end - offset < LAYOUT_CHUNK_BYTES ? end - offset : LAYOUT_CHUNK_BYTES);
         rc = bytes_read(snapshot, offset, snapshot->own->buffer, size);
         if (rc == 0) rc = unwritten(snapshot, pwrite_all(snapshot->fd, snapshot->own->buffer, size, (off_t)offset));
-        if (rc == 0) rc = make_way(snapshot, began_ns);
+        if (rc == 0) make_way(snapshot, began_ns);
         offset += size;
     }
     return rc;
@@ -264,7 +262,7 @@ static int marked_copy(struct snapshot *snapshot, uint64_t i, uint64_t end, uint
         i = next;
         if (rc || !beside || snapshot->buffered < STEP_BYTES) continue;
         rc = buffer_write(snapshot);
-        if (rc == 0) rc = make_way(snapshot, began_ns);
+        if (rc == 0) make_way(snapshot, began_ns);
         began_ns = fabric_now_ns(snapshot->coordinator->worker->ep);
     }
     return rc;
@@ -373,7 +371,7 @@ static int copy_by_session(struct snapshot *snapshot)
     marks_clear(&snapshot->own->watch);
     atomic_store(&snapshot->own->watch.generation, 1);
     rc = routes_set(db, &snapshot->own->route, snapshot->error);
-    if (rc == 0) rc = session_run(session, copy, snapshot);
+    if (rc == 0) rc = session_call(session, copy, snapshot);
     if (rc == -CELLAR_ERR_CLOSED) err_set(snapshot->error, CELLAR_ERR_CLOSED, "the database is closing");
     (void)!routes_set(db, NULL, NULL); /* it fails when the database closes: then nothing is posted any more */
     cellar_session_close(session);
@@ -400,9 +398,8 @@ static int file_make(struct snapshot *snapshot)
     return rc;
 }
 
-int cellar_snapshot(struct cellar *db, const char *path, struct cellar_error *error)
+static int snapshot_run(struct cellar *db, const char *path, struct cellar_error *error)
 {
-    struct cellar_error unused;
     if (!path || !path[0]) return err_set(error, CELLAR_ERR_INVALID, "a snapshot needs a path");
     if (db->catalog->mn_count != 1)
         return err_set(error, CELLAR_ERR_UNSUPPORTED, "a snapshot is a file of one memory node; the pool has %u",
@@ -412,10 +409,21 @@ int cellar_snapshot(struct cellar *db, const char *path, struct cellar_error *er
     struct db_snapshot *own = snapshot_make(db);
     int rc = snapshot && own ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for a snapshot");
     if (rc == 0) {
-        *snapshot = (struct snapshot){.db = db, .own = own, .path = path, .error = error ? error : &unused};
+        *snapshot = (struct snapshot){.db = db, .own = own, .path = path, .error = error};
         rc = file_make(snapshot);
     }
     free(snapshot);
     atomic_store(&db->snapshots, false);
+    return rc;
+}
+
+int cellar_snapshot(struct cellar *db, const char *path, struct cellar_error *error)
+{
+    struct cellar_error unused;
+    uint32_t *counted;
+    int rc = db_call_begin(db, &counted, error);
+    if (rc) return rc;
+    rc = snapshot_run(db, path, error ? error : &unused);
+    db_call_end(db, counted);
     return rc;
 }

@@ -44,7 +44,12 @@ void db_tally_place(struct worker *worker)
 
 const struct cellar_proc *cellar_proc_next(struct cellar *db, const struct cellar_proc *after)
 {
-    return after ? after->next : __atomic_load_n(&db->procs, __ATOMIC_ACQUIRE);
+    uint32_t *counted;
+    if (after) return after->next; /* of one of a database that was closed: NULL */
+    if (db_look_begin(db, &counted, NULL)) return NULL;
+    const struct cellar_proc *first = __atomic_load_n(&db->procs, __ATOMIC_ACQUIRE);
+    db_call_end(db, counted);
+    return first;
 }
 
 const char *cellar_proc_name(const struct cellar_proc *proc) { return proc->name; }
@@ -52,8 +57,10 @@ const char *cellar_proc_name(const struct cellar_proc *proc) { return proc->name
 void cellar_proc_read(struct cellar *db, const struct cellar_proc *proc, struct cellar_tally *tally)
 {
     uint64_t *sum = (uint64_t *)tally;
+    uint32_t *counted;
     *tally = (struct cellar_tally){0};
-    for (uint64_t i = 0; i < tally_count(db); i++) {
+    if (db_look_begin(db, &counted, NULL)) return;
+    for (uint64_t i = 0; i < tally_count(db) && proc->db == db; i++) {
         const uint64_t *counts = (const uint64_t *)&proc->tallies[i].counts;
         for (uint64_t k = 0; k < sizeof *tally / sizeof *sum; k++) sum[k] += counter_read(&counts[k]);
     }
@@ -61,6 +68,7 @@ void cellar_proc_read(struct cellar *db, const struct cellar_proc *proc, struct 
     for (uint32_t i = 0; i < CELLAR_LATENCY_BUCKETS; i++) tally->committed += tally->latency[i];
     tally->calls += tally->committed;
     tally->attempts += tally->calls;
+    db_call_end(db, counted);
 }
 
 /* Its parts, too: what is written there is the engine's doing, but who meets another transaction there is told. */
@@ -73,15 +81,22 @@ static void table_add(const struct cellar *db, const struct worker *worker, cons
         tabletally_add(tallies, part->id, TABLETALLY_DIDS, sum);
 }
 
-void cellar_table_read(struct cellar *db, const struct cellar_table *table, struct cellar_table_tally *tally)
+static void table_read(struct cellar *db, const struct cellar_table *table, struct cellar_table_tally *tally)
 {
-    *tally = (struct cellar_table_tally){0};
-    if (!table || table->dropped) return;
     for (uint32_t i = 0; i < db->worker_count; i++) table_add(db, &db->workers[i], table, tally);
     fabric_lock(db->fabric, &db->sessions_lock);
     for (uint32_t i = 0; i < db->config.sessions; i++)
         if (db->sessions[i] && db->sessions[i]->ready) table_add(db, db->sessions[i]->worker, table, tally);
     fabric_unlock(db->fabric, &db->sessions_lock);
+}
+
+void cellar_table_read(struct cellar *db, const struct cellar_table *table, struct cellar_table_tally *tally)
+{
+    uint32_t *counted;
+    *tally = (struct cellar_table_tally){0};
+    if (db_look_begin(db, &counted, NULL)) return;
+    if (catalog_has(db->catalog, table)) table_read(db, table, tally);
+    db_call_end(db, counted);
 }
 
 uint64_t cellar_tally_latency_ns(const struct cellar_tally *tally, double share)

@@ -220,14 +220,17 @@ void durable_free(struct durable *durable)
 
 /* ---- for callers ---- */
 
-uint64_t cellar_durable_epoch(const struct cellar *db)
+uint64_t cellar_durable_epoch(struct cellar *db)
 {
-    return db->durable ? atomic_load_explicit(&db->durable->epochs.durable, memory_order_acquire) : 0;
+    uint32_t *counted;
+    if (db_look_begin(db, &counted, NULL)) return 0;
+    uint64_t epoch = db->durable ? atomic_load_explicit(&db->durable->epochs.durable, memory_order_acquire) : 0;
+    db_call_end(db, counted);
+    return epoch;
 }
 
-int cellar_durable_read(const struct cellar *db, struct cellar_durable *durable)
+static int told_read(const struct cellar *db, struct cellar_durable *durable)
 {
-    *durable = (struct cellar_durable){0};
     if (!db->durable) return -CELLAR_ERR_INVALID;
     const struct cellar_durable *told = &db->durable->told;
     *durable = (struct cellar_durable){.epochs = counter_read(&told->epochs),
@@ -242,21 +245,39 @@ int cellar_durable_read(const struct cellar *db, struct cellar_durable *durable)
     return 0;
 }
 
-int cellar_wait_durable(struct cellar *db, const uint64_t txn_id[2], struct cellar_error *error)
+int cellar_durable_read(struct cellar *db, struct cellar_durable *durable)
+{
+    uint32_t *counted;
+    *durable = (struct cellar_durable){0};
+    int rc = db_look_begin(db, &counted, NULL);
+    if (rc) return rc;
+    rc = told_read(db, durable);
+    db_call_end(db, counted);
+    return rc;
+}
+
+static int wait_durable(struct cellar *db, const uint64_t txn_id[2], struct cellar_error *error)
 {
     struct durable *durable = db->durable;
     if (!durable) return err_set(error, CELLAR_ERR_INVALID, "nothing can be durable: the database has no folder");
     if (txn_id && (txn_id[0] & 0xffffffff) != (uint32_t)db->opening.incarnation)
         return err_set(error, CELLAR_ERR_INVALID, "no transaction of this opening has that txn_id");
-    struct worker *first = db_call_begin(db);
-    if (!first) return err_set(error, CELLAR_ERR_CLOSED, "the database is closing");
     struct epochs *epochs = &durable->epochs;
     bool loaded = atomic_load(&epochs->loads) != atomic_load(&epochs->loads_covered);
     uint64_t asked = loaded ? atomic_fetch_add(&epochs->asked, 1) + 1 : 0, epoch = atomic_load(&epochs->word);
     epochs_want(epochs, epoch); /* what it wrote of runs and tables, too */
     int rc = epochs_wait(epochs, epoch, asked);
     if (rc) durable_why(durable, error);
-    db_call_end(db, first);
+    return rc;
+}
+
+int cellar_wait_durable(struct cellar *db, const uint64_t txn_id[2], struct cellar_error *error)
+{
+    uint32_t *counted;
+    int rc = db_call_begin(db, &counted, error);
+    if (rc) return rc;
+    rc = wait_durable(db, txn_id, error);
+    db_call_end(db, counted);
     return rc;
 }
 

@@ -227,7 +227,7 @@ int hold_commit(struct cellar_session *session, cellar_proc_fn commit, struct ce
     } else {
         if (hold_over(session, &why)) rc = hold_over(session, &why);
         *result = (struct cellar_result){.code = rc, .detail = interactive_detail(why, NULL, 0)};
-        if (rc == -CELLAR_ERR_DEADLINE) result->detail.limit = session->hold.bound_ns;
+        if (why == CELLAR_WHY_LOCK_BOUND) result->detail.limit = session->hold.bound_ns;
     }
     if (rc) session->last = *result;
     return rc;
@@ -262,6 +262,5 @@ int hold_over(const struct cellar_session *session, enum cellar_why *why)
     if (state == HOLD_EXPIRED) *why = CELLAR_WHY_LOCK_BOUND;
     if (state == HOLD_DISTURBED) *why = CELLAR_WHY_LOCK_DISTURBED;
     if (state == HOLD_CHANGED) *why = CELLAR_WHY_CHANGED;
-    if (state <= HOLD_COMMITTING) return 0;
-    return state == HOLD_EXPIRED ? -CELLAR_ERR_DEADLINE : -CELLAR_ERR_RETRY;
+    return state <= HOLD_COMMITTING ? 0 : -CELLAR_ERR_RETRY;
 }

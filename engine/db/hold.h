@@ -52,7 +52,7 @@ struct hold {
     struct cellar_result result;
 };
 
-#define HOLD_BOUND_NS 10000000ull       /* cellar_txn_options.lock_ns of 0 */
+#define HOLD_BOUND_NS 100000000ull      /* cellar_txn_options.lock_ns of 0 */
 #define HOLD_BOUND_MAX_NS 1000000000ull /* ... at most */
 
 /* A new transaction, without a hold. */

@@ -30,10 +30,12 @@ int cellar_begin(struct cellar_session *session, const struct cellar_txn_options
 {
     static const struct cellar_txn_options none;
     if (!options) options = &none;
+    enum cellar_why why;
     if (out) *out = NULL;
-    int rc = session_check(session);
+    int rc = session_check(session, &why);
     if (rc) return rc;
     if (!out) return interactive_nothing_given(session);
+    if (session->amid) return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_AMID);
     if (session->active) return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_OPEN);
     if (options->flags & ~(uint32_t)CELLAR_READ_ONLY)
         return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_OPTIONS);
@@ -41,8 +43,7 @@ int cellar_begin(struct cellar_session *session, const struct cellar_txn_options
         return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_LEVEL);
     if (options->lock_ns > HOLD_BOUND_MAX_NS)
         return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_LOCK_NS);
-    if (atomic_load_explicit(&session->db->closing, memory_order_relaxed))
-        return interactive_refused(session, -CELLAR_ERR_CLOSED, CELLAR_WHY_CODE);
+    if (session_enter(session)) return interactive_refused(session, -CELLAR_ERR_CLOSED, CELLAR_WHY_CLOSED);
     hold_begin(session, options->lock_ns);
     session->options = (struct cellar_call_options){
         .timeout_ns = options->timeout_ns, .cancel = options->cancel, .level = options->level};
@@ -50,12 +51,14 @@ int cellar_begin(struct cellar_session *session, const struct cellar_txn_options
     session->begin_ns = 0;
     /* Without a bound nothing asks for the time, which is the worker's to tell. */
     if (options->timeout_ns) rc = session_run(session, clock_read, session);
-    if (rc) return interactive_refused(session, rc, CELLAR_WHY_CODE);
+    if (rc) {
+        session_leave(session);
+        return interactive_refused(session, rc, CELLAR_WHY_CODE);
+    }
     draft_reset(&session->draft, atomic_load(&session->db->catalog->changes));
     session->handle.txn.session = session;
     session->handle.txn.doomed = true;
     session->over = 0;
-    session->active = true;
     *out = &session->handle;
     return 0;
 }
@@ -63,8 +66,8 @@ int cellar_begin(struct cellar_session *session, const struct cellar_txn_options
 /* The session of a transaction that its own thread ends; NULL, and the code in *rc. */
 static struct cellar_session *ending(const struct cellar_txn *txn, int *rc)
 {
-    struct cellar_session *session = interactive_session_of(txn);
-    *rc = session_check(session);
+    struct cellar_session *session;
+    *rc = interactive_usable(txn, &session);
     if (*rc == 0 && !session->active) *rc = interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_ENDED);
     return *rc ? NULL : session;
 }
@@ -74,8 +77,8 @@ int cellar_abort(struct cellar_txn *txn)
     int rc;
     struct cellar_session *session = ending(txn, &rc);
     if (!session) return rc;
-    session->active = false;
     hold_end(session);
+    session_leave(session);
     return 0;
 }
 
@@ -449,8 +452,8 @@ int cellar_commit(struct cellar_txn *txn, struct cellar_result *result)
         rc = commit(session, result);
         if (rc && result->detail.table) rc = interactive_values_outcome(session, result);
     }
-    session->active = false;
     hold_end(session);
+    session_leave(session);
     return rc;
 }
 
@@ -493,7 +496,7 @@ int cellar_transact(struct cellar_session *session, cellar_txn_fn fn, void *arg)
         rc = rc < 0 ? said(session, txn, rc) : cellar_commit(txn, NULL);
         bool again = cellar_error_retries(rc) || (PLANT(draft_doubt_repeated) && rc == -CELLAR_ERR_INDETERMINATE);
         if (!again) return rc;
-        rc = session_run(session, pause_run, &pause);
+        rc = session_call(session, pause_run, &pause);
         if (rc) return interactive_refused(session, rc, CELLAR_WHY_CODE);
     }
 }

@@ -22,8 +22,16 @@ int interactive_no_copies(struct cellar_session *session, const struct cellar_ta
 /* May a call be about that table? 0, or its code. */
 int interactive_table_check(struct cellar_session *session, const struct cellar_table *table);
 
+/*
+ * The session of a transaction, which this call may use, and in which no other call is under way: 0; or INVALID or
+ * CLOSED. *session is NULL if there is none.
+ */
+int interactive_usable(const struct cellar_txn *txn, struct cellar_session **session);
 /* NULL: none. */
-struct cellar_session *interactive_session_of(const struct cellar_txn *txn);
+static inline struct cellar_session *interactive_session_of(const struct cellar_txn *txn)
+{
+    return txn ? txn->txn.session : NULL;
+}
 /* Has the hold of the transaction ended? Then the transaction is over: the code; else 0. */
 int interactive_hold_lost(struct cellar_session *session);
 /* The session of a transaction that goes on; NULL, and the code in *rc. Of a call about a record; of one that writes */

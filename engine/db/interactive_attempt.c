@@ -30,7 +30,14 @@ int interactive_refused(struct cellar_session *session, int code, enum cellar_wh
     return interactive_failed(session, code, interactive_detail(why, NULL, 0));
 }
 
-struct cellar_session *interactive_session_of(const struct cellar_txn *txn) { return txn ? txn->txn.session : NULL; }
+int interactive_usable(const struct cellar_txn *txn, struct cellar_session **session)
+{
+    enum cellar_why why;
+    *session = interactive_session_of(txn);
+    if (txn && !*session && !txn->txn.home) return -CELLAR_ERR_CLOSED; /* a handle's memory that was given back */
+    int rc = session_check(*session, &why);
+    return rc == 0 && (*session)->amid ? interactive_refused(*session, -CELLAR_ERR_INVALID, CELLAR_WHY_AMID) : rc;
+}
 
 int interactive_hold_lost(struct cellar_session *session)
 {
@@ -38,15 +45,15 @@ int interactive_hold_lost(struct cellar_session *session)
     int code = hold_over(session, &why);
     if (code == 0) return 0;
     struct cellar_detail detail = interactive_detail(why, NULL, 0);
-    if (code == -CELLAR_ERR_DEADLINE) detail.limit = session->hold.bound_ns;
+    if (why == CELLAR_WHY_LOCK_BOUND) detail.limit = session->hold.bound_ns;
     session->over = code;
     return interactive_failed(session, code, detail);
 }
 
 struct cellar_session *interactive_going(const struct cellar_txn *txn, int *rc)
 {
-    struct cellar_session *session = interactive_session_of(txn);
-    *rc = session_check(session);
+    struct cellar_session *session;
+    *rc = interactive_usable(txn, &session);
     if (*rc) return NULL;
     if (!session->active) *rc = interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_ENDED);
     if (*rc == 0) *rc = session->over;
@@ -58,6 +65,8 @@ struct cellar_session *interactive_going(const struct cellar_txn *txn, int *rc)
 int interactive_table_check(struct cellar_session *session, const struct cellar_table *table)
 {
     if (!table) return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_TABLE);
+    if (!catalog_owns(session->db->catalog, table))
+        return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_FOREIGN);
     return table->dropped
                ? interactive_failed(session, -CELLAR_ERR_DROPPED, interactive_detail(CELLAR_WHY_CODE, table, 0))
                : 0;
@@ -99,9 +108,9 @@ int interactive_no_copies(struct cellar_session *session, const struct cellar_ta
 
 void cellar_session_error(const struct cellar_session *session, struct cellar_error *error)
 {
-    struct cellar_result result = {.code = -CELLAR_ERR_INVALID,
-                                   .detail = interactive_detail(CELLAR_WHY_THREAD, NULL, 0)};
-    cellar_result_error(session_check(session) ? &result : &session->last, error);
+    enum cellar_why why = CELLAR_WHY_CODE;
+    struct cellar_result refused = {.code = session_check(session, &why), .detail = interactive_detail(why, NULL, 0)};
+    if (error) cellar_result_error(refused.code ? &refused : &session->last, error);
 }
 
 /* ---- attempts ---- */

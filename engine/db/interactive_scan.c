@@ -128,6 +128,8 @@ static int scan_serve(struct scan *scan)
 static int scan_check(struct cellar_session *session, const struct scan *scan, cellar_cells cells, uint64_t limit)
 {
     if (!scan->index) return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_INDEX);
+    if (!catalog_owns(session->db->catalog, scan->index->base))
+        return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_FOREIGN);
     if (scan->index->dropped) return interactive_refused(session, -CELLAR_ERR_DROPPED, CELLAR_WHY_CODE);
     if (scan->flags & ~(uint32_t)(CELLAR_BACKWARD | CELLAR_AFTER))
         return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_OPTIONS);

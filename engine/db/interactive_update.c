@@ -21,8 +21,11 @@ static int lost(struct cellar_session *session, const struct draft_record *recor
     int over = hold_over(session, &why);
     struct cellar_detail detail = interactive_detail(over ? why : CELLAR_WHY_CODE, record->table, record->key);
     if (over) code = over;
-    if (code == -CELLAR_ERR_DEADLINE) detail.limit = over ? session->hold.bound_ns : session->options.timeout_ns;
-    if (code == -CELLAR_ERR_DEADLINE && !over) detail.why = CELLAR_WHY_TIMEOUT;
+    if (detail.why == CELLAR_WHY_LOCK_BOUND) detail.limit = session->hold.bound_ns;
+    if (code == -CELLAR_ERR_DEADLINE) {
+        detail.why = CELLAR_WHY_TIMEOUT;
+        detail.limit = session->options.timeout_ns;
+    }
     hold_end(session);
     session->over = code;
     return interactive_failed(session, code, detail);

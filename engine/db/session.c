@@ -2,20 +2,40 @@
 #include "session.h"
 
 #include "client.h"
+#include "coro.h"
+#include "handle.h"
 
-#include <stdlib.h>
-#include <unistd.h>
-
-#define ENDING_LOOKS 20
-#define ENDING_LOOK_NS 1000000
 #define SERVE_TRIES 2000 /* glances at a helm that is about to be lent; a microsecond or two */
 
 /* ---- calls ---- */
 
-int session_check(const struct cellar_session *session)
+static __attribute__((cold, noinline)) int refused(const struct cellar_session *session, enum cellar_why *why)
 {
-    bool here = session && session->open && (session->inside || fabric_thread_is_here(session->thread));
-    return here ? 0 : -CELLAR_ERR_INVALID;
+    bool closed = session && !session->open;
+    *why = closed ? CELLAR_WHY_CLOSED : session && coro_is_inside() ? CELLAR_WHY_INSIDE : CELLAR_WHY_THREAD;
+    return closed ? -CELLAR_ERR_CLOSED : -CELLAR_ERR_INVALID;
+}
+
+int session_check(const struct cellar_session *session, enum cellar_why *why)
+{
+    if (!session || !session->open) return refused(session, why);
+    if (session->inside) return 0;
+    return fabric_thread_is_here(session->thread) && !coro_is_inside() ? 0 : refused(session, why);
+}
+
+int session_enter(struct cellar_session *session)
+{
+    atomic_store(&session->active, true);
+    if (session->inside) return 0; /* of a client function, which is counted */
+    struct cellar *db = session->db;
+    if (db && atomic_load(&db->open)) return 0;
+    session_leave(session);
+    return -CELLAR_ERR_CLOSED;
+}
+
+void session_leave(struct cellar_session *session)
+{
+    atomic_store_explicit(&session->active, false, memory_order_release);
 }
 
 /* On this thread, if the worker lends its helm: it may need a moment to lie down after a call that has ended. */
@@ -30,19 +50,26 @@ static bool serve(struct worker *worker, struct db_request *request)
 int session_run(struct cellar_session *session, db_fn fn, void *arg)
 {
     if (session->inside) return fn(session->inside, session->coordinator, arg);
-    struct cellar *db = session->db;
+    if (session->amid) return -CELLAR_ERR_INVALID;
     struct worker *worker = session->worker;
     uint32_t pending = 1;
     struct db_request request = {.target = session->coordinator, .fn = fn, .arg = arg, .pending = &pending};
 
-    __atomic_add_fetch(&worker->calls, 1, __ATOMIC_SEQ_CST);
-    int rc = atomic_load(&db->closing) ? -CELLAR_ERR_CLOSED : 0;
-    if (rc == 0) {
-        if (!serve(worker, &request)) worker_submit(worker, &request);
-        if (fabric_count_left(&pending)) db_wait(db, &pending);
-        rc = request.rc;
-    }
-    db_call_end(db, worker);
+    session->amid = true;
+    atomic_signal_fence(memory_order_seq_cst);
+    if (!serve(worker, &request)) worker_submit(worker, &request);
+    if (fabric_count_left(&pending)) db_wait(session->db, &pending);
+    atomic_signal_fence(memory_order_seq_cst);
+    session->amid = false;
+    return request.rc;
+}
+
+int session_call(struct cellar_session *session, db_fn fn, void *arg)
+{
+    int rc = session_enter(session);
+    if (rc) return rc;
+    rc = session_run(session, fn, arg);
+    session_leave(session);
     return rc;
 }
 
@@ -74,7 +101,7 @@ void session_close_inside(struct cellar_session *session)
 
 static struct cellar_session *make(struct cellar *db, uint32_t number)
 {
-    struct cellar_session *session = calloc(1, sizeof *session);
+    struct cellar_session *session = handle_new(sizeof *session);
     if (!session) return NULL;
     session->db = db;
     session->number = number;
@@ -108,33 +135,17 @@ static struct cellar_session *try_take(struct cellar *db, bool *ended)
     if (session) {
         session->thread = fabric_thread_here();
         session->open = true;
-        session->active = false;
+        session->amid = false;
+        session_leave(session);
     }
     fabric_unlock(db->fabric, &db->sessions_lock);
     return session;
 }
 
-/* Does another thread have one? */
-static bool others_have(struct cellar *db)
-{
-    bool others = false;
-    fabric_lock(db->fabric, &db->sessions_lock);
-    for (uint32_t i = 0; i < db->config.sessions && !others; i++)
-        others = db->sessions[i] && db->sessions[i]->open && !fabric_thread_is_here(db->sessions[i]->thread);
-    fabric_unlock(db->fabric, &db->sessions_lock);
-    return others;
-}
-
-/* The system knows a thread for a moment longer than those that have joined it: so it is asked again before FULL. */
 static struct cellar_session *take(struct cellar *db, struct cellar_error *error)
 {
     bool ended;
     struct cellar_session *session = try_take(db, &ended);
-    for (uint32_t looks = 0; !session && looks < ENDING_LOOKS && others_have(db); looks++) {
-        uint32_t never = 1;
-        (void)db->fabric->ops->wait(db->fabric, &never, ENDING_LOOK_NS);
-        session = try_take(db, &ended);
-    }
     if (!session)
         err_set(error, CELLAR_ERR_FULL, "%u sessions are open, as many as there may be: close one, or raise sessions",
                 db->config.sessions);
@@ -144,18 +155,28 @@ static struct cellar_session *take(struct cellar *db, struct cellar_error *error
     return session;
 }
 
+bool session_any_entered(struct cellar *db)
+{
+    bool entered = false;
+    fabric_lock(db->fabric, &db->sessions_lock);
+    for (uint32_t i = 0; i < db->config.sessions && !entered; i++) {
+        struct cellar_session *session = db->sessions[i];
+        entered = session && session->open && atomic_load(&session->active) && fabric_thread_lives(session->thread);
+    }
+    fabric_unlock(db->fabric, &db->sessions_lock);
+    return entered;
+}
+
 static void give_back(struct cellar_session *session)
 {
     fabric_lock(session->db->fabric, &session->db->sessions_lock);
-    session->open = session->active = false;
+    session->open = false;
+    session_leave(session);
     fabric_unlock(session->db->fabric, &session->db->sessions_lock);
 }
 
-int cellar_session_open(struct cellar *db, struct cellar_session **out, struct cellar_error *error)
+static int session_open(struct cellar *db, struct cellar_session **out, struct cellar_error *error)
 {
-    if (!db || !out)
-        return err_set(error, CELLAR_ERR_INVALID, "a session needs a database, and a place for its handle");
-    *out = NULL;
     const struct mode *mode = mode_of(db->config.cc);
     if (mode->locks)
         return err_set(
@@ -163,20 +184,30 @@ int cellar_session_open(struct cellar *db, struct cellar_session **out, struct c
             "mode %s locks what it reads until the transaction ends, and a client may think for long: choose "
             "another mode for sessions",
             mode->name);
-    struct worker *first = db_call_begin(db);
-    if (!first) return err_set(error, CELLAR_ERR_CLOSED, "the database is closing");
     struct cellar_session *session = take(db, error);
     int rc = session ? session_worker_make(session, error) : -CELLAR_ERR_FULL;
     if (rc == 0 && draft_make(session)) rc = err_set(error, CELLAR_ERR_NOMEM, "no memory for a session's transactions");
     if (rc && session) give_back(session);
     if (rc == 0) *out = session;
-    db_call_end(db, first);
+    return rc;
+}
+
+int cellar_session_open(struct cellar *db, struct cellar_session **out, struct cellar_error *error)
+{
+    uint32_t *counted;
+    if (!out) return err_set(error, CELLAR_ERR_INVALID, "there is no place for the session's handle");
+    *out = NULL;
+    int rc = db_call_begin(db, &counted, error);
+    if (rc) return rc;
+    rc = session_open(db, out, error);
+    db_call_end(db, counted);
     return rc;
 }
 
 void cellar_session_close(struct cellar_session *session)
 {
-    if (session_check(session) || session->inside || session->db->pid != getpid()) return;
+    enum cellar_why why;
+    if (session_check(session, &why) || session->inside || session_enter(session)) return;
     hold_end(session);
     give_back(session);
 }

@@ -21,7 +21,7 @@
 
 #define SESSION_COORDINATORS 2 /* its attempts' own; the holder's (hold.h), which has a log once it is needed */
 
-struct cellar_session {
+struct cellar_session { /* a handle */
     struct cellar *db;
     struct worker *worker;
     struct coordinator *coordinator; /* its attempts run on it */
@@ -36,9 +36,11 @@ struct cellar_session {
     bool has_draft; /* its draft's memory is mapped */
     struct draft draft;
     struct cellar_txn handle; /* what its client is handed; none of its own functions is to run on it */
-    bool active;              /* the handle is a transaction */
-    int over;                 /* a code: its transaction can only be ended; 0 */
-    uint32_t flags;           /* enum cellar_txn_flags */
+    /* The handle is a transaction. It counts as a call from its begin to its end: closing the database finds it. */
+    atomic_bool active;
+    bool amid;      /* a call of its client's has not returned */
+    int over;       /* a code: its transaction can only be ended; 0 */
+    uint32_t flags; /* enum cellar_txn_flags */
     uint64_t begin_ns;
     struct cellar_call_options options; /* of its transaction; the timeout counts from begin_ns */
     struct cellar_proc proc;            /* of the attempts that it makes */
@@ -49,10 +51,20 @@ struct cellar_session {
 NODISCARD int session_open_inside(struct cellar_client *client, struct cellar_session *session);
 void session_close_inside(struct cellar_session *session);
 
-/* Runs fn on the session's coordinator, on this thread where the fabric can. Its code, or CLOSED. */
+/* Runs fn on the coordinator of a session that is active, on this thread where the fabric can. Its code, or INVALID. */
 int session_run(struct cellar_session *session, db_fn fn, void *arg);
-/* May this call use it? 0 or INVALID. */
-int session_check(const struct cellar_session *session);
+/* May this call use it? 0; or INVALID or CLOSED, and why. */
+int session_check(const struct cellar_session *session, enum cellar_why *why);
+/*
+ * The session counts among the calls that keep its database open, until session_leave. CLOSED. INV-HANDLE-1: it says so
+ * before it looks, as each of db_call_begin's does.
+ */
+int session_enter(struct cellar_session *session);
+void session_leave(struct cellar_session *session);
+/* Enters, runs, leaves. */
+int session_call(struct cellar_session *session, db_fn fn, void *arg);
+/* Has a thread that lives a session that is entered? */
+bool session_any_entered(struct cellar *db);
 
 /* ---- session_worker.c ---- */
 

@@ -7,6 +7,7 @@
  */
 #include "session.h"
 
+#include "handle.h"
 #include "plant.h"
 
 #include <stdlib.h>
@@ -193,6 +194,6 @@ void session_workers_leave(struct cellar *db)
         if (session->ready && mode->worker_close) mode->worker_close(&session->worker->home);
         draft_close(&session->draft);
         free(session->worker);
-        free(session);
+        handle_drop(session, sizeof *session);
     }
 }

@@ -192,6 +192,7 @@ static inline void block_add(struct txn *txn, struct cache_object *object)
 static __attribute__((noinline)) int no_table(struct txn *txn, const struct cellar_table *table)
 {
     if (!table) return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_TABLE, 0);
+    if (table->catalog != txn->home->catalog) return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_FOREIGN, 0);
     return txn_error(txn, -CELLAR_ERR_DROPPED, CELLAR_WHY_CODE, 0);
 }
 
@@ -199,7 +200,7 @@ static __attribute__((noinline)) int no_table(struct txn *txn, const struct cell
 static inline int declare(struct txn *txn, const struct cellar_table *table, uint64_t key, bool *made)
 {
     if (txn->doomed) return txn_doomed(txn);
-    if (__builtin_expect(!table || table->dropped, 0)) return no_table(txn, table);
+    if (__builtin_expect(!catalog_has(txn->home->catalog, table), 0)) return no_table(txn, table);
     int32_t ref = cache_pin(&txn->cache, table, key, made);
     fabric_work(txn->home->ep, 1);
     if (ref < 0 || (*made && ++txn->record_count > txn->records_max))

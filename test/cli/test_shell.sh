@@ -239,7 +239,7 @@ run check "$folder/many.pool"
 "$cellar" memnode --socket "$folder/mn" --bytes 512M >"$folder/mn.out" 2>&1 &
 started+=($!)
 until_true 20 test -S "$folder/mn" || fail "no memory node: $(cat "$folder/mn.out")"
-"$cellar" bench ycsb --core E --records 3000 --seconds 30 --memnodes "$folder/mn" >"$folder/bench.out" 2>&1 </dev/null &
+"$cellar" bench ycsb --core E --records 3000 --seconds 100 --memnodes "$folder/mn" >"$folder/bench.out" 2>&1 </dev/null &
 bench=$!
 started+=("$bench")
 until_true 60 busy "$bench" || fail "no transactions: $(cat "$folder/bench.out")"

@@ -195,7 +195,7 @@ static inline void api_open(struct api *api, const struct api_variant *variant)
 
 static inline void api_close(struct api *api)
 {
-    cellar_close(api->db);
+    assert_code(cellar_close(api->db), 0);
     api->db = NULL;
 }
 

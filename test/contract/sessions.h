@@ -17,8 +17,9 @@ static inline struct cellar_session *sessions_opened(struct api *api)
 
 static inline struct cellar_txn *sessions_begun(struct cellar_session *session)
 {
+    const struct cellar_txn_options options = {.lock_ns = 1000000000}; /* this thread may stand still for long */
     struct cellar_txn *txn;
-    assert_code(cellar_begin(session, NULL, &txn), 0);
+    assert_code(cellar_begin(session, &options, &txn), 0);
     return txn;
 }
 
@@ -69,8 +70,9 @@ static inline bool sessions_pair_open(struct sessions_pair *pair, const struct a
 static inline void sessions_pair_close(struct sessions_pair *pair)
 {
     cellar_session_close(pair->one);
+    cellar_session_close(pair->two);
     api_audit_clean(&pair->api);
-    api_close(&pair->api); /* session two is left open */
+    api_close(&pair->api);
 }
 
 /* In builds with planted bugs hashes of keys, and places of long values, have so many bits; 0: all. */

@@ -280,9 +280,9 @@ static void what_is_locked_keeps_to_the_ring(void **state)
         assert_code(cellar_txn_insert(bulk.txn, bulk.items, key, &item), 0);
     }
     int rc = cellar_txn_get_for_update(bulk.txn, bulk.items, 1, ITEM_A, &a);
-    if (rc != -CELLAR_ERR_DEADLINE) assert_code(rc, 0);
+    if (rc != -CELLAR_ERR_RETRY) assert_code(rc, 0);
     rc = cellar_commit(bulk.txn, NULL);
-    if (rc != -CELLAR_ERR_DEADLINE) {
+    if (rc != -CELLAR_ERR_RETRY) {
         assert_code(rc, -CELLAR_ERR_TOO_LARGE);
         sessions_assert_line(bulk.session, CELLAR_ERR_TOO_LARGE, "half of log_bytes", "65536");
     }

@@ -466,7 +466,7 @@ static void bad_definitions_are_refused(void **state)
     def.name = "a_name_of_twenty_eight_bytes";
     FAILS(&api.error, CREATE, CELLAR_ERR_INVALID, "at most 30 bytes");
     def.name = "";
-    FAILS(&api.error, CREATE, CELLAR_ERR_INVALID, "a table and a name");
+    FAILS(&api.error, CREATE, CELLAR_ERR_INVALID, "needs a name");
     def.name = "x";
     MUST(&api.error, CREATE);
     columns[0].descending = true;

@@ -174,7 +174,7 @@ static void closing_ends_what_is_queued(void **state)
     while (!atomic_load(&api.db->closing)) usleep(100);
     uint32_t notified = __atomic_load_n(&desk.notified, __ATOMIC_SEQ_CST);
     assert_int_equal(notified, 0);
-    assert_code(desk_submit(&desk, 1, NULL), -CELLAR_ERR_QUEUE_FULL);
+    assert_code(desk_submit(&desk, 1, NULL), -CELLAR_ERR_CLOSED);
     assert_int_equal(desk_reap(&desk, 1, UINT64_MAX), -CELLAR_ERR_CLOSED);
     keep_no_more(&api, &keeping);
     pthread_join(closer, NULL);

@@ -2,7 +2,6 @@
 #include "sessions.h"
 
 #include <pthread.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static void sessions_come_and_go(void **state)
@@ -83,32 +82,6 @@ static void a_thread_that_ends_leaves_its_session(void **state)
     api_close(&api);
 }
 
-/* Destructors of a child of fork close what is its parent's: nothing happens there. */
-static void a_child_closes_nothing(void **state)
-{
-    struct sessions_pair pair;
-    int status;
-    if (!sessions_pair_open(&pair, *state)) skip();
-    struct cellar_txn *txn = sessions_begun(pair.one);
-    sessions_put(&pair.api, txn, 1, 5);
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        alarm(60); /* it would wait for threads that are not there */
-        cellar_session_close(pair.one);
-        cellar_close(pair.api.db);
-        _exit(0);
-    }
-    assert_true(child > 0);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
-    assert_code(cellar_commit(txn, NULL), 0);
-    txn = sessions_begun(pair.two);
-    assert_int_equal(sessions_got(&pair.api, txn, 1), 5);
-    assert_code(cellar_commit(txn, NULL), 0);
-    sessions_pair_close(&pair);
-}
-
 int main(int argc, char **argv)
 {
     const struct api_entry tests[] = {
@@ -116,7 +89,6 @@ int main(int argc, char **argv)
         API_TEST(bad_numbers_of_sessions_are_refused),
         API_TEST(a_mode_without_sessions_says_why),
         API_TEST(a_thread_that_ends_leaves_its_session),
-        API_TEST_SHM(a_child_closes_nothing),
     };
     return api_main("api_session_life", tests, sizeof tests / sizeof *tests, argc, argv);
 }

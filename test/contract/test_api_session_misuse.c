@@ -58,8 +58,8 @@ static void misuse_is_told(void **state)
     assert_code(cellar_abort(txn), -CELLAR_ERR_INVALID);
     assert_code(cellar_commit(NULL, NULL), -CELLAR_ERR_INVALID);
     cellar_session_close(pair.one);
-    assert_code(cellar_begin(pair.one, NULL, &txn), -CELLAR_ERR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "is closed", "");
+    assert_code(cellar_begin(pair.one, NULL, &txn), -CELLAR_ERR_CLOSED);
+    sessions_assert_line(pair.one, CELLAR_ERR_CLOSED, "is closed", "");
     sessions_pair_close(&pair);
 }
 

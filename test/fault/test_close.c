@@ -202,7 +202,7 @@ static bool run_and_close(struct closing *closing)
     struct cellar *db = closing->db;
     closing->running = 1;
     closing->armed = true;
-    uint32_t *calls = &db->workers[0].calls;
+    uint32_t *calls = &db->calls[0].count;
     __atomic_store_n(calls, CLIENTS, __ATOMIC_SEQ_CST);
     for (uint32_t i = 0; i < CLIENTS; i++) {
         requests[i] = (struct db_request){.fn = client, .arg = closing, .pending = calls};
