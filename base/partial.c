@@ -1,6 +1,8 @@
 #include "partial.h"
+#include "descriptor.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,7 +14,8 @@ int partial_open(struct partial *partial, const char *path, struct cellar_error 
         return err_set(error, CELLAR_ERR_INVALID, "%.120s is there already, and no regular file", path);
     if (snprintf(partial->name, sizeof partial->name, "%s.partial", path) >= (int)sizeof partial->name)
         return err_set(error, CELLAR_ERR_INVALID, "%.120s: the name is too long", path);
-    partial->file = fopen(partial->name, "w");
+    int fd = descriptor_high(open(partial->name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    partial->file = descriptor_stream(fd, "w");
     return partial->file ? 0 : err_set(error, CELLAR_ERR_SYSTEM, "%.120s: %s", partial->name, strerror(errno));
 }
 

@@ -4,6 +4,7 @@
  * system's journal, too; they get their name when they are whole.
  */
 #include "disk_real.h"
+#include "descriptor.h"
 
 #include "pwrite_all.h"
 
@@ -64,7 +65,7 @@ static int real_create(struct disk *disk, const char *name, uint64_t bytes, bool
     char part[DISK_NAME_MAX + sizeof PART];
     snprintf(part, sizeof part, "%s" PART, name);
     (void)unlinkat(folder, part, 0); /* of a process that was killed amid this */
-    int file = openat(folder, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int file = descriptor_high(openat(folder, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (file < 0) return errno;
     int rc = zeros_make(disk, file, bytes, written);
     if (!rc && fsync(file)) rc = errno;
@@ -79,7 +80,7 @@ static int real_open(struct disk *disk, const char *name, int *file, uint64_t *b
 {
     struct stat about;
     int access = real_of(disk)->look ? O_RDONLY | O_NONBLOCK : O_RDWR;
-    *file = openat(real_of(disk)->folder, name, access | O_NOFOLLOW | O_CLOEXEC);
+    *file = descriptor_high(openat(real_of(disk)->folder, name, access | O_NOFOLLOW | O_CLOEXEC));
     if (*file < 0) return errno;
     int rc = fstat(*file, &about) ? errno : S_ISREG(about.st_mode) ? 0 : EINVAL;
     if (rc)
@@ -127,7 +128,7 @@ static int real_remove(struct disk *disk, const char *name)
 
 static int real_list(struct disk *disk, int (*each)(void *arg, const char *name), void *arg)
 {
-    int copy = openat(real_of(disk)->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+    int copy = descriptor_high(openat(real_of(disk)->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)), rc = 0;
     DIR *folder = copy < 0 ? NULL : fdopendir(copy);
     if (!folder) {
         rc = errno;
@@ -169,7 +170,7 @@ bool disk_real_is_folder(const char *path)
 static int parent_sync(const char *path)
 {
     char *copy = strdup(path);
-    int folder = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    int folder = copy ? descriptor_high(open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) : -1;
     int rc = folder < 0 || fsync(folder) ? -1 : 0;
     if (folder >= 0) close(folder);
     free(copy);
@@ -201,7 +202,7 @@ int disk_real_number(const struct disk_real *disk, uint64_t number[2], struct ce
 static int folder_open(const char *path, bool look, struct disk_real **disk, struct cellar_error *error)
 {
     *disk = NULL;
-    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int folder = descriptor_high(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (folder < 0) return err_set(error, CELLAR_ERR_SYSTEM, "%s: %s", path, strerror(errno));
     int rc = 0;
     if (flock(folder, (look ? LOCK_SH : LOCK_EX) | LOCK_NB))

@@ -3,6 +3,7 @@
  * their death, and asking them to fence another process.
  */
 #include "fabric_shm_internal.h"
+#include "descriptor.h"
 #include "fabric_shm_wire.h"
 #include "must.h"
 
@@ -26,7 +27,7 @@ static int connect_to(const char *path, int *out, struct cellar_error *error)
     int code = fabric_shm_wire_address(&address, path, error);
 
     if (code != 0) return code;
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int fd = descriptor_high(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     if (fd < 0) return err_set(error, CELLAR_ERR_SYSTEM, "cannot make a socket: %s", strerror(errno));
     if (connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
         code =
@@ -259,7 +260,7 @@ static void *watch_main(void *arg)
 
 int fabric_shm_watch(struct fabric_shm *shm, struct cellar_error *error)
 {
-    shm->watch_stop_fd = eventfd(0, EFD_CLOEXEC);
+    shm->watch_stop_fd = descriptor_high(eventfd(0, EFD_CLOEXEC));
     if (shm->watch_stop_fd < 0) return err_set(error, CELLAR_ERR_SYSTEM, "cannot make an eventfd: %s", strerror(errno));
     if (fabric_shm_thread(&shm->watcher, watch_main, shm) == 0) return 0;
     close(shm->watch_stop_fd);

@@ -5,6 +5,7 @@
  * The rate is measured once per open, against the clock itself: a reading then costs one rdtsc and one multiplication.
  */
 #include "fabric_shm_internal.h"
+#include "descriptor.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -31,7 +32,8 @@ uint64_t fabric_shm_machine_ns(const struct fabric_ep *ep)
 static bool kernel_trusts_tsc(void)
 {
     char name[8] = {0};
-    int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+    int fd =
+        descriptor_high(open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC));
 
     if (fd < 0) return false;
     ssize_t got = read(fd, name, sizeof name - 1);

@@ -7,6 +7,7 @@
  * dying process after its last thread gave its memory up, and a living one unmaps before it hangs up.
  */
 #include "fabric_shm_internal.h"
+#include "descriptor.h"
 #include "fabric_shm_wire.h"
 #include "must.h"
 
@@ -105,7 +106,7 @@ static struct connection *find_cn(struct memnode *memnode, uint32_t cn, uint32_t
 
 static void accept_one(struct memnode *memnode)
 {
-    int fd = accept4(memnode->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int fd = descriptor_high(accept4(memnode->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
     struct ucred peer;
     socklen_t size = sizeof peer;
 
@@ -144,9 +145,9 @@ static int open_pidfd(const struct connection *connection)
 
     if (getsockopt(connection->fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) == 0) {
         (void)fcntl(pidfd, F_SETFD, FD_CLOEXEC);
-        return pidfd;
+        return descriptor_high(pidfd);
     }
-    return (int)syscall(SYS_pidfd_open, connection->pid, 0);
+    return descriptor_high((int)syscall(SYS_pidfd_open, connection->pid, 0));
 }
 
 /*
@@ -456,7 +457,7 @@ static int serve_until(struct memnode *memnode, const volatile int *stop,
 
 static int make_segment(const char *name, uint64_t bytes, int *out, struct cellar_error *error)
 {
-    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int fd = descriptor_high(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
 
     if (fd < 0) return err_set(error, CELLAR_ERR_SYSTEM, "cannot make a memfd: %s", strerror(errno));
     *out = fd;
@@ -492,7 +493,7 @@ static int remove_dead_socket(const struct sockaddr_un *address, struct cellar_e
     if (!S_ISSOCK(status.st_mode))
         return err_set(error, CELLAR_ERR_EXISTS, "%s exists and is not a socket; remove it, or choose another path",
                        path);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = descriptor_high(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (fd < 0) return err_set(error, CELLAR_ERR_SYSTEM, "cannot make a socket: %s", strerror(errno));
     bool dead = connect(fd, (const struct sockaddr *)address, sizeof *address) != 0 && errno == ECONNREFUSED;
     close(fd);
@@ -510,7 +511,7 @@ static int listen_at(struct memnode *memnode, struct cellar_error *error)
 
     if (code == 0) code = remove_dead_socket(&address, error);
     if (code != 0) return code;
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = descriptor_high(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (fd < 0) return err_set(error, CELLAR_ERR_SYSTEM, "cannot make a socket: %s", strerror(errno));
     if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0) {
         code = err_set(error, CELLAR_ERR_SYSTEM, "cannot make a socket at %s: %s", path, strerror(errno));

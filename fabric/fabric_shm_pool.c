@@ -6,6 +6,7 @@
  * memory up; so an index that is free has no late writer, and a door is never left shut.
  */
 #include "fabric_shm_internal.h"
+#include "descriptor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -118,14 +119,14 @@ static int open_file(struct fabric_shm_pool *pool, struct cellar_error *error)
     int flags = (pool->private ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
     pool->created = false;
-    pool->fd = open(pool->path, flags);
+    pool->fd = descriptor_high(open(pool->path, flags));
     if (pool->fd >= 0) return 0;
     if (errno != ENOENT || pool->private) return file_failed(pool, "open", error);
-    pool->fd = open(pool->path, flags | O_CREAT | O_EXCL, 0600);
+    pool->fd = descriptor_high(open(pool->path, flags | O_CREAT | O_EXCL, 0600));
     pool->created = pool->fd >= 0;
     if (pool->created) return 0;
     if (errno != EEXIST) return file_failed(pool, "open", error);
-    pool->fd = open(pool->path, flags); /* another process has made it just now */
+    pool->fd = descriptor_high(open(pool->path, flags)); /* another process has made it just now */
     if (pool->fd >= 0) return 0;
     return err_set(error, CELLAR_ERR_INVALID, "pool file %.120s is a symbolic link to nothing", pool->path);
 }

@@ -9,6 +9,7 @@
  * is written to has blocks: the head, entries and mailboxes from the start, buffers when an endpoint is opened.
  */
 #include "fabric_shm_internal.h"
+#include "descriptor.h"
 #include "must.h"
 #include "plant.h"
 
@@ -69,7 +70,7 @@ static uint64_t process_started(uint32_t pid)
     char path[32], line[512];
     unsigned long long started = 0;
     snprintf(path, sizeof path, "/proc/%u/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = descriptor_high(open(path, O_RDONLY | O_CLOEXEC));
     if (fd < 0) return 0;
     ssize_t size = read(fd, line, sizeof line - 1);
     close(fd);
@@ -106,7 +107,7 @@ bool fabric_shm_roll_unmade(const struct fabric_shm_pool *pool)
     struct fabric_shm_roll_wire head;
     struct stat status;
     char *path = path_beside(pool);
-    int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+    int fd = path ? descriptor_high(open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) : -1;
     bool whole = fd >= 0 && pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head;
     bool unmade = whole && fstat(pool->fd, &status) == 0 && is_of(&head, &status) && head.unmade;
     if (fd >= 0) close(fd);
@@ -127,7 +128,7 @@ static int make_file(struct fabric_shm *shm, const struct stat *status, uint64_t
     uint32_t cn_count = shm->fabric.cn_count;
 
     if (unlink(pool->roll_path) != 0 && errno != ENOENT) return roll_failed(pool, "remove", error);
-    pool->roll_fd = open(pool->roll_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    pool->roll_fd = descriptor_high(open(pool->roll_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (pool->roll_fd < 0) return roll_failed(pool, "make", error);
     (void)!fchown(pool->roll_fd, status->st_uid, status->st_gid);
     if (fchmod(pool->roll_fd, status->st_mode & 0666) != 0 || ftruncate(pool->roll_fd, (off_t)bytes) != 0)
@@ -154,7 +155,7 @@ static int check_file(struct fabric_shm *shm, const struct stat *status, struct 
     struct fabric_shm_pool *pool = &shm->pool;
     struct fabric_shm_roll_wire head;
 
-    pool->roll_fd = open(pool->roll_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    pool->roll_fd = descriptor_high(open(pool->roll_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (pool->roll_fd < 0 && errno != ENOENT) return roll_failed(pool, "open", error);
     if (pool->roll_fd < 0 || pread(pool->roll_fd, &head, sizeof head, 0) != (ssize_t)sizeof head ||
         head.magic != ROLL_MAGIC || head.device != status->st_dev || head.inode != status->st_ino)
@@ -260,7 +261,7 @@ static int owner_open(struct fabric_shm *shm, uint32_t cn, uint32_t *pid, uint64
     *life = __atomic_load_n(&entry->life, __ATOMIC_SEQ_CST);
     uint64_t started = __atomic_load_n(&entry->started, __ATOMIC_SEQ_CST);
     if (*pid == 0 || !fabric_shm_pool_taken(&shm->pool, cn, 1)) return -1;
-    int pidfd = (int)syscall(SYS_pidfd_open, (pid_t)*pid, 0);
+    int pidfd = descriptor_high((int)syscall(SYS_pidfd_open, (pid_t)*pid, 0));
     if (pidfd < 0) return -1;
     struct pollfd ended = {.fd = pidfd, .events = POLLIN};
     bool same = __atomic_load_n(&entry->pid, __ATOMIC_SEQ_CST) == *pid &&

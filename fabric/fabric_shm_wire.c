@@ -1,5 +1,6 @@
 /* fabric_shm_wire.c - sending and receiving the messages of fabric_shm_wire.h, with descriptors. */
 #include "fabric_shm_wire.h"
+#include "descriptor.h"
 #include "must.h"
 
 #include <errno.h>
@@ -46,7 +47,7 @@ static void keep_fds(struct msghdr *header, int *fds)
             int fd;
             memcpy(&fd, CMSG_DATA(cmsg) + at, sizeof fd);
             if (count < FABRIC_SHM_WIRE_FDS)
-                fds[count++] = fd;
+                fds[count++] = descriptor_high(fd);
             else
                 close(fd);
         }

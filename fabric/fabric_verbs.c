@@ -3,6 +3,7 @@
  * fabric_verbs_link.c.
  */
 #include "fabric_verbs_internal.h"
+#include "descriptor.h"
 #include "fabric_shm_word.h"
 #include "must.h"
 
@@ -175,8 +176,9 @@ static int make_queues(struct fabric_verbs *verbs, struct fabric_verbs_ep *vep, 
 {
     int room = COMPLETIONS_MAX < verbs->attr.max_cqe ? COMPLETIONS_MAX : verbs->attr.max_cqe;
 
-    vep->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    vep->event_fd = descriptor_high(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     vep->channel = ibv_create_comp_channel(verbs->device);
+    if (vep->channel) vep->channel->fd = descriptor_high(vep->channel->fd);
     vep->links_max = verbs->fabric.mn_count + MESSAGE_LINKS_MAX;
     vep->links = calloc(vep->links_max, sizeof(struct fabric_verbs_link *));
     if (vep->event_fd < 0 || !vep->channel || !vep->links || fcntl(vep->channel->fd, F_SETFL, O_NONBLOCK) != 0)

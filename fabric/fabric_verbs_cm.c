@@ -6,6 +6,7 @@
  * the same way.
  */
 #include "fabric_verbs_internal.h"
+#include "descriptor.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -244,12 +245,19 @@ static int await_event(struct fabric_verbs_cm *cm, enum rdma_cm_event_type wante
                    target->text, rdma_event_str(got), strerror(status));
 }
 
+static struct rdma_event_channel *event_channel(void)
+{
+    struct rdma_event_channel *channel = rdma_create_event_channel();
+    if (channel) channel->fd = descriptor_high(channel->fd);
+    return channel;
+}
+
 /* The device and the way to the target: the same route as that of IP. */
 static int resolve(struct fabric_verbs_cm *cm, const struct fabric_verbs_target *target, struct cellar_error *error)
 {
     struct sockaddr_storage address = target->address;
 
-    cm->channel = rdma_create_event_channel();
+    cm->channel = event_channel();
     if (!cm->channel) return system_failed(error, "no connection manager (is the module rdma_ucm loaded?)");
     if (rdma_create_id(cm->channel, &cm->id, NULL, RDMA_PS_TCP) != 0)
         return system_failed(error, "the connection manager refuses an id");
@@ -429,7 +437,7 @@ static int bind_failed(const struct fabric_verbs_target *at, struct cellar_error
 
 struct rdma_event_channel *fabric_verbs_watched_channel(void)
 {
-    struct rdma_event_channel *channel = rdma_create_event_channel();
+    struct rdma_event_channel *channel = event_channel();
     if (!channel || fcntl(channel->fd, F_SETFL, O_NONBLOCK) == 0) return channel;
     rdma_destroy_event_channel(channel);
     return NULL;

@@ -7,6 +7,7 @@
  * no receive buffer is ever missing (INV-VERBS-6).
  */
 #include "fabric_verbs_internal.h"
+#include "descriptor.h"
 #include "must.h"
 
 #include <errno.h>
@@ -303,7 +304,7 @@ int fabric_verbs_listener_start(struct fabric_verbs *verbs, struct cellar_error 
     struct sockaddr_storage any = {.ss_family = verbs->nodes[0].target.address.ss_family};
 
     verbs->events = fabric_verbs_watched_channel();
-    verbs->stop_fd = eventfd(0, EFD_CLOEXEC);
+    verbs->stop_fd = descriptor_high(eventfd(0, EFD_CLOEXEC));
     if (!verbs->events || verbs->stop_fd < 0)
         return err_set(error, CELLAR_ERR_SYSTEM, "no connection manager (is the module rdma_ucm loaded?): %s",
                        strerror(errno));

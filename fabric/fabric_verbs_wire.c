@@ -1,7 +1,9 @@
 /* fabric_verbs_wire.c - cookies, proofs, and which requests are admitted. */
 #include "fabric_verbs_wire.h"
+#include "descriptor.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sodium.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -13,7 +15,7 @@ int fabric_verbs_secret_read(struct fabric_verbs_secret *secret, const char *pat
     struct stat status;
     *secret = (struct fabric_verbs_secret){0};
     if (!path) return 0;
-    FILE *file = fopen(path, "re");
+    FILE *file = descriptor_stream(descriptor_high(open(path, O_RDONLY | O_CLOEXEC)), "r");
     if (!file) return err_set(error, CELLAR_ERR_SYSTEM, "cannot read the secret %.120s: %s", path, strerror(errno));
     bool open_to_others = fstat(fileno(file), &status) != 0 || (status.st_mode & 077) != 0;
     size_t count = fread(secret->bytes, 1, sizeof secret->bytes, file);

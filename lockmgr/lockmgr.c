@@ -297,10 +297,10 @@ int lockmgr_worker_open(struct lockmgr *lockmgr, uint32_t number, struct fabric_
     *worker = (struct lockmgr_worker){.lockmgr = lockmgr, .number = number, .ep = ep, .sched = sched};
     worker->era = lockmgr->era;
     int code = open_clients(worker, error);
-    int (*open)(struct lockmgr_worker *, struct cellar_error *) = lockmgr->switches ? algorithm->switch_open
-                                                                  : lockmgr->serves ? algorithm->server_open
-                                                                                    : algorithm->worker_open;
-    if (code == 0 && open) code = open(worker, error);
+    int (*open_own)(struct lockmgr_worker *, struct cellar_error *) = lockmgr->switches ? algorithm->switch_open
+                                                                      : lockmgr->serves ? algorithm->server_open
+                                                                                        : algorithm->worker_open;
+    if (code == 0 && open_own) code = open_own(worker, error);
     if (code) {
         free_worker(worker);
         return code;

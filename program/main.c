@@ -9,9 +9,12 @@
 #include "program.h"
 #include "shell.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 struct command {
     const char *name, *full_name, *summary;
@@ -91,8 +94,23 @@ static int run_command(const struct command *command, int count, char *const *ar
     return written(command->full_name, status);
 }
 
+/*
+ * A standard descriptor that the caller has closed is taken, by what can be used in the wrong direction only. So no
+ * file gets its number, and reads and writes there still fail.
+ */
+static bool standard_descriptors_taken(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd) return false;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
+    if (!standard_descriptors_taken()) {
+        fprintf(stderr, "cellar: a standard descriptor is closed, and /dev/null does not open: %s\n", strerror(errno));
+        return COMMAND_ERROR;
+    }
     signal(SIGXFSZ, SIG_IGN); /* a file that grows beyond `ulimit -f`: the write fails, and says so */
     if (argc < 2) return refuse("a command is missing (see cellar --help)%s", "");
     const char *name = argv[1];

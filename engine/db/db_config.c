@@ -1,5 +1,6 @@
 /* db_config.c - what a configuration may be, and the fabric that it asks for. */
 #include "db.h"
+#include "descriptor.h"
 
 #include "fabric_shm.h"
 #include "fabric_sim.h"
@@ -194,7 +195,7 @@ static int fabric_open_verbs(const struct cellar_config *config, struct fabric *
 static uint32_t pool_file_cns(const char *path)
 {
     struct superblock_wire head = {0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = descriptor_high(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     bool whole = fd >= 0 && pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head;
     if (fd >= 0) close(fd);
     return whole && head.magic == LAYOUT_MAGIC && head.cn_count <= FABRIC_CNS_MAX ? head.cn_count : 0;

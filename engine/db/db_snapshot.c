@@ -11,6 +11,7 @@
  */
 #include "batch.h"
 #include "db_index.h"
+#include "descriptor.h"
 #include "fabric_route.h"
 #include "lazy.h"
 #include "plant.h"
@@ -387,7 +388,7 @@ static int file_make(struct snapshot *snapshot)
         return err_set(snapshot->error, CELLAR_ERR_INVALID, "a path of %d bytes at most", PATH_BYTES - 6);
     if (access(snapshot->path, F_OK) == 0)
         return err_set(snapshot->error, CELLAR_ERR_EXISTS, "%.200s is there already", snapshot->path);
-    snapshot->fd = open(part, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+    snapshot->fd = descriptor_high(open(part, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (snapshot->fd < 0) return unwritten(snapshot, errno);
     int rc = unwritten(snapshot, ftruncate(snapshot->fd, (off_t)bytes) ? errno : 0);
     if (rc == 0) rc = copy_by_session(snapshot);

@@ -64,6 +64,15 @@ for arguments in --help --version "bench --help" list; do
     "$cellar" $arguments >/dev/full 2>"$folder/err"
     [ $? -eq 2 ] && grep -q "standard output could not be written" "$folder/err" || fail "cellar $arguments >/dev/full: $(cat "$folder/err")"
 done
+# standard descriptors that are closed: no file gets their numbers, and what cannot be printed is told
+for arguments in "bench smallbank --accounts 100 --txns 2000 --pool $folder/closed --pool-bytes 16M" "check $folder/closed" "list"; do
+    "$cellar" $arguments >&- 2>"$folder/err" </dev/null
+    [ $? -eq 2 ] && grep -q "standard output could not be written" "$folder/err" || fail "cellar $arguments >&-: $(cat "$folder/err")"
+done
+"$cellar" bench smallbank --accounts 100 --txns 2000 --pool "$folder/closed" <&- >&- 2>&-
+[ $? -eq 2 ] || fail "bench without a standard descriptor ended as if all were well"
+"$cellar" check "$folder/closed" >"$folder/out" 2>&1 || fail "a pool of a bench without standard output: $(cat "$folder/out")"
+rm -f "$folder/closed"
 for files in "--history $folder/h" "--json $folder/j" "--pool $folder/p"; do
     (ulimit -f 1 && exec timeout -k 5 240 "$cellar" bench smallbank --accounts 100 --txns 2000 $files) >/dev/null 2>"$folder/err"
     status=$?

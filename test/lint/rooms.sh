@@ -68,6 +68,10 @@ wire='^(storage/layout[.]h|lockmgr/.*|fabric/fabric_(shm|verbs)[a-z_]*[.]h|fabri
 # Rooms of the library: they report errors to their caller, and neither print nor end the process.
 silent='^(base|fabric|durable|storage|lockmgr|engine|etcd|tpcc|smallbank|ycsb|indexload|sqlite)/'
 loud='^base/must[.][ch]$'
+# Calls that make a descriptor: in the library within descriptor_high, of base/descriptor.h. The program's main does it.
+opening='open|openat|openat2|creat|socket|accept|accept4|eventfd|timerfd_create|signalfd|inotify_init|inotify_init1|epoll_create|epoll_create1|memfd_create|shm_open|dup|mkstemp|mkostemp'
+# ... and calls that make one, or two, that descriptor_high cannot move.
+opening_two='fopen|freopen|popen|tmpfile|opendir|scandir|ftw|nftw|pipe|pipe2|socketpair|dup2|dup3'
 
 # ---- source text -------------------------------------------------------------------------------------------------
 
@@ -82,7 +86,7 @@ find test -type f -name '*.[ch]' 2>/dev/null | sort >>"$sources"
 modes=$(find engine/modes -name '*.h' 2>/dev/null | sed 's/.*\///; s/[.]h$//' | grep -vE '^(mode_table|arena)$' | tr '\n' '|')
 awk -v parts="$parts" -v modeless="$modeless" -v modes="${modes%|}" \
     -v edges="$edges" -v timely="$timely" -v verbs="$verbs" -v hot="$hot" -v wire="$wire" -v silent="$silent" \
-    -v loud="$loud" -v sources="$sources" '
+    -v loud="$loud" -v opening="$opening" -v opening_two="$opening_two" -v sources="$sources" '
 function report(text) { printf "%s:%d: %s\n", FILENAME, FNR, text }
 # The code of a line: no comments, and string literals emptied.
 function code_of(line,    out, c, two) {
@@ -173,6 +177,12 @@ calls(code, "malloc|calloc|realloc|reallocarray|aligned_alloc|posix_memalign|fre
 code ~ /struct[ \t]+[a-z0-9_]+_wire[ \t]*([{]|$)/ && FILENAME !~ wire { report("remote bytes are laid out in storage/layout.h and lockmgr") }
 calls(code, "printf|vprintf|fprintf|vfprintf|puts|fputs|putchar|putc|perror|exit|_Exit|quick_exit|abort|assert") &&
     FILENAME ~ silent && FILENAME !~ loud { report("a library neither prints nor ends the process: return an error, or must()") }
+FILENAME ~ silent && FILENAME != "base/descriptor.c" {
+    outside = code
+    gsub(/descriptor_high[(]([(]int[)]syscall[(])?[A-Za-z0-9_]+/, "", outside)
+    if (calls(code, opening_two) || calls(outside, opening) || outside ~ /SYS_(pidfd_open|memfd_create|open)/)
+        report("a descriptor may be standard output: open within descriptor_high (descriptor.h)")
+}
 END { if (past && !once) printf "%s:1: no #pragma once\n", past }
 ' $(cat "$sources") >>"$found"
 

@@ -68,6 +68,9 @@ planted 'allocation on the hot path' engine/txn/txn_fetch.c 'p = malloc(8);' 'no
 planted 'remote layout elsewhere' engine/txn.h 'struct slot_wire {\n int x;\n};' 'remote bytes'
 planted 'printing library' storage/record.c 'printf("x");' 'neither prints'
 planted 'exiting library' engine/txn.c 'exit(1);' 'neither prints'
+planted 'raw descriptor' storage/record.c 'int fd = open(path, O_RDONLY);' 'open within descriptor_high'
+planted 'raw descriptor of a system call' engine/cluster/watch.c 'int fd = (int)syscall(SYS_pidfd_open, pid, 0);' 'open within'
+planted 'two raw descriptors' engine/db/pair.c 'if (pipe(ends)) return -1;' 'open within descriptor_high'
 planted 'unfinished word' base/err.c "/* TO""DO */" 'unfinished'
 planted 'header without guard' engine/log.h 'struct log;' 'no #pragma once'
 planted 'header that leans on others' engine/ring.h '#pragma once\nuint64_t log_end(void);' 'does not compile alone'
@@ -92,6 +95,7 @@ unplanted tpcc/tpcc.c '#include "workload.h"\n#include "cellar.h"\n#include "zip
 unplanted engine/txn/commit.c 'bool bad = PLANT(crest_ts_of_base) || LOCKWORD_HOT; /* as at a crest */'
 unplanted engine/modes/crest/crest_a.c '#include "crest.h"\nint rc = crest_a(CELLAR_CC_CREST); /* mode `crest` */'
 unplanted engine/db/db.c '#include "db.h"\n#include "txn.h"'
+unplanted storage/record.c 'int fd = descriptor_high(open(path, 0)), rc = disk->ops->open(disk);\nmode_open(x);'
 unplanted engine/txn.c 'x = cache_free(y); z->free(q); snprintf(b, 1, "");' # longer names
 unseen
 
