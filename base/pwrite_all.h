@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include "file_limit.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -15,6 +17,8 @@
 static inline int pwrite_all(int file, const void *data, size_t bytes, off_t offset)
 {
     for (size_t done = 0; done < bytes;) {
+        int over = file_limit((uint64_t)offset + done + 1);
+        if (over) return over;
         ssize_t written = pwrite(file, (const char *)data + done, bytes - done, offset + (off_t)done);
         if (written < 0 && errno == EINTR) continue;
         if (written < 0) return errno;

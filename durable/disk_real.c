@@ -53,7 +53,8 @@ static int real_write(struct disk *disk, int file, const void *from, size_t byte
 static int zeros_make(struct disk *disk, int file, uint64_t bytes, bool written)
 {
     static const uint8_t zeros[ZEROS_BYTES] __attribute__((aligned(DISK_BLOCK)));
-    int rc = posix_fallocate(file, 0, (off_t)bytes); /* a full disk says so before anything is written */
+    int rc = file_limit(bytes);
+    if (!rc) rc = posix_fallocate(file, 0, (off_t)bytes); /* a full disk says so before anything is written */
     for (uint64_t at = 0; !rc && written && at < bytes; at += ZEROS_BYTES)
         rc = real_write(disk, file, zeros, bytes - at < ZEROS_BYTES ? bytes - at : ZEROS_BYTES, at);
     return rc;

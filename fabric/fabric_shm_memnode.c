@@ -9,6 +9,7 @@
 #include "fabric_shm_internal.h"
 #include "descriptor.h"
 #include "fabric_shm_wire.h"
+#include "file_limit.h"
 #include "must.h"
 
 #include <errno.h>
@@ -461,7 +462,7 @@ static int make_segment(const char *name, uint64_t bytes, int *out, struct cella
 
     if (fd < 0) return err_set(error, CELLAR_ERR_SYSTEM, "cannot make a memfd: %s", strerror(errno));
     *out = fd;
-    if (ftruncate(fd, (off_t)bytes) != 0)
+    if ((errno = file_limit(bytes)) != 0 || ftruncate(fd, (off_t)bytes) != 0)
         return err_set(error, CELLAR_ERR_NOMEM, "cannot make a segment of %" PRIu64 " bytes: %s", bytes,
                        strerror(errno));
     if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)

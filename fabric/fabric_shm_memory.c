@@ -54,15 +54,66 @@ int fabric_shm_map_anonymous(struct fabric_shm_mapping *mapping, uint64_t bytes,
     return 0;
 }
 
-int fabric_shm_map_file(struct fabric_shm_mapping *mapping, int fd, uint64_t bytes, int flags,
-                        struct cellar_error *error)
+int fabric_shm_map_file(struct fabric_shm_mapping *mapping, int fd, uint64_t bytes, struct cellar_error *error)
 {
-    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
     if (base == MAP_FAILED) return map_failed(error, bytes);
     *mapping = (struct fabric_shm_mapping){.base = base, .bytes = bytes};
     (void)madvise(base, bytes, MADV_HUGEPAGE);
     return 0;
+}
+
+/* The next bytes from `*at` on that the file has, in whole pages; false: none. */
+static bool extent_next(int fd, uint64_t bytes, uint64_t *at, uint64_t *end)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    off_t data = lseek(fd, (off_t)*at, SEEK_DATA);
+    if (data < 0 && errno == ENXIO) return false;
+    off_t hole = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
+    if (data >= 0) *at = (uint64_t)data & ~(page - 1);
+    *end = hole < 0 || (uint64_t)hole > bytes ? bytes : ((uint64_t)hole + page - 1) & ~(page - 1);
+    return *at < bytes;
+}
+
+static bool extent_read(int fd, char *to, uint64_t bytes, uint64_t offset)
+{
+    for (uint64_t done = 0; done < bytes;) {
+        ssize_t got = pread(fd, to + done, bytes - done, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return false;
+        if (got == 0) break; /* of the last page the file has a part */
+        done += (uint64_t)got;
+    }
+    return true;
+}
+
+/* Holes stay memory. Of long extents the file is mapped, short ones are read: a process may have some 65,000 areas. */
+static bool extents_lay(const struct fabric_shm_mapping *mapping, int fd, uint64_t bytes)
+{
+    uint64_t least = bytes / 1024 > MIB ? bytes / 1024 : MIB, end;
+
+    for (uint64_t at = 0; at < bytes && extent_next(fd, bytes, &at, &end); at = end) {
+        char *to = (char *)mapping->base + at;
+        bool laid = end - at < least ? extent_read(fd, to, end - at, at)
+                                     : mmap(to, end - at, PROT_READ | PROT_WRITE,
+                                            MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, fd, (off_t)at) != MAP_FAILED;
+        if (!laid) return false;
+    }
+    return true;
+}
+
+/*
+ * INV-FABRIC-8. Stores stay in memory. A hole of the file is not mapped: on tmpfs even a load from there takes a block,
+ * and where none is free it kills the process.
+ */
+int fabric_shm_map_private(struct fabric_shm_mapping *mapping, int fd, uint64_t bytes, struct cellar_error *error)
+{
+    int code = fabric_shm_map_anonymous(mapping, bytes, error);
+    if (code || extents_lay(mapping, fd, bytes)) return code;
+    code = err_set(error, CELLAR_ERR_SYSTEM, "cannot read the pool file: %s", strerror(errno));
+    fabric_shm_unmap(mapping);
+    return code;
 }
 
 void fabric_shm_unmap(struct fabric_shm_mapping *mapping)
@@ -82,5 +133,5 @@ int fabric_shm_map_fd(struct fabric_shm_mapping *mapping, int fd, uint64_t bytes
         return err_set(error, CELLAR_ERR_CORRUPT,
                        "the memory node handed out a descriptor that is not a sealed memfd of %" PRIu64 " bytes",
                        bytes);
-    return fabric_shm_map_file(mapping, fd, bytes, MAP_SHARED, error);
+    return fabric_shm_map_file(mapping, fd, bytes, error);
 }

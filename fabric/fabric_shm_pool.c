@@ -7,6 +7,7 @@
  */
 #include "fabric_shm_internal.h"
 #include "descriptor.h"
+#include "file_limit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -192,8 +193,8 @@ static int allocate_blocks(const struct fabric_shm_pool *pool, struct cellar_err
 {
     struct statvfs fs;
 
-    if (pool->private) return 0; /* its stores go to memory */
-    if (fallocate(pool->fd, 0, 0, (off_t)pool->bytes) == 0) return 0;
+    errno = pool->fresh ? file_limit(pool->bytes) : 0;
+    if (errno == 0 && fallocate(pool->fd, 0, 0, (off_t)pool->bytes) == 0) return 0;
     if (errno == EOPNOTSUPP) { /* such a file system promises nothing: what is free now must do */
         if (!pool->fresh) return 0;
         if (fstatvfs(pool->fd, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < pool->bytes)
@@ -209,9 +210,9 @@ static int allocate_blocks(const struct fabric_shm_pool *pool, struct cellar_err
 static int map_it(struct fabric_shm *shm, struct cellar_error *error)
 {
     const struct fabric_shm_pool *pool = &shm->pool;
-    int flags = pool->private ? MAP_PRIVATE | MAP_NORESERVE : MAP_SHARED;
+    if (pool->private) return fabric_shm_map_private(&shm->regions[0], pool->fd, pool->bytes, error);
     int code = allocate_blocks(pool, error);
-    return code ? code : fabric_shm_map_file(&shm->regions[0], pool->fd, pool->bytes, flags, error);
+    return code ? code : fabric_shm_map_file(&shm->regions[0], pool->fd, pool->bytes, error);
 }
 
 /* ---- indexes ---- */

@@ -10,6 +10,7 @@
  */
 #include "fabric_shm_internal.h"
 #include "descriptor.h"
+#include "file_limit.h"
 #include "must.h"
 #include "plant.h"
 
@@ -131,7 +132,8 @@ static int make_file(struct fabric_shm *shm, const struct stat *status, uint64_t
     pool->roll_fd = descriptor_high(open(pool->roll_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (pool->roll_fd < 0) return roll_failed(pool, "make", error);
     (void)!fchown(pool->roll_fd, status->st_uid, status->st_gid);
-    if (fchmod(pool->roll_fd, status->st_mode & 0666) != 0 || ftruncate(pool->roll_fd, (off_t)bytes) != 0)
+    if (fchmod(pool->roll_fd, status->st_mode & 0666) != 0 || (errno = file_limit(bytes)) != 0 ||
+        ftruncate(pool->roll_fd, (off_t)bytes) != 0)
         return roll_failed(pool, "make", error);
     return blocks_make(pool, 0, head_bytes(cn_count) + fabric_shm_mailbox_boxes_bytes(cn_count), error);
 }
@@ -154,6 +156,7 @@ static int check_file(struct fabric_shm *shm, const struct stat *status, struct 
 {
     struct fabric_shm_pool *pool = &shm->pool;
     struct fabric_shm_roll_wire head;
+    struct stat roll;
 
     pool->roll_fd = descriptor_high(open(pool->roll_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (pool->roll_fd < 0 && errno != ENOENT) return roll_failed(pool, "open", error);
@@ -164,7 +167,8 @@ static int check_file(struct fabric_shm *shm, const struct stat *status, struct 
                        "is no %.20s-roll of it",
                        pool->path, strrchr(pool->path, '/') ? strrchr(pool->path, '/') + 1 : pool->path);
     if (head.version != ROLL_VERSION || head.mn_bytes != pool->bytes || head.cn_count == 0 ||
-        head.cn_count > FABRIC_CNS_MAX)
+        head.cn_count > FABRIC_CNS_MAX || fstat(pool->roll_fd, &roll) != 0 ||
+        (uint64_t)roll.st_size < head_bytes(head.cn_count) + fabric_shm_mailbox_bytes(head.cn_count))
         return err_set(error, CELLAR_ERR_MISMATCH,
                        "pool file %.120s is in use by processes of another build; use one build for all", pool->path);
     if (head.pid_space != pid_space())
@@ -188,7 +192,7 @@ int fabric_shm_roll_open(struct fabric_shm *shm, bool alone, struct cellar_error
     uint64_t head = head_bytes(shm->fabric.cn_count);
     uint64_t bytes = head + fabric_shm_mailbox_bytes(shm->fabric.cn_count);
     if (code == 0 && alone) code = make_file(shm, &status, bytes, error);
-    if (code == 0) code = fabric_shm_map_file(&pool->roll, pool->roll_fd, bytes, MAP_SHARED, error);
+    if (code == 0) code = fabric_shm_map_file(&pool->roll, pool->roll_fd, bytes, error);
     if (code != 0) return code;
     pool->wire = pool->roll.base;
     if (alone) head_write(shm, &status);

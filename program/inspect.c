@@ -5,6 +5,7 @@
  */
 #include "program.h"
 #include "batch.h"
+#include "db.h"
 #include "fabric_shm.h"
 #include "folder_look.h"
 #include "heap.h"
@@ -148,6 +149,9 @@ static int pool_open(struct inspect *inspect)
     if (disk_real_is_folder(inspect->path)) return folder_open(inspect);
     int code = pool_file_look("", inspect->path, &bytes, inspect->error);
     if (code) return code;
+    uint32_t unused;
+    code = db_pool_file_look(inspect->path, &unused, inspect->error);
+    if (code) return err_about(inspect->error, code, inspect->path);
     if (bytes <= LAYOUT_HEAP_OFFSET)
         return err_set(inspect->error, CELLAR_ERR_CORRUPT, "%.160s has %llu bytes: a pool has at least %d",
                        inspect->path, TEXT(bytes), LAYOUT_HEAP_OFFSET + 1);

@@ -177,7 +177,12 @@ void db_stats(struct cellar *db, struct cellar_stats *stats);
 
 /* ---- db_config.c ---- */
 
-/* Puts defaults where nothing is said. INVALID: it cannot be. */
+/*
+ * How many compute nodes a pool file was made for; 0: it says nothing that can be believed, or is not there. CORRUPT:
+ * its size is not its pool's. INVALID: it is shorter than any pool.
+ */
+NODISCARD int db_pool_file_look(const char *path, uint32_t *cn_count, struct cellar_error *error);
+/* Puts defaults where nothing is said. INVALID: it cannot be. As db_pool_file_look, too. */
 NODISCARD int db_config_check(struct cellar_config *config, struct cellar_error *error);
 /* The fabric of a checked configuration; the caller closes it. As cellar_open. */
 NODISCARD int db_fabric_open(const struct cellar_config *config, struct fabric **out, struct cellar_error *error);

@@ -5,6 +5,7 @@
 #include "fabric_shm.h"
 #include "fabric_sim.h"
 #include "fabric_verbs.h"
+#include "catalog.h"
 #include "layout.h"
 
 #include <errno.h>
@@ -157,6 +158,42 @@ static int bytes_check(const struct cellar_config *config, struct cellar_error *
     return 0;
 }
 
+/* Of what begins as a pool: whose size is it not? */
+static int pool_file_size_check(const struct superblock_wire *head, uint64_t bytes, struct cellar_error *error)
+{
+    if (head->fingerprint != layout_fingerprint() || head->checksum != catalog_superblock_checksum(head)) return 0;
+    unsigned long long have = bytes, want = head->mn_bytes;
+    if (have < want)
+        return err_set(error, CELLAR_ERR_CORRUPT,
+                       "the file was cut short, or is a copy that ended early: it has %llu of the pool's %llu bytes; "
+                       "restore a copy",
+                       have, want);
+    if (have > want)
+        return err_set(error, CELLAR_ERR_CORRUPT,
+                       "the file goes on behind the pool's end: it has %llu bytes, the pool %llu; cut it to its size",
+                       have, want);
+    return 0;
+}
+
+int db_pool_file_look(const char *path, uint32_t *cn_count, struct cellar_error *error)
+{
+    struct superblock_wire head = {0};
+    struct stat status = {0};
+    int fd = descriptor_high(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    bool regular = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+    ssize_t got = regular ? pread(fd, &head, sizeof head, 0) : 0;
+    if (fd >= 0) close(fd);
+    *cn_count = 0;
+    if (got <= 0) return 0; /* whoever opens it says what it is */
+    if (head.magic != LAYOUT_MAGIC && (uint64_t)status.st_size < POOL_BYTES_MIN)
+        return err_set(error, CELLAR_ERR_INVALID, "it is no pool: it has %llu bytes, a pool has at least %llu",
+                       (unsigned long long)status.st_size, (unsigned long long)POOL_BYTES_MIN);
+    if (head.magic != LAYOUT_MAGIC) return 0;
+    int code = pool_file_size_check(&head, (uint64_t)status.st_size, error);
+    if (code == 0 && head.cn_count <= FABRIC_CNS_MAX) *cn_count = head.cn_count;
+    return code;
+}
+
 int db_config_check(struct cellar_config *config, struct cellar_error *error)
 {
     defaults_set(config);
@@ -176,6 +213,8 @@ int db_config_check(struct cellar_config *config, struct cellar_error *error)
     if (rc == 0) rc = stacks_check(config, error);
     if (rc == 0) rc = mode_check(config, error);
     if (rc == 0) rc = durable_check(config, error);
+    uint32_t unused;
+    if (rc == 0 && config->pool_path) rc = db_pool_file_look(config->pool_path, &unused, error);
     return rc ? rc : bytes_check(config, error);
 }
 
@@ -191,21 +230,11 @@ static int fabric_open_verbs(const struct cellar_config *config, struct fabric *
     return fabric_verbs_open(&verbs, out, error);
 }
 
-/* How many compute nodes a pool file was made for; 0: it says nothing that can be believed, or is not there. */
-static uint32_t pool_file_cns(const char *path)
-{
-    struct superblock_wire head = {0};
-    int fd = descriptor_high(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-    bool whole = fd >= 0 && pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head;
-    if (fd >= 0) close(fd);
-    return whole && head.magic == LAYOUT_MAGIC && head.cn_count <= FABRIC_CNS_MAX ? head.cn_count : 0;
-}
-
 static uint32_t cn_count_of(const struct cellar_config *config)
 {
     if (!config->pool_path) return config->cn_index + config->cns;
-    uint32_t made = pool_file_cns(config->pool_path);
-    if (config->pool_private) return config->cns;
+    uint32_t made = 0;
+    if (config->pool_private || db_pool_file_look(config->pool_path, &made, NULL)) return config->cns;
     return made ? made : config->cns_max;
 }
 

@@ -390,7 +390,8 @@ static int file_make(struct snapshot *snapshot)
         return err_set(snapshot->error, CELLAR_ERR_EXISTS, "%.200s is there already", snapshot->path);
     snapshot->fd = descriptor_high(open(part, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (snapshot->fd < 0) return unwritten(snapshot, errno);
-    int rc = unwritten(snapshot, ftruncate(snapshot->fd, (off_t)bytes) ? errno : 0);
+    int rc = unwritten(snapshot, file_limit(bytes));
+    if (rc == 0) rc = unwritten(snapshot, ftruncate(snapshot->fd, (off_t)bytes) ? errno : 0);
     if (rc == 0) rc = copy_by_session(snapshot);
     if (rc == 0) rc = unwritten(snapshot, fsync(snapshot->fd) ? errno : 0);
     close(snapshot->fd);

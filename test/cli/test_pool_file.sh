@@ -114,6 +114,30 @@ chmod 400 "$pool"
 run "read-only" check "$pool"
 told 0 "not closed: compute node 0 was recovered" "^ok "
 
+# a copy with holes, on a file system where a load from a hole takes a block: none may be taken where none is free
+rm -f "$pool"
+made
+copied "with holes"
+if [ "$(stat -f -c %T /dev/shm 2>/dev/null)" = tmpfs ]; then
+    shm=$(mktemp -p /dev/shm)
+    cp --sparse=always "$folder/copy" "$shm"
+    blocks=$(stat -c %b "$shm")
+    run "check a file with holes" check "$shm"
+    told 0 "account +500 +2 +0 " "^ok "
+    run "inspect a file with holes" inspect "$shm"
+    told 0 "1  account .*2 columns in 2 cells"
+    [ "$(stat -c %b "$shm")" -eq "$blocks" ] || fail "looking at a file with holes has taken blocks"
+    rm -f "$shm"
+fi
+
+# a copy that ended early
+for bytes in 1M 100K 10M; do
+    head -c "$bytes" "$pool" >"$folder/cut"
+    run "check $bytes of a pool" check "$folder/cut"
+    told 1 "$folder/cut: the file was cut short, or is a copy that ended early: it has .* of the pool's 33554432 bytes"
+    refused "cut short, or is a copy that ended early" inspect "$folder/cut"
+done
+
 # bad input
 refused "name what is to be checked" check
 refused "$folder/none: No such file" check "$folder/none"
@@ -136,7 +160,11 @@ refused "--log must be from" inspect "$pool" --log 256
 refused "an empty file, not a pool" check "$folder/empty"
 refused "an empty file, not a pool" inspect "$folder/empty"
 head -c 1000 /dev/zero >"$folder/short"
-refused "at least" check "$folder/short"
+refused "$folder/short: it is no pool: it has 1000 bytes, a pool has at least" check "$folder/short"
+head -c 1000 "$0" >"$folder/text"
+refused "$folder/text: it is no pool: it has 1000 bytes, a pool has at least" check "$folder/text"
+refused "$folder/text: it is no pool: it has 1000 bytes, a pool has at least" inspect "$folder/text"
+refused "$folder/text: it is no pool: it has 1000 bytes, a pool has at least" recover --pool "$folder/text"
 refused "a pool has at least" inspect "$folder/short"
 head -c 2M /dev/urandom >"$folder/noise"
 refused "holds no pool" inspect "$folder/noise"

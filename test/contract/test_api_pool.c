@@ -380,7 +380,7 @@ static void foreign_files_are_refused(void **state)
     file_fill(&place, POOL_BYTES, "");
     open_fails(&place, config, CELLAR_ERR_CORRUPT, "is not formatted");
     file_fill(&place, 100, "It was a dark and stormy night");
-    open_fails(&place, config, CELLAR_ERR_MISMATCH, "has 100 bytes");
+    open_fails(&place, config, CELLAR_ERR_INVALID, "it is no pool: it has 100 bytes");
     file_fill(&place, 0, ""); /* as mkstemp leaves one: new */
     pool_open(&api, *state, &place);
     api_load(&api, 0, 100);
@@ -390,9 +390,14 @@ static void foreign_files_are_refused(void **state)
     open_fails(&place, config, CELLAR_ERR_MISMATCH, place.path); /* which of several */
     open_fails(&place, config, CELLAR_ERR_MISMATCH, "has 4194304 bytes");
     assert_int_equal(truncate(place.path, POOL_BYTES / 2), 0);
-    open_fails(&place, place_config(&place), CELLAR_ERR_MISMATCH, "has 2097152 bytes");
+    open_fails(&place, place_config(&place), CELLAR_ERR_CORRUPT, "cut short");
     config.pool_bytes = POOL_BYTES / 2;
-    open_fails(&place, config, CELLAR_ERR_MISMATCH, "formatted for bytes per memory node of 4194304");
+    open_fails(&place, config, CELLAR_ERR_CORRUPT, "has 2097152 of the pool's 4194304 bytes");
+    config.pool_private = true;
+    open_fails(&place, config, CELLAR_ERR_CORRUPT, "cut short");
+    assert_int_equal(truncate(place.path, 2 * POOL_BYTES), 0);
+    config.pool_bytes = 2 * POOL_BYTES;
+    open_fails(&place, config, CELLAR_ERR_CORRUPT, "goes on behind the pool's end");
     unlink(place.path);
     config = place_config(&place); /* no pool is made where there must be one */
     config.existing = true;
