@@ -526,7 +526,7 @@ CELLAR_NODISCARD int cellar_key_unpack(const void *key, uint32_t bytes, struct c
                                        void *strings, uint32_t capacity);
 /*
  * For people: printable ASCII as it is, other bytes and backslashes as \\x1b. Cut, and terminated, at `capacity`;
- * returns the length of all of it.
+ * returns the length of all of it, UINT32_MAX if it is longer.
  */
 uint32_t cellar_key_print(char *text, uint32_t capacity, const void *key, uint32_t bytes);
 

@@ -5,8 +5,7 @@
 #include "bytekey.h"
 #include "extent.h"
 
-#include <ctype.h>
-#include <stdio.h>
+#include <limits.h>
 #include <string.h>
 
 int cellar_key_set(void *key, size_t capacity, const void *text, size_t bytes)
@@ -22,7 +21,8 @@ int cellar_key_set(void *key, size_t capacity, const void *text, size_t bytes)
 int cellar_value_set(void *value, size_t capacity, const void *data, size_t bytes)
 {
     struct extent_value head = {.bytes = (uint32_t)bytes};
-    if (capacity < EXTENT_HEAD_BYTES || bytes > capacity - EXTENT_HEAD_BYTES) return -CELLAR_ERR_TOO_LARGE;
+    if (bytes > UINT32_MAX || capacity < EXTENT_HEAD_BYTES || bytes > capacity - EXTENT_HEAD_BYTES)
+        return -CELLAR_ERR_TOO_LARGE;
     if (!value || (!data && bytes)) return -CELLAR_ERR_INVALID;
     memset(value, 0, capacity);
     memcpy(value, &head, EXTENT_HEAD_BYTES);
@@ -46,7 +46,7 @@ struct packing {
 static void byte_add(struct packing *packing, uint8_t byte)
 {
     if (packing->bytes < packing->capacity) packing->to[packing->bytes] = byte ^ packing->turn;
-    packing->bytes++;
+    if (packing->bytes <= packing->capacity) packing->bytes++; /* one too many says enough, and never wraps */
 }
 
 static void number_add(struct packing *packing, uint64_t number)
@@ -56,20 +56,21 @@ static void number_add(struct packing *packing, uint64_t number)
 
 int cellar_key_pack(void *key, uint32_t capacity, const struct cellar_key_part *parts, uint32_t count)
 {
-    struct packing packing = {.to = key, .capacity = capacity};
+    struct packing packing = {.to = key, .capacity = capacity < INT_MAX ? capacity : INT_MAX - 1};
     for (uint32_t i = 0; i < count; i++) {
         const struct cellar_key_part *part = &parts[i];
         packing.turn = part->descending ? 255 : 0;
         if ((uint32_t)part->sort > CELLAR_SORT_BYTES || (part->bytes && !part->data)) return -CELLAR_ERR_INVALID;
         if (part->sort != CELLAR_SORT_BYTES)
             number_add(&packing, part->number ^ (part->sort == CELLAR_SORT_SIGNED ? 1ull << 63 : 0));
-        for (uint32_t k = 0; part->sort == CELLAR_SORT_BYTES && k < part->bytes; k++) {
+        for (uint32_t k = 0; part->sort == CELLAR_SORT_BYTES && k < part->bytes && packing.bytes <= packing.capacity;
+             k++) {
             uint8_t byte = ((const uint8_t *)part->data)[k];
             byte_add(&packing, byte);
             if (byte == 0) byte_add(&packing, 255);
         }
         for (int k = 0; part->sort == CELLAR_SORT_BYTES && k < 2; k++) byte_add(&packing, 0);
-        if (packing.bytes > capacity) return -CELLAR_ERR_TOO_LARGE;
+        if (packing.bytes > packing.capacity) return -CELLAR_ERR_TOO_LARGE;
     }
     return (int)packing.bytes;
 }
@@ -137,15 +138,15 @@ int cellar_key_unpack(const void *key, uint32_t bytes, struct cellar_key_part *p
 
 uint32_t cellar_key_print(char *text, uint32_t capacity, const void *key, uint32_t bytes)
 {
-    uint32_t length = 0;
+    static const char digits[] = "0123456789abcdef";
+    uint64_t length = 0;
     for (uint32_t i = 0; i < bytes; i++) {
-        char piece[5];
         uint8_t byte = ((const uint8_t *)key)[i];
-        bool plain = isprint(byte) && byte != '\\';
-        int size = plain ? snprintf(piece, sizeof piece, "%c", byte) : snprintf(piece, sizeof piece, "\\x%02x", byte);
-        for (int k = 0; k < size; k++, length++)
+        bool plain = byte >= ' ' && byte <= '~' && byte != '\\'; /* whatever the locale calls printable */
+        const char piece[] = {plain ? (char)byte : '\\', 'x', digits[byte >> 4], digits[byte & 15]};
+        for (uint32_t k = 0; k < (plain ? 1 : sizeof piece); k++, length++)
             if (length + 1 < capacity) text[length] = piece[k];
     }
     if (capacity) text[length < capacity ? length : capacity - 1] = 0;
-    return length;
+    return length < UINT32_MAX ? (uint32_t)length : UINT32_MAX;
 }

@@ -101,7 +101,8 @@ static void one(struct page *page, const char *name, const char *type, const cha
 static void seconds(struct page *page, const char *name, const char *type, const char *help, uint64_t ns)
 {
     family(page, name, type, help);
-    say(page, "cellar_%s %.9f\n", name, (double)ns / 1e9);
+    /* no floating-point format: a locale may give it a decimal comma */
+    say(page, "cellar_%s %" PRIu64 ".%09" PRIu64 "\n", name, ns / 1000000000, ns % 1000000000);
 }
 
 static void verbs_say(struct page *page, const struct cellar_stats *stats)
