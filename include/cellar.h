@@ -234,9 +234,9 @@ struct cellar_config {
      */
     const struct cellar_decider *decider;
     /*
-     * Redo-log segment of each coordinator (128 KiB). A full pool still has a segment of 64 KiB for the first
-     * coordinator of each compute node: with coros 1 and log_bytes 64 KiB it can be opened, to replace a
-     * memory node or to make room.
+     * Redo-log segment of each coordinator (128 KiB); more where an index of the pool needs it. A full pool still has
+     * a segment of 64 KiB for the first coordinator of each compute node: with coros 1 and log_bytes 64 KiB it can be
+     * opened, to replace a memory node or to make room.
      */
     uint64_t log_bytes;
     bool existing;   /* the pool was made before: memory without one is refused (NOT_FOUND), and no pool is made */

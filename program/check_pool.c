@@ -15,8 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOG_BYTES_LEAST (64u << 10) /* a full pool has room for that; one with wide index nodes needs */
-#define LOG_BYTES_MORE (1u << 20)   /* ... more to open, though nothing is written here */
+#define LOG_BYTES_LEAST (64u << 10) /* a full pool has room for that */
 #define RECOVERED_MAX 8             /* lines kept of what was recovered */
 
 struct judged_table {
@@ -67,7 +66,7 @@ static void log_line(void *arg, enum cellar_log_level level, const char *text)
     check->recovered_count++;
 }
 
-static int pool_open(struct pool_check *check, uint32_t log_bytes, struct cellar_error *error)
+static int pool_open(struct pool_check *check, struct cellar_error *error)
 {
     const struct cellar_config config = {.cc = CELLAR_CC_RECORD, /* runs no transaction: the least set-up */
                                          .pool_path = check->folder ? NULL : check->path,
@@ -76,10 +75,9 @@ static int pool_open(struct pool_check *check, uint32_t log_bytes, struct cellar
                                          .pool_private = true,
                                          .existing = true,
                                          .coros = 1,
-                                         .log_bytes = log_bytes,
+                                         .log_bytes = LOG_BYTES_LEAST,
                                          .log = log_line,
                                          .log_arg = check};
-    check->recovered_count = 0;
     return pool_file_open(&config, &check->db, error);
 }
 
@@ -137,8 +135,7 @@ static int run(struct pool_check *check, struct watch *watch, struct cellar_erro
     if (code) return code;
     watch->begin(watch, &(struct watch_phase){.draw = draw, .arg = check});
     if (check->folder) code = folder_judge(check);
-    if (code == 0) code = pool_open(check, LOG_BYTES_LEAST, &check->violation);
-    if (code == -CELLAR_ERR_TOO_LARGE) code = pool_open(check, LOG_BYTES_MORE, &check->violation);
+    if (code == 0) code = pool_open(check, &check->violation);
     if (code == 0) code = tables_list(check);
     if (code == 0) code = cellar_run(check->db, judge, check);
     if (code == 0) cellar_pool_space_read(check->db, &check->space);

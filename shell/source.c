@@ -88,9 +88,6 @@ int source_open(struct source *source, enum source_use use, struct cellar **out,
                                    .log_arg = source};
     code = etcd_attach(source->etcd_servers, source->etcd_prefix, &config, &source->etcd, error);
     if (code) return code;
-    code = pool_file_open(&config, out, error);
-    if (code != -CELLAR_ERR_TOO_LARGE || config.log_bytes == LOG_BYTES) return code;
-    config.log_bytes = LOG_BYTES; /* a wide index wants more: of a pool that is full there is none */
     return pool_file_open(&config, out, error);
 }
 

@@ -23,6 +23,7 @@
 #include <stdatomic.h>
 
 #define CONFIG_POOL_BYTES_DEFAULT (64ull << 20)
+#define CONFIG_LOG_BYTES_MAX (64ull << 20)
 
 struct coordinator;
 struct durable;

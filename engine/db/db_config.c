@@ -23,7 +23,6 @@
 #define CNS_MAX_DEFAULT 7 /* of a pool file: what tables of any number of cells allow */
 #define LOG_BYTES_DEFAULT (128ull << 10)
 #define LOG_BYTES_MIN LAYOUT_CHUNK_BYTES
-#define LOG_BYTES_MAX (64ull << 20)
 /* Longer than a process that is there may go without the processor on a busy machine. */
 #define LEASE_NS_DEFAULT 1000000000ull
 #define LEASE_NS_MIN 20000ull
@@ -144,9 +143,9 @@ static int bytes_check(const struct cellar_config *config, struct cellar_error *
     if (config->pool_bytes < POOL_BYTES_MIN)
         return err_set(error, CELLAR_ERR_INVALID, "a pool of %llu bytes: at least %llu",
                        (unsigned long long)config->pool_bytes, (unsigned long long)POOL_BYTES_MIN);
-    if (config->log_bytes < LOG_BYTES_MIN || config->log_bytes > LOG_BYTES_MAX)
+    if (config->log_bytes < LOG_BYTES_MIN || config->log_bytes > CONFIG_LOG_BYTES_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "log segments of %llu bytes: %d to %llu",
-                       (unsigned long long)config->log_bytes, LOG_BYTES_MIN, (unsigned long long)LOG_BYTES_MAX);
+                       (unsigned long long)config->log_bytes, LOG_BYTES_MIN, (unsigned long long)CONFIG_LOG_BYTES_MAX);
     if (config->rtt_ns > RTT_NS_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "a delay of %llu ns of each completion: at most %llu",
                        (unsigned long long)config->rtt_ns, (unsigned long long)RTT_NS_MAX);

@@ -126,6 +126,14 @@ struct catalog_start {
     struct cellar_error *error;
 };
 
+/* What splitting a node of the pool's widest index takes, if that is more than was asked for (db_index.c refuses less). */
+static void logs_widen(struct cellar *db)
+{
+    uint64_t least = 2 * tree_work_log_bytes(db->catalog, mode_of(db->config.cc)->undo);
+    least = (least + LAYOUT_CHUNK_BYTES - 1) / LAYOUT_CHUNK_BYTES * LAYOUT_CHUNK_BYTES;
+    if (db->config.log_bytes < least && least <= CONFIG_LOG_BYTES_MAX) db->config.log_bytes = least;
+}
+
 /* Refused before the first of them is taken: chunks are never given back. */
 static int logs_fit(const struct cellar *db, struct cellar_error *error)
 {
@@ -190,6 +198,7 @@ static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg
     if (rc == 0 && db->catalog->away >= 0)
         db->fabric->fresh = false; /* blank memory is a fresh node's, not a fresh pool's */
     if (rc == 0) db_halts_open(db);
+    if (rc == 0) logs_widen(db);
     if (rc == 0) rc = logs_fit(db, start->error);
     if (rc == 0) rc = pool_check(co, coordinator, start->error);
     if (rc == 0) rc = pool_use(co, coordinator, start->error);

@@ -114,6 +114,21 @@ chmod 400 "$pool"
 run "read-only" check "$pool"
 told 0 "not closed: compute node 0 was recovered" "^ok "
 
+# an index of wide columns, whose nodes take more log than the least
+rm -f "$pool"
+"$cellar" shell "$pool" --create 32M >"$folder/out" 2>&1 <<<'create table t records 100 wide:96
+create index t by_wide wide:bytes
+begin
+insert t 1 wide=one
+commit' || fail "a wide index: $(cat "$folder/out")"
+sum=$(sha256sum <"$pool")
+run "check a wide index" check "$pool"
+told 0 "^ok "
+run "snapshot of a wide index" snapshot "$pool" --out "$folder/copy.wide"
+told 0
+timeout -k 5 60 "$cellar" recover --pool "$pool" >"$folder/out" 2>&1 || fail "recover with a wide index: $(cat "$folder/out")"
+rm -f "$folder/copy.wide"
+
 # a copy with holes, on a file system where a load from a hole takes a block: none may be taken where none is free
 rm -f "$pool"
 made
