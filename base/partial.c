@@ -16,7 +16,11 @@ int partial_open(struct partial *partial, const char *path, struct cellar_error 
         return err_set(error, CELLAR_ERR_INVALID, "%.120s: the name is too long", path);
     int fd = descriptor_high(open(partial->name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
     partial->file = descriptor_stream(fd, "w");
-    return partial->file ? 0 : err_set(error, CELLAR_ERR_SYSTEM, "%.120s: %s", partial->name, strerror(errno));
+    if (partial->file) return 0;
+    int cause = errno;
+    if (access(partial->name, F_OK) == 0)
+        return err_set(error, CELLAR_ERR_SYSTEM, "%.120s, which is in the way: %s", partial->name, strerror(cause));
+    return err_set(error, CELLAR_ERR_SYSTEM, "%.120s: no file can be made in its folder: %s", path, strerror(cause));
 }
 
 void partial_drop(struct partial *partial)

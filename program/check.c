@@ -92,6 +92,12 @@ static void print_help(void)
           stdout);
 }
 
+static bool name_missing(const char *list)
+{
+    size_t bytes = strlen(list);
+    return list[0] == ',' || list[bytes - 1] == ',' || strstr(list, ",,") != NULL;
+}
+
 static int parse(int count, char *const *arguments, struct check *check, struct cellar_error *error)
 {
     uint64_t given;
@@ -100,6 +106,9 @@ static int parse(int count, char *const *arguments, struct check *check, struct 
     if (code == 0 && !check->history_path)
         return err_set(error, CELLAR_ERR_INVALID,
                        "name what is to be checked: a pool file, a durable folder, or --history FILE");
+    if (code == 0 && name_missing(check->history_path))
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "--history '%.160s': a file's name is missing before or after a comma", check->history_path);
     return code;
 }
 

@@ -54,7 +54,7 @@ refused "--replay and --records exclude each other" bench ycsb --replay "$folder
 refused "--replay is no option of tpcc" bench tpcc --replay "$folder/A"
 refused "--write-operations is for --core" bench ycsb --txns 10 --write-operations "$folder/x"
 refused "--write-operations needs --txns" bench ycsb --core A --seconds 1 --write-operations "$folder/x"
-refused "$folder/none/x.partial: No such file" bench ycsb --core A --txns 10 --write-operations "$folder/none/x"
+refused "$folder/none/x: no file can be made in its folder: No such file" bench ycsb --core A --txns 10 --write-operations "$folder/none/x"
 mkfifo "$folder/pipe"
 refused "$folder/pipe is there already, and no regular file" bench ycsb --core A --txns 10 --write-operations "$folder/pipe"
 [ $failures -eq 0 ]

@@ -157,7 +157,7 @@ bench lock --fabric shm --cns 2 --threads 1 --clients 4 --locks 3 --mix tatp --o
 judge shm
 
 # ---- bad input
-refused "$folder/none/x.json.partial: No such file" bench smallbank --txns 10 --trace "$folder/none/x.json"
+refused "$folder/none/x.json: no file can be made in its folder: No such file" bench smallbank --txns 10 --trace "$folder/none/x.json"
 mkfifo "$folder/pipe"
 refused "$folder/pipe is there already, and no regular file" bench smallbank --txns 10 --trace "$folder/pipe"
 rm "$folder/pipe"
@@ -165,13 +165,13 @@ refused "--trace needs a file of its own" bench smallbank --txns 10 --trace -
 refused "--trace-every must be from 1" bench smallbank --txns 10 --trace "$folder/x" --trace-every 0
 refused "--trace-every needs --trace FILE" bench smallbank --txns 10 --trace-every 5
 refused "--trace-events needs --trace FILE" bench smallbank --txns 10 --trace-events 50000
-refused "$folder/none/x.json.partial: No such file" bench lock --ops 10 --trace "$folder/none/x.json"
+refused "$folder/none/x.json: no file can be made in its folder: No such file" bench lock --ops 10 --trace "$folder/none/x.json"
 refused "--trace-every needs --trace FILE" bench lock --ops 10 --trace-every 5
 refused "--trace needs a file of its own" bench lock --ops 10 --trace -
 refused "cannot both go to" bench lock --ops 10 --trace "$folder/x" --json "$folder/x"
 refused "cannot both go to" bench smallbank --txns 10 --trace "$folder/x" --json "$folder/x"
 subcommand=(sim)
-refused "$folder/none/x.json.partial: No such file" --seed 1 --trace "$folder/none/x.json"
+refused "$folder/none/x.json: no file can be made in its folder: No such file" --seed 1 --trace "$folder/none/x.json"
 refused "--trace belongs to one --seed" --seeds 1..2 --trace "$folder/x"
 refused "--trace needs a file of its own" --seed 1 --trace -
 refused "--trace-every must be from 1" --seed 1 --trace "$folder/x" --trace-every 0

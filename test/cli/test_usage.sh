@@ -59,6 +59,16 @@ refused "--json and --history cannot both go to '$folder/link'" bench smallbank 
 refused "--pool and --json cannot both go to 'X'" bench smallbank --pool X --json X
 refused "--history and --json cannot both go to 'b'" check --history a,b --json b
 
+# a name that is missing in a list
+for list in , a, ,b a,,b; do
+    refused "--history '$list': a file's name is missing before or after a comma" check --history "$list"
+done
+# a file is written beside its name: the line has the name that was given, unless the other one is in the way
+refused "$folder/none/h: no file can be made in its folder: No such file" bench smallbank --history "$folder/none/h"
+mkdir "$folder/h.partial"
+refused "$folder/h.partial, which is in the way: Is a directory" bench smallbank --history "$folder/h"
+rmdir "$folder/h.partial"
+
 # a device that is full, a limit on files
 for arguments in --help --version "bench --help" list; do
     "$cellar" $arguments >/dev/full 2>"$folder/err"
