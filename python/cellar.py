@@ -10,18 +10,31 @@
             session.transact(lambda txn: txn.put(accounts, 7, cents=txn.get(accounts, 7, "cents") - 10))
 
 Columns are codes of the `struct` module, in the machine's byte order: b B h H i I q Q f d, and Ns for N bytes (zeros
-at the end are cut); or Nv: bytes of any length up to a MiB, of which N have room in the row. A session is the thread's
-that opened it. Errors are cellar.Error, with `code` and the engine's line; cellar.Retry means that another transaction
-came between: begin again, or let transact do it.
+at the end are cut); or Nv: bytes of any length up to a MiB, of which N have room in the row. Columns may have any
+names: the arguments before them are given by place alone.
+
+A session is the thread's that opened it, and closed there. A database may be closed by any thread: that waits for calls
+under way, aborts what is open, and closes the sessions; what is used after it says so. After a fork a child can close
+what it has, which does nothing, and open anew. What nobody closes stays open until the process ends.
+
+Errors are cellar.Error, with `code` and a line. cellar.Retry means that another transaction came between: begin again,
+or let transact do it. cellar.Invalid, a ValueError as well: an argument that cannot be, found before the engine has
+seen it; one of a wrong type is a TypeError. After any of these the transaction goes on as if the call had not been
+made, unless it has ended.
 """
 
 import ctypes
 import ctypes.util
+import numbers
+import operator
 import os
 import re
 import struct
+import threading
+import weakref
 
-NOT_FOUND, EXISTS, RETRY = 8, 9, 22
+INVALID, NOT_FOUND, EXISTS, TOO_LARGE, CLOSED, RETRY, BUSY = 1, 8, 9, 12, 16, 22, 23
+TXN_RECORDS_MAX, VALUE_BYTES_MAX = 2048, 1 << 20
 READ_ONLY, BACKWARD = 1, 1
 COVERED = 3  # CELLAR_COVERED
 KEY_HEAD = struct.Struct("<HH")
@@ -42,6 +55,13 @@ class Retry(Error):
 
 class NotFound(Error, KeyError):
     """No record has this key."""
+
+
+class Invalid(Error, ValueError):
+    """An argument that cannot be; the engine has not seen it."""
+
+    def __init__(self, text, code=INVALID):
+        super().__init__(code, text)
 
 
 def _error(code, text):
@@ -164,11 +184,58 @@ def _load():
 _lib = _load()
 
 
+def _number(what, value, most, least=0):
+    """An integer in that range: ctypes takes any, and cuts it."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what} is an integer, not {value!r}") from None
+    if not least <= number <= most:
+        raise Invalid(f"{what} is {least} to {most}, not {number}")
+    return number
+
+
+def _uint32(what, value):
+    return _number(what, value, (1 << 32) - 1)
+
+
+def _uint64(what, value):
+    return _number(what, value, (1 << 64) - 1)
+
+
 def _key(key):
-    """An integer that a record's key may be: ctypes takes any, and cuts it."""
-    if not 0 <= key < 1 << 64:
-        raise ValueError(f"a key is 0 to 2**64 - 1, not {key}")
-    return key
+    return _uint64("a key", key)
+
+
+def _bytes(what, value):
+    """As bytes: others may count in something else than bytes."""
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        raise TypeError(f"{what} is bytes, not {value!r}")
+    return bytes(value)
+
+
+def _zeroless(what, text):
+    """For C, where a text ends at a zero."""
+    if b"\0" in text:
+        raise Invalid(f"{what} has a zero byte: {text!r}")
+    return text
+
+
+def _name(what, value):
+    if not isinstance(value, str):
+        raise TypeError(f"{what} is a str, not {value!r}")
+    return _zeroless(what, value.encode())
+
+
+def _setting(name, kind, value):
+    """What a field of struct cellar_config may be."""
+    if kind is ctypes.c_char_p:
+        return value if value is None else _zeroless(name, os.fsencode(value))
+    if kind is ctypes.c_void_p:
+        return value if value is None or isinstance(value, kind) else _uint64(name, value)
+    if kind is ctypes.c_int:
+        return _number(name, value, (1 << 31) - 1)
+    return _number(name, value, 1 if kind is ctypes.c_bool else (1 << 8 * ctypes.sizeof(kind)) - 1)
 
 
 def _made(function, *arguments):
@@ -180,16 +247,26 @@ def _made(function, *arguments):
     return handle
 
 
+class _Here(threading.local):
+    """A thread's own: what stands for it, as the system gives its number to later ones; and of whom it is in calls."""
+
+    def __init__(self):
+        self.token, self.inside = object(), []
+
+
+_here = _Here()
+
+
 class _Owner:
     """What is closed once; usable with `with`."""
 
-    def __init__(self, handle, close):
-        self._handle, self._close = handle, close
+    what, database = "database", None
 
-    def close(self):
-        handle, self._handle = self._handle, None
-        if handle:
-            self._close(handle)
+    def __init__(self, handle):
+        self._handle, self._open, self._closed = handle, True, f"the {self.what} is closed"
+        self._process = os.getpid()
+        # Who has the lock is in a call of the library, or says that it is closed. What interrupts a call takes it too.
+        self._lock = threading.RLock()
 
     def __enter__(self):
         return self
@@ -197,24 +274,49 @@ class _Owner:
     def __exit__(self, *_):
         self.close()
 
-    @property
-    def handle(self):
-        if not self._handle:
-            raise Error(1, "it is closed")
+    def __reduce_ex__(self, _):
+        raise TypeError(f"a {self.what} cannot be copied")
+
+    def _forked(self):
+        return self._process != os.getpid()
+
+    def _usable(self):
+        """The handle; or why there is none."""
+        if not self._open:
+            raise Error(CLOSED, self._closed)
         return self._handle
+
+    def _during(self, work, *arguments):
+        """work(handle, ...), while nobody closes it."""
+        if self._process != os.getpid():  # and there the lock may be taken for ever, by a thread of the parent
+            raise Error(INVALID, f"the {self.what} is the parent process's: open the database anew in a child")
+        with self._lock:
+            before = len(_here.inside)
+            try:
+                _here.inside.append(self)
+                return work(self._usable(), *arguments)
+            finally:
+                del _here.inside[before:]
+
+    def _refuse_inside(self):
+        """A close by what has interrupted a call of it."""
+        if any(self in (owner, owner.database) for owner in _here.inside):
+            raise Error(BUSY, f"a call of the {self.what} is under way in this thread, which would close it")
 
 
 class _Table:
     """A table's columns, and rows of them as bytes."""
 
-    def __init__(self, name, columns, key_bytes):
-        self.handle, self.key_bytes = None, key_bytes
+    def __init__(self, database, name, columns, key_bytes):
+        self.database, self.handle, self.key_bytes = database, None, _uint32("key_bytes", key_bytes)
         self.name = name
         self.names, self.formats, self.offsets, self.variable = [], [], [], set()
         at = 0
         for name, code in columns.items():
             if not re.fullmatch(r"[bBhHiIqQfd]|[1-9][0-9]*[sv]", code):
-                raise ValueError(f"column {name}: {code!r} is none of b B h H i I q Q f d, Ns or Nv")
+                raise Invalid(f"column {name}: {code!r} is none of b B h H i I q Q f d, Ns or Nv")
+            if len(code) > 6:
+                raise Invalid(f"column {name}: {code!r} is more bytes than a column may have")
             if code.endswith("v"):
                 self.variable.add(len(self.names))
                 code = f"{VALUE_HEAD.size + int(code[:-1])}s"
@@ -226,32 +328,54 @@ class _Table:
             self.offsets.append(at)
             at += packed.size
         self.row_bytes = -(-at // 8) * 8
+        _uint32("a row's bytes", self.row_bytes)
+        if key_bytes and self.formats and (0 in self.variable or not self.formats[0].format.endswith("s")):
+            raise Invalid(f"column {self.names[0]}: the first one of a table with key_bytes has the key, and is Ns")
 
     def schema(self, records_max, long_bytes):
         fields = (_Column * len(self.names))()
         for i, column in enumerate(self.names):
-            fields[i] = _Column(column.encode(), self.offsets[i], self.formats[i].size, -1)
-        return _Schema(self.name.encode(), self.row_bytes, fields, len(fields), records_max, 0, self.key_bytes,
-                       sum(1 << column for column in self.variable), long_bytes)
+            fields[i] = _Column(_name("a column's name", column), self.offsets[i], self.formats[i].size, -1)
+        return _Schema(_name("a table's name", self.name), self.row_bytes, fields, len(fields),
+                       _uint64("records_max", records_max), 0, self.key_bytes,
+                       sum(1 << column for column in self.variable), _uint64("long_bytes", long_bytes))
 
     def column(self, name):
         try:
             return self.names.index(name)
         except ValueError:
-            raise ValueError(f"the table has no column {name!r}") from None
+            raise Invalid(f"the table has no column {name!r}") from None
+
+    def value(self, column, value):
+        """What a column of bytes may take, as bytes."""
+        value = _bytes(f"column {self.names[column]}", value)
+        if self.key_bytes and column == 0 and not 1 <= len(value) <= self.key_bytes:
+            raise Invalid(f"a key has 1 to {self.key_bytes} bytes, not {len(value)}")
+        if column in self.variable and len(value) > VALUE_BYTES_MAX:
+            raise Invalid(f"column {self.names[column]}: {len(value)} is more bytes than a value may have", TOO_LARGE)
+        if column not in self.variable and len(value) > self.formats[column].size:
+            raise Invalid(f"column {self.names[column]}: {len(value)} bytes; it has {self.formats[column].size}")
+        return value
 
     def pack(self, column, value):
+        if self.formats[column].format.endswith("s"):
+            value = self.value(column, value)
         if self.key_bytes and column == 0:
-            if not 1 <= len(value) <= self.key_bytes:
-                raise ValueError(f"a key has 1 to {self.key_bytes} bytes, not {len(value)}")
             value = KEY_HEAD.pack(len(value), 0) + value
         if column in self.variable:
             room = self.formats[column].size - VALUE_HEAD.size
             value = VALUE_HEAD.pack(len(value), 0, 0) + value if len(value) <= room else b""
-        code = self.formats[column].format
-        if code.endswith("s") and len(value) > self.formats[column].size:
-            raise ValueError(f"column {self.names[column]}: {len(value)} bytes; it has {self.formats[column].size}")
-        return self.formats[column].pack(value)
+        try:
+            return self.formats[column].pack(value)
+        except (struct.error, OverflowError) as error:
+            text = f"column {self.names[column]}: {value!r}: {error}"
+            raise (Invalid if isinstance(value, numbers.Number) else TypeError)(text) from None
+
+    def packed(self, values):
+        """Of columns by name: their numbers and what is put there. Nothing is put when one of them is wrong."""
+        columns = [(self.column(name), value) for name, value in values.items()]
+        return [(number, self.value(number, value) if number in self.variable else self.pack(number, value))
+                for number, value in columns]
 
     def unpack(self, column, data):
         value = self.formats[column].unpack(data)[0]
@@ -267,15 +391,16 @@ class _Table:
 
     def long_values(self, values):
         """Those that have no room in a row."""
-        return {name: value for name, value in values.items() if self.column(name) in self.variable
-                and len(value) > self.formats[self.column(name)].size - VALUE_HEAD.size}
+        columns = {name: self.column(name) for name in values}
+        return {name: values[name] for name, number in columns.items() if number in self.variable
+                and len(self.value(number, values[name])) > self.formats[number].size - VALUE_HEAD.size}
 
     def row(self, values, partly=False):
         """Bytes of a row; `partly`: columns that are not named are zero, else there are none."""
         unknown = set(values) - set(self.names)
         missing = [] if partly else [name for name in self.names if name not in values]
         if unknown or missing:
-            raise ValueError(f"unknown columns {sorted(unknown)}, missing columns {missing}")
+            raise Invalid(f"unknown columns {sorted(unknown)}, missing columns {missing}")
         row = ctypes.create_string_buffer(self.row_bytes)
         for name, value in values.items():
             column = self.names.index(name)
@@ -284,13 +409,30 @@ class _Table:
         return row
 
 
+class _Index:
+    """An index's columns, and those that it covers."""
+
+    def __init__(self, handle, table, names, covering):
+        self.database, self.handle, self.table = table.database, handle, table
+        self.names, self.covering = names, covering
+
+
+def _of(database, thing, kind):
+    """The handle of a table or an index: for the engine any pointer is one."""
+    if not isinstance(thing, kind):
+        raise TypeError(f"{'an index' if kind is _Index else 'a table'} is wanted, not {thing!r}")
+    if thing.database is not database:
+        raise Invalid(f"{thing.table.name if kind is _Index else thing.name}: it is a table of another database")
+    return thing.handle
+
+
 class Transaction:
     """One interactive transaction. With `with` it commits at the end, and an exception aborts it."""
 
     def __init__(self, session, flags, timeout_ns):
-        self._session, self._handle = session, ctypes.c_void_p()
-        options = _TxnOptions(flags=flags, timeout_ns=timeout_ns)
-        session.wants(_lib.cellar_begin(session.handle, ctypes.byref(options), ctypes.byref(self._handle)))
+        self._session, self._handle = session, None
+        options = _TxnOptions(flags=flags, timeout_ns=_uint64("timeout_ns", timeout_ns))
+        self._handle = session._begin(self, options)
 
     def __enter__(self):
         return self
@@ -301,93 +443,114 @@ class Transaction:
         else:
             self.abort()
 
+    def __reduce_ex__(self, _):
+        raise TypeError("a transaction cannot be copied")
+
     def _call(self, function, *arguments):
+        return self._session._during(self._session._call, self._going, function, *arguments)
+
+    def _call_of(self, function, table, *arguments):
+        """A call about a table."""
+        return self._call(function, _of(self._session.database, table, _Table), *arguments)
+
+    def _going(self):
         if not self._handle:
-            raise Error(1, "the transaction has ended")
-        return self._session.wants(function(self._handle, *arguments))
+            raise Error(INVALID, "the transaction has ended")
+        return self._handle
+
+    def _end(self):
+        handle, self._handle, self._session._last = self._going(), None, None
+        return handle
 
     def get(self, table, key, column, for_update=False):
+        _of(self._session.database, table, _Table)
         number = table.column(column)
         value = ctypes.create_string_buffer(table.formats[number].size)
-        if number in table.variable:
-            return self._get_bytes(table, key, number, for_update)
         function = _lib.cellar_txn_get_for_update if for_update else _lib.cellar_txn_get
-        self._call(function, table.handle, _key(key), number, value)
+        self._call_of(function, table, _key(key), number, value)
+        if number in table.variable:
+            return self._get_bytes(table, key, number, VALUE_HEAD.unpack_from(value)[0])
         return table.unpack(number, value.raw)
 
-    def _get_bytes(self, table, key, number, for_update):
-        head = ctypes.create_string_buffer(table.formats[number].size)
-        function = _lib.cellar_txn_get_for_update if for_update else _lib.cellar_txn_get
-        self._call(function, table.handle, _key(key), number, head)
-        value, size = ctypes.create_string_buffer(VALUE_HEAD.unpack_from(head)[0] or 1), ctypes.c_size_t()
-        self._call(_lib.cellar_txn_get_bytes, table.handle, _key(key), number, value, len(value), ctypes.byref(size))
+    def _get_bytes(self, table, key, number, length):
+        value, size = ctypes.create_string_buffer(length or 1), ctypes.c_size_t()
+        self._call_of(_lib.cellar_txn_get_bytes, table, _key(key), number, value, len(value), ctypes.byref(size))
         return value.raw[:size.value]
 
     def row(self, table, key):
         """All columns, by name."""
+        _of(self._session.database, table, _Table)
         return {name: self.get(table, key, name) for name in table.names}
 
-    def put(self, table, key, **values):
-        for name, value in values.items():
-            number = table.column(name)
+    def put(self, table, key, /, **values):
+        """Columns by name; those before them are given by place."""
+        _of(self._session.database, table, _Table)
+        for number, value in table.packed(values):
             if number in table.variable:
-                self._call(_lib.cellar_txn_put_bytes, table.handle, _key(key), number, value, len(value))
+                self._call_of(_lib.cellar_txn_put_bytes, table, _key(key), number, value, len(value))
             else:
-                self._call(_lib.cellar_txn_put, table.handle, _key(key), number, table.pack(number, value))
+                self._call_of(_lib.cellar_txn_put, table, _key(key), number, value)
 
-    def insert(self, table, key, **values):
-        self._call(_lib.cellar_txn_insert, table.handle, _key(key), table.row(values))
+    def insert(self, table, key, /, **values):
+        """All columns by name; those before them are given by place."""
+        _of(self._session.database, table, _Table)
+        self._call_of(_lib.cellar_txn_insert, table, _key(key), table.row(values))
         self.put(table, key, **table.long_values(values))
 
     def delete(self, table, key):
-        self._call(_lib.cellar_txn_delete, table.handle, _key(key))
+        self._call_of(_lib.cellar_txn_delete, table, _key(key))
 
     def find(self, table, key):
         """The number of the record with this byte-string key, or None."""
-        record = ctypes.c_uint64()
+        record, key = ctypes.c_uint64(), _bytes("a key", key)
         try:
-            self._call(_lib.cellar_txn_find, table.handle, key, len(key), ctypes.byref(record))
+            self._call_of(_lib.cellar_txn_find, table, key, _uint32("a key's length", len(key)), ctypes.byref(record))
         except NotFound:
             return None
         return record.value
 
-    def add(self, table, **values):
-        """Inserts a row of a table with byte-string keys: its record's number."""
+    def add(self, table, /, **values):
+        """Inserts a row of a table with byte-string keys: its record's number. Its table is given by place."""
+        _of(self._session.database, table, _Table)
         record = ctypes.c_uint64()
-        self._call(_lib.cellar_txn_add, table.handle, table.row(values), ctypes.byref(record))
+        self._call_of(_lib.cellar_txn_add, table, table.row(values), ctypes.byref(record))
         self.put(table, record.value, **table.long_values(values))
         return record.value
 
     def remove(self, table, record):
-        self._call(_lib.cellar_txn_remove, table.handle, _key(record))
+        self._call_of(_lib.cellar_txn_remove, table, _key(record))
 
     def scan(self, index, low=None, high=None, limit=1000, backward=False):
         """Keys in the index's order; low and high are columns' values by name, both included."""
         scope, _rows = self._range(index, low, high)
-        keys = (ctypes.c_uint64 * limit)()
+        keys = self._keys(limit)
         found = self._call(_lib.cellar_txn_scan, index.handle, ctypes.byref(scope), 0, BACKWARD if backward else 0,
-                           keys, limit)
+                           keys, len(keys))
         return list(keys[:found])
 
     def scan_rows(self, index, low=None, high=None, limit=1000, backward=False):
         """The same, each key with the index's columns by name, covered ones too: no record is read."""
         scope, _rows = self._range(index, low, high)
-        table, keys = index.table, (ctypes.c_uint64 * limit)()
+        table, keys = index.table, self._keys(limit)
         names = [name for name in index.names if table.column(name) or not table.key_bytes] + index.covering
-        rows = ctypes.create_string_buffer(limit * table.row_bytes)
+        rows = ctypes.create_string_buffer(len(keys) * table.row_bytes)
         found = self._call(_lib.cellar_txn_scan_rows, index.handle, ctypes.byref(scope), BACKWARD if backward else 0,
-                           keys, rows, limit)
+                           keys, rows, len(keys))
         return [(keys[i], {name: table.unpack_at(name, rows, i * table.row_bytes) for name in names})
                 for i in range(found)]
 
     @staticmethod
-    def _range(index, low, high):
+    def _keys(limit):
+        return (ctypes.c_uint64 * _number("limit", limit, TXN_RECORDS_MAX, 1))()
+
+    def _range(self, index, low, high):
         """And what it points to."""
+        _of(self._session.database, index, _Index)
         rows, scope = [], _Range(high_key=2**64 - 1)
         for bound, values in ((scope.low, low), (scope.high, high)):
             if values:
                 if list(values) != index.names[:len(values)]:
-                    raise ValueError(f"a range is of the index's first columns, in order: {index.names}")
+                    raise Invalid(f"a range is of the index's first columns, in order: {index.names}")
                 rows.append(index.table.row(values, partly=True))
                 bound.row, bound.columns = ctypes.addressof(rows[-1]), len(values)
         return scope, rows
@@ -396,42 +559,75 @@ class Transaction:
         return self._call(_lib.cellar_savepoint)
 
     def rollback_to(self, savepoint):
-        self._call(_lib.cellar_rollback_to, savepoint)
+        self._call(_lib.cellar_rollback_to, self._savepoint(savepoint))
 
     def release(self, savepoint):
-        self._call(_lib.cellar_release, savepoint)
+        self._call(_lib.cellar_release, self._savepoint(savepoint))
+
+    @staticmethod
+    def _savepoint(savepoint):
+        return _number("a savepoint", savepoint, (1 << 31) - 1)
 
     def check(self):
         self._call(_lib.cellar_check)
 
     def commit(self):
-        handle, self._handle = self._handle, None
-        if not handle:
-            raise Error(1, "the transaction has ended")
-        self._session.wants(_lib.cellar_commit(handle, None))
+        self._session._during(self._session._call, self._end, _lib.cellar_commit, None)
 
     def abort(self):
-        handle, self._handle = self._handle, None
-        if handle:
-            _lib.cellar_abort(handle)
+        """Does nothing when it has ended, as with its session, or in a child of its process."""
+        if not self._handle or self._session._forked():
+            return
+        try:
+            self._session._during(lambda _: _lib.cellar_abort(self._end()))
+        except Error as error:
+            if error.code != CLOSED:
+                raise
 
 
 class Session(_Owner):
     """What a thread has for transactions, one at a time."""
 
-    def wants(self, code):
-        """The code, if the call went well."""
+    what = "session"
+
+    def __init__(self, database, handle):
+        super().__init__(handle)
+        self.database, self._thread = database, _here.token
+        self._last, self._last_txn = None, None  # the transaction that is open: for the engine, and for the program
+
+    def _usable(self):
+        if self._open and self._thread is not _here.token:
+            raise Error(INVALID, "the session is another thread's: it is used and closed by the one that opened it")
+        return super()._usable()
+
+    @staticmethod
+    def _call(handle, of, function, *arguments):
+        """The code of function(of(), ...), if it went well; `of` says what the function is called of."""
+        code = function(of(), *arguments)
         if code >= 0:
             return code
         error = _CError()
-        _lib.cellar_session_error(self.handle, ctypes.byref(error))
+        _lib.cellar_session_error(handle, ctypes.byref(error))
         raise _error(-code, error.text.decode(errors="replace"))
+
+    def _begin(self, txn, options):
+        """The handle of a new transaction. One that the program has dropped without an end is aborted."""
+        made = ctypes.c_void_p()
+
+        def session():
+            if self._last and self._last_txn() is None:
+                _lib.cellar_abort(self._last)
+            return self._handle
+
+        self._during(self._call, session, _lib.cellar_begin, ctypes.byref(options), ctypes.byref(made))
+        self._last, self._last_txn = made, weakref.ref(txn)
+        return made
 
     def begin(self, read_only=False, timeout_ns=0):
         return Transaction(self, READ_ONLY if read_only else 0, timeout_ns)
 
     def transact(self, work, read_only=False):
-        """Runs work(txn) until it commits; what it returned then."""
+        """Runs work(txn) until it commits; what it returned then. An exception of it aborts."""
         while True:
             try:
                 with self.begin(read_only) as txn:
@@ -440,31 +636,66 @@ class Session(_Owner):
             except Retry:
                 continue
 
+    def close(self):
+        """Aborts its transaction. Does nothing when it is closed, or in a child of the process that opened it."""
+        self._refuse_inside()
+        if self._forked():
+            return
+        with self._lock:
+            if self._open:
+                handle, self._open = self._usable(), False
+                _lib.cellar_session_close(handle)
 
-class _Index:
-    def __init__(self, handle, table, names, covering):
-        self.handle, self.table, self.names, self.covering = handle, table, names, covering
+    def _database_closes(self):
+        with self._lock:
+            if self._open:
+                self._open, self._closed = False, "the session is closed, as the database is"
 
 
 class Database(_Owner):
+    """An open database."""
+
+    def __init__(self, handle):
+        super().__init__(handle)
+        self._sessions, self._closing = weakref.WeakSet(), threading.RLock()
+
+    def close(self):
+        """Does nothing when it is closed, or in a child of the process that opened it."""
+        self._refuse_inside()
+        if self._forked():
+            return
+        with self._closing:
+            with self._lock:
+                self._open = False
+            # Without the lock, which what interrupts a session's call may wait for.
+            for session in list(self._sessions):
+                session._database_closes()
+            handle, self._handle = self._handle, None
+            if handle:
+                _lib.cellar_close(handle)
+
+    def _made(self, function, *arguments):
+        return self._during(lambda handle: _made(function, handle, *arguments))
+
     def table(self, name, columns, records_max, key_bytes=0, long_bytes=0):
         """
         Creates a table, or finds it. key_bytes: keys are byte strings of at most so many bytes, in the first column,
         whose code must leave room for 4 bytes more. long_bytes: of columns Nv, what has no room in rows, all together.
         """
-        table = _Table(name, columns, key_bytes)
+        table = _Table(self, name, columns, key_bytes)
         schema = table.schema(records_max, long_bytes)
-        table.handle = _made(_lib.cellar_table_create, self.handle, ctypes.byref(schema))
+        table.handle = self._made(_lib.cellar_table_create, ctypes.byref(schema))
         return table
 
-    def alter(self, table, columns, records_max, **defaults):
+    def alter(self, table, columns, records_max, /, **defaults):
         """
         Gives a table other columns: those that both have keep their values, new ones get `defaults` (else zeros). At
         rest; all records are written anew. The table that is there then; the old one is of no use.
         """
-        altered = _Table(table.name, columns, table.key_bytes)
+        handle = _of(self, table, _Table)
+        altered = _Table(self, table.name, columns, table.key_bytes)
         schema, row = altered.schema(records_max, 0), altered.row(defaults, partly=True)
-        altered.handle = _made(_lib.cellar_table_alter, self.handle, table.handle, ctypes.byref(schema), row)
+        altered.handle = self._made(_lib.cellar_table_alter, handle, ctypes.byref(schema), row)
         return altered
 
     def index(self, table, name, columns=(), unique=False, covering=()):
@@ -473,36 +704,44 @@ class Database(_Owner):
         scan_rows finds in the index, too. Key columns of byte strings, which lose their length there, can only be
         covered.
         """
-        names = [column.lstrip("-") for column in columns]
+        _of(self, table, _Table)
+        descending = [column not in table.names and column.startswith("-") for column in columns]
+        names = [column[1:] if down else column for column, down in zip(columns, descending)]
         fields = (_IndexColumn * max(len(names) + len(covering), 1))()
         for i, column in enumerate(covering):
-            fields[len(names) + i] = _IndexColumn(column.encode(), COVERED, False)
+            fields[len(names) + i] = _IndexColumn(_name("a column's name", column), COVERED, False)
         for i, column in enumerate(names):
             code = table.formats[table.column(column)].format[-1]
             if code in "fd":
-                raise ValueError(f"column {column}: an index has no order for floating-point numbers")
+                raise Invalid(f"column {column}: an index has no order for floating-point numbers")
             sort = 2 if code == "s" else 1 if code in "bhiq" else 0
-            fields[i] = _IndexColumn(column.encode(), sort, columns[i].startswith("-"))
-        definition = _IndexDef(name.encode(), fields, len(names) + len(covering), 1 if unique else 0)
-        handle = _made(_lib.cellar_index_create, self.handle, table.handle, ctypes.byref(definition))
+            fields[i] = _IndexColumn(_name("a column's name", column), sort, descending[i])
+        definition = _IndexDef(_name("an index's name", name), fields, len(names) + len(covering), 1 if unique else 0)
+        handle = self._made(_lib.cellar_index_create, table.handle, ctypes.byref(definition))
         return _Index(handle, table, names, list(covering))
 
     def table_tally(self, table):
         """What transactions of this process did with the table's records: counts by name, and conflicts by reason."""
-        tally = _TableTally()
-        _lib.cellar_table_read(self.handle, table.handle, ctypes.byref(tally))
+        tally, of = _TableTally(), _of(self, table, _Table)
+        self._during(lambda handle: _lib.cellar_table_read(handle, of, ctypes.byref(tally)))
         counts = {name: getattr(tally, name) for name in ("read", "written", "inserted", "deleted")}
         return {**counts, "conflicts": {name: count for name, count in zip(ABORT_REASONS, tally.conflicts) if count}}
 
     def session(self):
-        return Session(_made(_lib.cellar_session_open, self.handle), _lib.cellar_session_close)
+        def made(handle):
+            session = Session(self, _made(_lib.cellar_session_open, handle))
+            self._sessions.add(session)
+            return session
+        return self._during(made)
 
 
 def open(path=None, pool_bytes=0, memnodes=None, **settings):
     """Settings are the fields of struct cellar_config; texts are str. In memory without a path."""
-    config = _Config(pool_bytes=pool_bytes)
-    for name, value in {"pool_path": path, "memnodes": memnodes, **settings}.items():
-        if name not in dict(_Config._fields_):
-            raise ValueError(f"no setting {name!r}")
-        setattr(config, name, os.fsencode(value) if isinstance(value, (str, os.PathLike)) else value)
-    return Database(_made(_lib.cellar_open, ctypes.byref(config)), _lib.cellar_close)
+    if path is not None and "pool_path" in settings:
+        raise Invalid("path and pool_path are the same setting: give one")
+    config, kinds = _Config(), dict(_Config._fields_)
+    for name, value in {"pool_path": path, "pool_bytes": pool_bytes, "memnodes": memnodes, **settings}.items():
+        if name not in kinds:
+            raise Invalid(f"no setting {name!r}")
+        setattr(config, name, _setting(name, kinds[name], value))
+    return Database(_made(_lib.cellar_open, ctypes.byref(config)))

@@ -15,6 +15,7 @@ if command -v cc >/dev/null; then
         { echo "the structs of cellar.py:"; cat "$folder/out"; exit 1; }
 fi
 timeout -k 5 240 python3 -W error "$source_folder/test/cli/bindings.py" "$folder/pool" >"$folder/out" 2>&1 || { echo "bindings.py:"; cat "$folder/out"; exit 1; }
-[ -s "$folder/out" ] && { echo "bindings.py says:"; cat "$folder/out"; exit 1; }
+timeout -k 5 240 python3 -X faulthandler -W error "$source_folder/test/cli/bindings_misuse.py" >>"$folder/out" 2>&1 || { echo "bindings_misuse.py:"; cat "$folder/out"; exit 1; }
+[ -s "$folder/out" ] && { echo "the bindings say:"; cat "$folder/out"; exit 1; }
 "$build/cellar" check "$folder/pool" >"$folder/out" 2>&1 || { cat "$folder/out"; exit 1; }
 grep -qE "words +3 +2 +2 " "$folder/out" || { echo "not what was left:"; cat "$folder/out"; exit 1; }
