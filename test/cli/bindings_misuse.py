@@ -307,8 +307,9 @@ def interpreter_exits():
                  "db.one = Keeper(session, txn)", "txn.one = Keeper(session); db.one = Keeper(db, session)",
                  "table.one = db; db.one = table; txn.one = Keeper(db, txn)", "raise SystemExit(0)",
                  "threading.Thread(target=lambda: db.session().begin()).start()"):
+        # Not in a build folder, whose cellar.so, for SQLite, would be found first.
         run = subprocess.run([sys.executable, "-W", "error", "-c", EXITS + last], capture_output=True, text=True,
-                             check=False)
+                             check=False, cwd=os.path.dirname(cellar.__file__))
         assert (run.returncode, run.stdout + run.stderr) == (0, ""), (last, run)
 
 
