@@ -12,7 +12,8 @@
  *     });
  *
  * Each call returns a code, 0 or more when it went well. An owner that could not be opened is false, and `error` says
- * why. The function handed to transact may run several times and must not throw: exceptions do not cross the engine.
+ * why. Owners may go in any order: a transaction keeps its session open, and a session its database. The function
+ * handed to transact may run several times; an exception that leaves it aborts, and comes out of transact.
  */
 #pragma once
 
@@ -22,6 +23,8 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <memory>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -78,8 +81,10 @@ class database
     static database open(const config &settings, error &why)
     {
         ::cellar *db = nullptr;
-        return database(::cellar_open(&settings, &db, &why) == 0 ? db : nullptr);
+        return ::cellar_open(&settings, &db, &why) == 0 ? database({db, ::cellar_close}) : database({});
     }
+    database(database &&) noexcept = default;
+    database &operator=(database &&) noexcept = default;
     explicit operator bool() const { return static_cast<bool>(handle_); }
     ::cellar *get() const { return handle_.get(); }
     /* NULL, with the error: it cannot be. */
@@ -110,16 +115,31 @@ class database
     }
 
   private:
-    explicit database(::cellar *db) : handle_(db) {}
-    owner<::cellar, ::cellar_close> handle_;
+    friend class session;
+    explicit database(std::shared_ptr<::cellar> db) : handle_(std::move(db)) {}
+    std::shared_ptr<::cellar> handle_;
 };
 
-/* Aborts when it goes, unless it was committed. Lent by transact, it does neither. */
+/* What is closed with the last of a session and its transactions: the session, then what it keeps of the database. */
+struct session_life {
+    std::shared_ptr<::cellar> db;
+    owner<::cellar_session, ::cellar_session_close> handle;
+};
+
+/* Aborts when it goes, unless it was committed. Lent by transact, it does neither, and does not move from there. */
 class transaction
 {
   public:
     explicit transaction(::cellar_txn *txn, bool lent = false) : txn_(txn), lent_(lent) {}
-    transaction(transaction &&other) noexcept : txn_(std::exchange(other.txn_, nullptr)), lent_(other.lent_) {}
+    transaction(::cellar_txn *txn, std::shared_ptr<session_life> session)
+        : session_(std::move(session)), txn_(txn), lent_(false)
+    {
+    }
+    transaction(transaction &&other) noexcept
+        : session_(std::move(other.session_)), txn_(other.lent_ ? nullptr : std::exchange(other.txn_, nullptr)),
+          lent_(other.lent_)
+    {
+    }
     transaction &operator=(transaction &&) = delete;
     ~transaction()
     {
@@ -162,6 +182,7 @@ class transaction
     int remove(table of, std::uint64_t key) const { return ::cellar_txn_delete(txn_, of, key); }
     int prefetch(std::span<const ::cellar_txn_read> reads) const
     {
+        if (reads.size() > UINT32_MAX) return -CELLAR_ERR_TOO_LARGE;
         return ::cellar_prefetch(txn_, reads.data(), static_cast<std::uint32_t>(reads.size()));
     }
     /* How many keys were found; their first ones are in `keys`. */
@@ -182,7 +203,8 @@ class transaction
     /* Tables whose keys are byte strings. */
     result<std::uint64_t> find(table of, bytes key) const
     {
-        result<std::uint64_t> record{};
+        result<std::uint64_t> record{-CELLAR_ERR_TOO_LARGE, 0};
+        if (key.size() > UINT32_MAX) return record;
         record.code = ::cellar_txn_find(txn_, of, key.data(), static_cast<std::uint32_t>(key.size()), &record.value);
         return record;
     }
@@ -201,6 +223,7 @@ class transaction
     int commit() { return ::cellar_commit(std::exchange(txn_, nullptr), nullptr); }
 
   private:
+    std::shared_ptr<session_life> session_;
     ::cellar_txn *txn_;
     bool lent_;
 };
@@ -211,27 +234,34 @@ class session
   public:
     static session open(const database &db, error &why)
     {
+        auto life = std::make_shared<session_life>(session_life{db.handle_, {}});
         ::cellar_session *handle = nullptr;
-        return session(::cellar_session_open(db.get(), &handle, &why) == 0 ? handle : nullptr);
+        if (::cellar_session_open(db.get(), &handle, &why)) return session({});
+        life->handle.reset(handle);
+        return session(std::move(life));
     }
-    explicit operator bool() const { return static_cast<bool>(handle_); }
-    ::cellar_session *get() const { return handle_.get(); }
+    session(session &&) noexcept = default;
+    session &operator=(session &&) noexcept = default;
+    explicit operator bool() const { return static_cast<bool>(life_); }
+    ::cellar_session *get() const { return life_ ? life_->handle.get() : nullptr; }
     /* False: it could not begin; last_error says why. */
     transaction begin(const ::cellar_txn_options &options = {}) const
     {
         ::cellar_txn *txn = nullptr;
-        return transaction(::cellar_begin(get(), &options, &txn) == 0 ? txn : nullptr);
+        if (::cellar_begin(get(), &options, &txn)) return transaction(nullptr);
+        return transaction(txn, life_);
     }
-    /* Runs `work` until it commits; another negative code of it ends it without effect. */
+    /*
+     * Runs `work` until it commits; another negative code of it ends it without effect. So does an exception, which is
+     * thrown again once all that `work` has read was true at one moment.
+     */
     template <std::invocable<transaction &> F> int transact(F &&work) const
     {
-        return ::cellar_transact(
-            get(),
-            [](::cellar_txn *txn, void *arg) -> int {
-                transaction lent(txn, true);
-                return (*static_cast<std::remove_reference_t<F> *>(arg))(lent);
-            },
-            &work);
+        auto life = life_; /* whatever `work` does with this owner */
+        called<std::remove_reference_t<F>> call{work, nullptr};
+        int code = ::cellar_transact(get(), call.run, &call);
+        if (call.thrown) std::rethrow_exception(call.thrown);
+        return code;
     }
     error last_error() const
     {
@@ -241,8 +271,29 @@ class session
     }
 
   private:
-    explicit session(::cellar_session *handle) : handle_(handle) {}
-    owner<::cellar_session, ::cellar_session_close> handle_;
+    /* What the engine calls; exceptions do not cross it. */
+    template <typename F> struct called {
+        F &work;
+        std::exception_ptr thrown;
+        static int run(::cellar_txn *txn, void *arg)
+        {
+            auto *call = static_cast<called *>(arg);
+            transaction lent(txn, true);
+#ifdef __cpp_exceptions
+            call->thrown = nullptr;
+            try {
+                return call->work(lent);
+            } catch (...) {
+                call->thrown = std::current_exception();
+                return -CELLAR_ERR_USER_ABORT;
+            }
+#else
+            return call->work(lent);
+#endif
+        }
+    };
+    explicit session(std::shared_ptr<session_life> life) : life_(std::move(life)) {}
+    std::shared_ptr<session_life> life_;
 };
 
 /* The bytes of a text, as a key. */

@@ -110,6 +110,9 @@ CC
 cat >"$folder/owners.cc" <<'CC'
 #include <cellar.hpp>
 #include <cstdio>
+#include <optional>
+#include <stdexcept>
+#include <string_view>
 
 #define WANTS(what)                                                                                                    \
     if (!(what)) {                                                                                                     \
@@ -121,6 +124,114 @@ struct pair_of {
     double x;
     std::uint32_t y;
 };
+
+/* Owners that go before what they have given. */
+static int outlived()
+{
+    cellarpp::error error{};
+    const cellar_column column = {"x", 0, sizeof(double), -1};
+    cellar_schema schema{};
+    schema.name = "numbers";
+    schema.row_bytes = sizeof(double);
+    schema.columns = &column;
+    schema.column_count = 1;
+    schema.records_max = 100;
+    std::optional<cellarpp::session> session;
+    cellarpp::table numbers = nullptr;
+    {
+        auto db = cellarpp::database::open({}, error);
+        WANTS(db);
+        numbers = db.create(schema, error);
+        session = cellarpp::session::open(db, error);
+    }
+    WANTS(numbers && *session);
+    WANTS(session->transact([&](cellarpp::transaction &txn) { return txn.insert(numbers, 1, 1.5); }) == 0);
+    {
+        auto txn = session->begin();
+        session.reset();
+        WANTS(txn.get<double>(numbers, 1, 0).value == 1.5 && txn.put(numbers, 1, 0, 2.5) == 0);
+        WANTS(txn.commit() == 0 && txn.get<double>(numbers, 1, 0).code == -CELLAR_ERR_INVALID);
+        WANTS(txn.commit() == -CELLAR_ERR_INVALID);
+    }
+    auto first = cellarpp::database::open({}, error), second = cellarpp::database::open({}, error);
+    auto moved = cellarpp::session::open(first, error);
+    auto begun = moved.begin();
+    first = std::move(second);
+    moved = cellarpp::session::open(first, error);
+    WANTS(begun && moved && moved.begin() && begun.commit() == 0 && !second && !cellarpp::session::open(second, error));
+    WANTS(error.code == CELLAR_ERR_INVALID);
+    return 0;
+}
+
+/* What leaves the function of transact comes out, without effect, and the session goes on. */
+static int thrown(const cellarpp::database &db, const cellarpp::session &session, cellarpp::table pairs)
+{
+    int runs = 0;
+    auto throws = [&](cellarpp::transaction &txn) -> int {
+        runs++;
+        if (txn.put(pairs, 2, 0, 9.5) == 0) throw std::runtime_error("on purpose");
+        return 0;
+    };
+    for (int i = 1; i <= 3; i++) {
+        bool caught = false;
+        try {
+            (void)session.transact(throws);
+        } catch (const std::runtime_error &error) {
+            caught = std::string_view(error.what()) == "on purpose";
+        }
+        WANTS(caught && runs == i);
+        auto txn = session.begin();
+        WANTS(txn && txn.get<double>(pairs, 2, 0).value == 2.5 && txn.commit() == 0);
+    }
+    try {
+        auto txn = session.begin();
+        WANTS(txn.put(pairs, 2, 0, 9.5) == 0);
+        throw 7;
+    } catch (int number) {
+        WANTS(number == 7);
+    }
+    auto txn = session.begin();
+    WANTS(txn && txn.get<double>(pairs, 2, 0).value == 2.5 && txn.commit() == 0);
+    /* One that was thrown over what is no longer so was for nothing: it is run again. */
+    cellarpp::error error{};
+    auto other = cellarpp::session::open(db, error);
+    runs = 0;
+    auto doubts = [&](cellarpp::transaction &going) -> int {
+        auto y = going.get<std::uint32_t>(pairs, 2, 1);
+        auto change = [&](cellarpp::transaction &its) { return its.put(pairs, 2, 1, y.value + 1); };
+        if (runs++ == 0) (void)other.transact(change);
+        throw y.value;
+    };
+    try {
+        (void)session.transact(doubts);
+        WANTS(false);
+    } catch (std::uint32_t y) {
+        WANTS(runs == 2 && y == 5);
+    }
+    auto leaves = cellarpp::session::open(db, error);
+    WANTS(leaves.transact([&](cellarpp::transaction &txn) {
+        leaves = cellarpp::session::open(db, error);
+        return txn.put(pairs, 1, 0, 3.5);
+    }) == 0 && leaves.begin().get<double>(pairs, 1, 0).value == 3.5);
+    std::optional<cellarpp::transaction> kept;
+    WANTS(session.transact([&](cellarpp::transaction &lent) { return kept.emplace(std::move(lent)) ? -1 : 0; }) == 0);
+    auto later = session.begin();
+    WANTS(kept->put(pairs, 2, 0, 9.5) == -CELLAR_ERR_INVALID);
+    kept.reset();
+    WANTS(later.get<double>(pairs, 2, 0).value == 2.5 && later.commit() == 0);
+    return 0;
+}
+
+/* Sizes that C has in 32 bits are not cut. */
+static int sizes(const cellarpp::session &session, cellarpp::table pairs)
+{
+    auto txn = session.begin();
+    const std::byte byte{};
+    const cellar_txn_read read{};
+    WANTS(txn.find(pairs, {&byte, (std::size_t{1} << 32) + 1}).code == -CELLAR_ERR_TOO_LARGE);
+    WANTS(txn.prefetch({&read, std::size_t{1} << 32}) == -CELLAR_ERR_TOO_LARGE);
+    return 0;
+}
 
 int main()
 {
@@ -183,7 +294,7 @@ int main()
     pair_of rows[4] = {};
     WANTS(last.scan_rows<pair_of>(by_key, all, keys, rows) == 2 && rows[0].y == 2 && rows[1].y == 4 && rows[1].x == 0);
     WANTS(last.get<std::uint32_t>(pairs, 2, 1).value == 4 && last.commit() == 0);
-    return 0;
+    return outlived() || thrown(db, session, pairs) || sizes(session, pairs);
 }
 CC
 for cxx in g++ clang++; do
