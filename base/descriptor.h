@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-/* `fd`, just made, or -1 and errno: another number for 0, 1 and 2, which it closes. Programs run later do not get it. */
+/* `fd`, just made, or -1 and errno. For 0, 1 and 2, which it closes, another one. Programs run later do not get it. */
 NODISCARD int descriptor_high(int fd);
 
 /* A stream over `fd`, which it closes; also if there is none: NULL and errno. `fd` may be -1. */

@@ -166,6 +166,8 @@ static void print_text(const struct pool_check *check, FILE *out)
     for (uint32_t i = 0; i < check->recovered_count && i < RECOVERED_MAX; i++)
         fprintf(out, "  not closed: %s (in memory; the %s is as it was)\n", check->recovered[i],
                 check->folder ? "folder" : "file");
+    if (check->recovered_count && !check->folder)
+        fprintf(out, "  a copy that was made while its pool was in use may lack changes, and nothing here shows it\n");
     if (!check->broken) {
         fprintf(out, "  %s of %s are in use\n", style_bytes(used, (double)check->space.used_bytes),
                 style_bytes(all, (double)check->space.pool_bytes));

@@ -126,7 +126,7 @@ struct catalog_start {
     struct cellar_error *error;
 };
 
-/* What splitting a node of the pool's widest index takes, if that is more than was asked for (db_index.c refuses less). */
+/* What splitting a node of the pool's widest index takes, if more than was asked for. db_index.c refuses less. */
 static void logs_widen(struct cellar *db)
 {
     uint64_t least = 2 * tree_work_log_bytes(db->catalog, mode_of(db->config.cc)->undo);
