@@ -1,6 +1,8 @@
 /* fabric_thread.c - threads as the system numbers them. */
 #include "fabric_thread.h"
 
+#include "descriptor.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -24,7 +26,7 @@ static bool exits(struct fabric_thread thread)
     char path[64], text[512];
     unsigned flags = 0;
     snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread.number);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = descriptor_high(open(path, O_RDONLY | O_CLOEXEC));
     ssize_t bytes = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
     if (fd >= 0) close(fd);
     text[bytes > 0 ? bytes : 0] = 0;

@@ -169,11 +169,12 @@ def _load():
         "cellar_check": [handle],
         "cellar_commit": [handle, ctypes.c_void_p],
         "cellar_abort": [handle],
+        "cellar_close": [handle],
     }
     for name, arguments in signatures.items():
         function = getattr(library, name)
         function.argtypes, function.restype = arguments, ctypes.c_int
-    for name, arguments in {"cellar_close": [handle], "cellar_session_close": [handle],
+    for name, arguments in {"cellar_session_close": [handle],
                             "cellar_session_error": [handle, error],
                             "cellar_table_read": [handle, handle, ctypes.POINTER(_TableTally)]}.items():
         function = getattr(library, name)
@@ -248,10 +249,13 @@ def _made(function, *arguments):
 
 
 class _Here(threading.local):
-    """A thread's own: what stands for it, as the system gives its number to later ones; and of whom it is in calls."""
+    """
+    A thread's own: what stands for it, as the system gives its number to later ones; of whom it is in calls; and its
+    sessions that are open, those too that the program has dropped.
+    """
 
     def __init__(self):
-        self.token, self.inside = object(), []
+        self.token, self.inside, self.sessions = object(), [], []
 
 
 _here = _Here()
@@ -594,6 +598,7 @@ class Session(_Owner):
         super().__init__(handle)
         self.database, self._thread = database, _here.token
         self._last, self._last_txn = None, None  # the transaction that is open: for the engine, and for the program
+        _here.sessions.append(self)
 
     def _usable(self):
         if self._open and self._thread is not _here.token:
@@ -644,6 +649,7 @@ class Session(_Owner):
         with self._lock:
             if self._open:
                 handle, self._open = self._usable(), False
+                _here.sessions = [session for session in _here.sessions if session is not self]
                 _lib.cellar_session_close(handle)
 
     def _database_closes(self):
@@ -660,19 +666,29 @@ class Database(_Owner):
         self._sessions, self._closing = weakref.WeakSet(), threading.RLock()
 
     def close(self):
-        """Does nothing when it is closed, or in a child of the process that opened it."""
+        """
+        Aborts this thread's transactions. Error with BUSY while another thread has one: then it stays open. Does
+        nothing when it is closed, or in a child of the process that opened it.
+        """
         self._refuse_inside()
         if self._forked():
             return
         with self._closing:
+            if not self._handle:
+                return
+            own = [session for session in _here.sessions if session.database is self]
+            for session in own:
+                if session._last:
+                    _lib.cellar_abort(session._last)
+            # Without locks, which what interrupts a session's call may wait for.
+            code = _lib.cellar_close(self._handle)
+            if code:
+                raise _error(-code, "another thread has a transaction that has not ended")
             with self._lock:
-                self._open = False
-            # Without the lock, which what interrupts a session's call may wait for.
+                self._open, self._handle = False, None
             for session in list(self._sessions):
                 session._database_closes()
-            handle, self._handle = self._handle, None
-            if handle:
-                _lib.cellar_close(handle)
+            _here.sessions = [session for session in _here.sessions if session.database is not self]
 
     def _made(self, function, *arguments):
         return self._during(lambda handle: _made(function, handle, *arguments))

@@ -156,6 +156,10 @@ def dropped_owners():
     session.transact(lambda txn: txn.insert(table, 1, cents=1, owner=b""))
     table.database.close()
     refused(cellar.Error, "closed", session.begin)
+    with opened() as (db, plain, _session, _index):
+        db.session().begin().put(plain, 7, cents=1)
+        gc.collect()
+        db.close()
 
 
 def closed_within():
@@ -213,12 +217,12 @@ def closed_during_a_call():
 
 def closed_beside_threads():
     with opened() as (db, plain, _session, _index):
-        started, wrong = [threading.Event() for _ in range(3)], []
+        started, wrong, stop = [threading.Event() for _ in range(3)], [], threading.Event()
 
         def run(event):
             try:
                 session = db.session()
-                while True:
+                while not stop.is_set():
                     session.transact(lambda txn: txn.put(plain, 7, cents=txn.get(plain, 7, "cents") + 1))
                     db.table_tally(plain)
                     event.set()
@@ -232,10 +236,36 @@ def closed_beside_threads():
             thread.start()
         for event in started:
             event.wait()
-        db.close()
+        while db._handle:
+            try:
+                db.close()
+            except cellar.Error as error:
+                assert error.code == cellar.BUSY, error
+                db.table_tally(plain)  # it is open
+                stop.set()
         for thread in threads:
             thread.join()
         assert not wrong, wrong
+
+
+def kept_open_by_a_transaction():
+    with opened() as (db, plain, _session, _index):
+        begun, asked = threading.Event(), threading.Event()
+
+        def think():
+            with db.session() as session, session.begin() as txn:
+                txn.put(plain, 7, cents=8)
+                begun.set()
+                asked.wait()
+
+        thread = threading.Thread(target=think)
+        thread.start()
+        begun.wait()
+        refused(cellar.Error, "another thread has a transaction", db.close)
+        asked.set()
+        thread.join()
+        assert db.session().transact(lambda txn: txn.get(plain, 7, "cents")) == 8
+        db.close()
 
 
 def other_threads():
@@ -521,7 +551,8 @@ def exceptions():
 
 
 for case in (database_closed, session_closed, transaction_ended, dropped_owners, closed_within, closed_during_a_call,
-             closed_beside_threads, other_threads, forked, interpreter_exits, not_copied, strange_handles,
+             closed_beside_threads, kept_open_by_a_transaction, other_threads, forked, interpreter_exits, not_copied,
+             strange_handles,
              names_of_columns, names_in_indexes, numbers, settings, values, texts, exceptions):
     if len(sys.argv) == 1 or case.__name__ in sys.argv[1:]:
         case()
