@@ -443,8 +443,8 @@ static __attribute__((noinline)) int tell(struct coro *co, struct coordinator *c
     if (unsure) result->detail = (struct cellar_detail){.why = CELLAR_WHY_DISK, .column = -1};
     /* An interactive transaction that is over will begin again, and is to find the room that was made for it. */
     bool over = txn->draft && result->code;
-    if (tree_tidies(txn) && !over) (void)!tree_change(co, coordinator, true);
-    if (tree_needs(txn) || tree_tidies(txn)) tree_work_end(txn); /* of a call that has given up */
+    while (tree_tidies(txn) && !over) (void)!tree_change(co, coordinator, true);
+    if (tree_needs(txn) || tree_tidies(txn)) tree_work_forget(txn); /* of a call that has given up */
     return code;
 }
 

@@ -50,10 +50,14 @@ int tree_contradiction(struct txn *txn, const struct cellar_index *index, uint64
 
 void tree_tidy_note(struct txn *txn, const struct cellar_index *index, const uint8_t *key)
 {
-    struct tree_note *note = &txn->tree->tidy;
+    struct tree *tree = txn->tree;
     if (txn->draft && txn->draft->service != DRAFT_COMPARES) return; /* it would change what is noted here */
-    *note = (struct tree_note){.need = TREE_TIDY, .index = index};
-    memcpy(note->point.key, key, index->key_bytes);
+    uint32_t i = 0;
+    while (i < tree->tidy_count && tree->tidy[i].index != index) i++;
+    if (i == TREE_TIDIES_MAX) return;
+    if (i == tree->tidy_count) tree->tidy_count++;
+    tree->tidy[i] = (struct tree_note){.need = TREE_TIDY, .index = index};
+    memcpy(tree->tidy[i].point.key, key, index->key_bytes);
 }
 
 /* ---- a node that was fetched ---- */

@@ -30,6 +30,7 @@
 #define TREE_BATCH 256      /* up to these */
 #define TREE_AHEAD_MAX 32   /* leaves that are read at once */
 #define TREE_POINTS_MAX 192 /* entries of a node, and those that it is to have room for */
+#define TREE_TIDIES_MAX 8   /* indexes with leaves that one transaction has emptied; of more the rest waits */
 #define TREE_WORKS_MAX 64   /* transactions in a row between two attempts */
 #define TREE_OPENS_MAX 16   /* data cells that one attempt takes into use, or shares entries out to anew */
 
@@ -142,7 +143,8 @@ struct tree {
     struct tree_held held;
     struct tree_cursor cursors[CELLAR_CURSORS_MAX + 1]; /* the last one is for lookups */
     struct tree_note need;                              /* before the next attempt */
-    struct tree_note tidy;                              /* after the transaction */
+    struct tree_note tidy[TREE_TIDIES_MAX];             /* after the transaction: of each index one */
+    uint32_t tidy_count;
     /* of a transaction of the tree's own */
     struct tree_note work;
     bool more;           /* the same again, when it has committed */
@@ -180,15 +182,17 @@ bool tree_range_has(const struct cellar_index *index, const struct cellar_range 
 
 /* Is there something to do before the next attempt? Or, of a call that has ended, now? */
 static inline bool tree_needs(const struct txn *txn) { return txn->tree && txn->tree->need.need; }
-static inline bool tree_tidies(const struct txn *txn) { return txn->tree && txn->tree->tidy.need; }
-/* Begins it: `tidy`: what comes after the transaction. */
+static inline bool tree_tidies(const struct txn *txn) { return txn->tree && txn->tree->tidy_count; }
+/* Begins it. `tidy`: one of what comes after the transaction. */
 void tree_work_begin(struct txn *txn, bool tidy);
 /* A procedure: does a part of it, as one transaction. */
 int tree_work(struct cellar_txn *txn, void *arg);
 /* It has ended so. True: there is more to be done, or it is to be tried again. */
 bool tree_worked(struct txn *txn, int code);
-/* All is done, or given up. */
+/* It is done, or given up. */
 void tree_work_end(struct txn *txn);
+/* Nothing is to be done any more. */
+void tree_work_forget(struct txn *txn);
 /* Of its log entry, at most; and what index changes add to that of a change of a row, and of a procedure. */
 uint64_t tree_work_log_bytes(const struct catalog *catalog, bool undo);
 uint64_t tree_row_log_bytes(const struct cellar_table *table, bool undo);
@@ -216,5 +220,5 @@ int tree_side(const struct cellar_index *index, const struct treenode_shape *sha
 /* Fetches the leaf's shape: walks from `leaf`, or from a hint if that is 0. */
 NODISCARD int tree_leaf(struct txn *txn, const struct cellar_index *index, const struct tree_point *point,
                         uint64_t *leaf, int32_t *ref, struct treenode_shape *shape);
-/* After the transaction the leaf at that key may go. */
+/* After the transaction the leaf at that key may go, and with it empty ones beside it. */
 void tree_tidy_note(struct txn *txn, const struct cellar_index *index, const uint8_t *key);

@@ -327,12 +327,15 @@ static int root_lower(struct txn *txn, struct tree_node *root)
     return node_place(txn, root, packed ? tree->point_count : 0);
 }
 
+/* What a node of that level has at least: an inner one has a child. */
+static uint32_t idle(uint32_t level) { return level ? 1 : 0; }
+
 /* May these two be one? Always when one of them is empty; else when there is much room left. */
 static bool may_join(const struct cellar_index *index, const struct tree_node *a, const struct tree_node *b)
 {
     uint32_t capacity = node_capacity(index, a->shape.level), sum = a->count + b->count;
-    uint32_t least = a->count < b->count ? a->count : b->count, idle = a->shape.level ? 1 : 0;
-    return sum <= capacity && (least <= idle || (least <= capacity / 8 && sum <= capacity / 4 * 3));
+    uint32_t least = a->count < b->count ? a->count : b->count;
+    return sum <= capacity && (least <= idle(a->shape.level) || (least <= capacity / 8 && sum <= capacity / 4 * 3));
 }
 
 static int tidy(struct txn *txn)
@@ -376,8 +379,10 @@ static int tidy(struct txn *txn)
     memmove(&parent->entries[at + 1], &parent->entries[at + 2], (parent->count - at - 2) * sizeof *parent->entries);
     parent->count--;
     points_of(tree, parent);
-    tree->more = parent->count == 1; /* it is to join, too */
-    tree->work.level = level + (tree->more && parent->number != TREENODE_ROOT);
+    bool lone = parent->count == 1; /* it is to join, too */
+    tree->work.level = level + (lone && parent->number != TREENODE_ROOT);
+    tree->more = lone || (a->count <= idle(level) && !PLANT(tree_tidied_once)); /* two empty ones are an empty one */
+    if (tree->more) memcpy(tree->work.point.key, a->shape.low, index->key_bytes);
     return node_place(txn, parent, 0);
 }
 
@@ -386,8 +391,9 @@ static int tidy(struct txn *txn)
 void tree_work_begin(struct txn *txn, bool after)
 {
     struct tree *tree = txn->tree;
-    tree->work = after ? tree->tidy : tree->need;
-    tree->need.need = tree->tidy.need = TREE_NOTHING;
+    tree->work = after ? tree->tidy[--tree->tidy_count] : tree->need;
+    tree->need.need = TREE_NOTHING;
+    if (!after) tree->tidy_count = 0; /* the next attempt tells anew */
 }
 
 int tree_work(struct cellar_txn *public_txn, void *arg)
@@ -423,8 +429,14 @@ bool tree_worked(struct txn *txn, int code)
 void tree_work_end(struct txn *txn)
 {
     struct tree *tree = txn->tree;
-    tree->work.need = tree->need.need = tree->tidy.need = TREE_NOTHING;
+    tree->work.need = tree->need.need = TREE_NOTHING;
     tree->change_count = tree->change_first = 0;
+}
+
+void tree_work_forget(struct txn *txn)
+{
+    txn->tree->tidy_count = 0;
+    tree_work_end(txn);
 }
 
 /* ---- log ---- */

@@ -123,27 +123,51 @@ static bool absence_unchanged(const struct txn *txn, const struct cache_object *
     return ours && version == then->image->version;
 }
 
-/* Epoch numbers may have come full circle: compare whole versions, which never repeat. */
-static bool versions_unchanged(struct coro *co, struct txn *txn)
+#define VERSIONS_A_ROUND (LAYOUT_LINE / sizeof(uint64_t)) /* of a record: as many as have room where its header was */
+
+static uint32_t cells_without(uint32_t cells, uint32_t count)
+{
+    while (count--) cells &= cells - 1; /* of none: none */
+    return cells;
+}
+
+/* Of the cells to check so many in each round: the first ones are those of round 0. */
+static uint32_t cells_of_round(const struct cache_object *object, uint32_t round)
+{
+    uint32_t cells = cells_without(cells_to_check(object) & object->fetched_cells, round * VERSIONS_A_ROUND);
+    return cells & ~cells_without(cells, VERSIONS_A_ROUND);
+}
+
+/* Whole versions, to where the headers were read, which are compared by now. How many. */
+static uint32_t versions_post(struct coro *co, struct txn *txn, uint32_t round)
 {
     uint32_t count = 0;
     txn_each_object (txn, object) {
-        uint32_t cells = object->check_cells & object->fetched_cells;
-        for (; cells; cells &= cells - 1, count++) {
+        uint8_t *to = object->fetching;
+        for (uint32_t cells = cells_of_round(object, round); cells; cells &= cells - 1, count++, to += 8) {
             uint32_t offset = object->table->schema.cells[__builtin_ctz(cells)].offset;
-            uint64_t *version = cache_alloc(&txn->cache, sizeof *version);
-            if (!version) return false;
-            txn_read(co, txn, CELLAR_PHASE_VALIDATE, fabric_addr_plus(object->addr, offset), version, sizeof *version);
+            txn_read(co, txn, CELLAR_PHASE_VALIDATE, fabric_addr_plus(object->addr, offset), to, 8);
         }
     }
-    if (txn->op_count != count || txn_await(co, txn)) return false; /* the batch was cut */
-    for (uint32_t i = 0, op = 0; i < txn->cache.object_count; i++) {
-        const struct cache_object *object = txn_object(txn, (int32_t)i);
-        uint32_t cells = object->check_cells & object->fetched_cells;
-        for (; cells; cells &= cells - 1, op++)
-            if (*(const uint64_t *)txn->ops[op].local !=
-                record_version(&object->table->schema, object->image, (uint32_t)__builtin_ctz(cells)))
-                return false;
+    return count;
+}
+
+static bool versions_same(const struct cache_object *object, uint32_t round)
+{
+    const struct schema *schema = &object->table->schema;
+    const uint8_t *now = object->fetching;
+    for (uint32_t cells = cells_of_round(object, round); cells; cells &= cells - 1, now += 8)
+        if (record_word(now, 0) != record_version(schema, object->image, (uint32_t)__builtin_ctz(cells))) return false;
+    return true;
+}
+
+/* Epoch numbers may have come full circle: compare whole versions, which never repeat. */
+static bool versions_unchanged(struct coro *co, struct txn *txn)
+{
+    for (uint32_t round = 0; versions_post(co, txn, round) > 0; round++) {
+        if (txn_await(co, txn)) return false;
+        txn_each_object (txn, object)
+            if (!versions_same(object, round)) return false;
     }
     return true;
 }
