@@ -12,15 +12,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #define MIB ((uint64_t)1 << 20)
+#define HUGE_PAGE (2 * MIB)
 #define DOOR_AT ((off_t)1 << 62) /* the door's byte; the indexes' follow */
 #define DOOR_WAIT_NS 30000000000ull
 #define DOOR_POLL_NS 200000
@@ -188,11 +191,24 @@ static int choose_size(struct fabric_shm_pool *pool, uint64_t wanted, struct cel
                    pool->path, pool->bytes, wanted);
 }
 
+/*
+ * On tmpfs, which counts pages that are there and nothing else, and writes zeros to all of them that are still empty
+ * when they are asked for again.
+ */
+static bool has_all_blocks(const struct fabric_shm_pool *pool)
+{
+    struct stat status;
+    struct statfs fs;
+    if (pool->fresh || pool->bytes % HUGE_PAGE || fstat(pool->fd, &status) || fstatfs(pool->fd, &fs)) return false;
+    return fs.f_type == TMPFS_MAGIC && (uint64_t)status.st_blocks * 512 >= pool->bytes;
+}
+
 /* INV-FABRIC-8. All blocks of the file must exist: a store into a hole of a full disk would kill the process. */
 static int allocate_blocks(const struct fabric_shm_pool *pool, struct cellar_error *error)
 {
     struct statvfs fs;
 
+    if (has_all_blocks(pool)) return 0;
     errno = pool->fresh ? file_limit(pool->bytes) : 0;
     if (errno == 0 && fallocate(pool->fd, 0, 0, (off_t)pool->bytes) == 0) return 0;
     if (errno == EOPNOTSUPP) { /* such a file system promises nothing: what is free now must do */

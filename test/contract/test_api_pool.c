@@ -4,10 +4,12 @@
 #include "prng.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -511,6 +513,40 @@ static void damaged_files_never_break_anything(void **state)
     place_remove(&place);
 }
 
+/* ---- its blocks ---- */
+
+static struct stat file_status(const struct place *place)
+{
+    struct stat status;
+    assert_int_equal(stat(place->path, &status), 0);
+    return status;
+}
+
+/* On tmpfs, where blocks that are asked for twice are filled with zeros, by gigabytes: no reopening asks for them. */
+static void an_opening_takes_what_is_missing(void **state)
+{
+    struct api api;
+    struct place place;
+    struct statfs fs;
+    if (statfs("/dev/shm", &fs) || fs.f_type != TMPFS_MAGIC) skip();
+    place_make(&place, *state);
+    snprintf(place.path, sizeof place.path, "/dev/shm/%s", place.folder + strlen("/tmp/"));
+    for (int turn = 0; turn < 2; turn++) {
+        pool_open(&api, *state, &place);
+        api_close(&api);
+        assert_int_equal(file_status(&place).st_blocks * 512, POOL_BYTES);
+    }
+    int fd = open(place.path, O_RDWR);
+    assert_true(lseek(fd, 0, SEEK_HOLE) < POOL_BYTES); /* a block that is there, and was never filled */
+    assert_int_equal(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, POOL_BYTES / 4 * 3, 65536), 0);
+    close(fd);
+    assert_int_equal(file_status(&place).st_blocks * 512, POOL_BYTES - 65536);
+    pool_open(&api, *state, &place);
+    api_close(&api);
+    assert_int_equal(file_status(&place).st_blocks * 512, POOL_BYTES);
+    place_remove(&place);
+}
+
 int main(int argc, char **argv)
 {
     const struct api_entry tests[] = {
@@ -518,6 +554,7 @@ int main(int argc, char **argv)
         API_TEST_SHM(a_pool_can_be_reopened_otherwise),    API_TEST_SHM(a_failed_open_leaves_the_pool_clean),
         API_TEST_SHM(a_second_opener_is_refused),          API_TEST_SHM(a_crash_is_recovered_at_the_next_open),
         API_TEST_ONCE(foreign_files_are_refused),          API_TEST_SHM(damaged_files_never_break_anything),
+        API_TEST_ONCE(an_opening_takes_what_is_missing),
     };
     return api_main("api_pool", tests, sizeof tests / sizeof *tests, argc, argv);
 }
