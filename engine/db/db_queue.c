@@ -10,6 +10,8 @@
 #include "handle.h"
 #include "must.h"
 
+#include <stdlib.h>
+
 struct slot {
     struct db_request request; /* first: the thread that served it knows the slot */
     struct cellar_queue *queue;
@@ -33,7 +35,7 @@ struct cellar_queue { /* a handle */
     uint32_t lock;
     uint32_t none; /* atomically. 1: its thread waits, or is about to, until one has ended */
     struct slot *ended, *ended_last;
-    struct slot slots[];
+    struct slot *slots; /* calls_max */
 };
 
 /* ---- ending ---- */
@@ -180,7 +182,26 @@ int cellar_submit(struct cellar_queue *queue, const struct cellar_proc *proc, vo
 
 /* ---- opening and closing ---- */
 
-static size_t queue_bytes(uint32_t calls_max) { return sizeof(struct cellar_queue) + calls_max * sizeof(struct slot); }
+static void queue_free(struct cellar_queue *queue)
+{
+    free(queue->slots);
+    handle_drop(queue, sizeof *queue);
+}
+
+static struct cellar_queue *queue_make(struct cellar *db, uint32_t calls_max)
+{
+    struct cellar_queue *queue = handle_new(sizeof *queue);
+    if (!queue) return NULL;
+    queue->slots = calloc(calls_max, sizeof *queue->slots);
+    if (!queue->slots) {
+        queue_free(queue);
+        return NULL;
+    }
+    queue->db = db;
+    queue->calls_max = calls_max;
+    for (uint32_t i = calls_max; i-- > 0; queue->free = &queue->slots[i]) queue->slots[i].next = queue->free;
+    return queue;
+}
 
 int cellar_queue_open(struct cellar *db, uint32_t calls_max, cellar_notify_fn notify, void *notify_arg,
                       struct cellar_queue **out, struct cellar_error *error)
@@ -193,13 +214,10 @@ int cellar_queue_open(struct cellar *db, uint32_t calls_max, cellar_notify_fn no
     uint32_t *counted;
     int rc = db_call_begin(db, &counted, error);
     if (rc) return rc;
-    struct cellar_queue *queue = handle_new(queue_bytes(calls_max));
+    struct cellar_queue *queue = queue_make(db, calls_max);
     if (queue) {
-        queue->db = db;
-        queue->calls_max = calls_max;
         queue->notify = notify;
         queue->notify_arg = notify_arg;
-        for (uint32_t i = calls_max; i-- > 0; queue->free = &queue->slots[i]) queue->slots[i].next = queue->free;
         fabric_lock(db->fabric, &db->queues_lock);
         queue->next = db->queues;
         db->queues = queue;
@@ -223,7 +241,7 @@ void cellar_queue_close(struct cellar_queue *queue)
     while (*at != queue) at = &(*at)->next;
     *at = queue->next;
     fabric_unlock(db->fabric, &db->queues_lock);
-    handle_drop(queue, queue_bytes(queue->calls_max));
+    queue_free(queue);
     db_call_end(db, counted);
 }
 
@@ -232,6 +250,6 @@ void db_queues_free(struct cellar *db)
     while (db->queues) {
         struct cellar_queue *queue = db->queues;
         db->queues = queue->next;
-        handle_drop(queue, queue_bytes(queue->calls_max));
+        queue_free(queue);
     }
 }
