@@ -30,6 +30,10 @@ struct handle_ring {
 };
 static struct handle_ring *handle_ring;
 
+/* Where a program's leak checker looks for pointers, besides: else it takes for lost what a live handle points to. */
+void __lsan_register_root_region(const void *base, size_t bytes) __attribute__((weak));
+void __lsan_unregister_root_region(const void *base, size_t bytes) __attribute__((weak));
+
 static struct handle_ring *ring_make(void)
 {
     struct handle_ring *ring = lazy_map(sizeof *ring), *before = NULL;
@@ -84,13 +88,17 @@ void *handle_new(size_t bytes)
         ring->next = at + count;
     }
     unlock(ring);
-    return at < RING_PAGES ? (uint8_t *)&ring->pages[at] + (1 + at % COLOURS) * COLOUR_BYTES : NULL;
+    if (at == RING_PAGES) return NULL;
+    void *handle = (uint8_t *)&ring->pages[at] + (1 + at % COLOURS) * COLOUR_BYTES;
+    if (__lsan_register_root_region) __lsan_register_root_region(handle, bytes);
+    return handle;
 }
 
 void handle_drop(void *handle, size_t bytes)
 {
     struct handle_ring *ring = __atomic_load_n(&handle_ring, __ATOMIC_ACQUIRE);
     if (!handle) return;
+    if (__lsan_unregister_root_region) __lsan_unregister_root_region(handle, bytes);
     lock(ring);
     lazy_drop((void *)((uintptr_t)handle / PAGE * PAGE), (uint64_t)pages_of(bytes) * PAGE);
     unlock(ring);

@@ -32,7 +32,7 @@ struct cellar_table {              /* a handle */
     uint32_t id;                   /* 1 .. LAYOUT_CATALOG_TABLES_MAX */
     bool dropped;                  /* it is there no more; set while nothing else runs */
     bool emptying;                 /* its records are gone, and their space is to be given back */
-    bool unborn;                   /* it is being made in another one's place; nobody finds it yet */
+    bool unborn;                   /* the table is being made in place of another one: no lookup finds it yet */
     uint64_t checksum;             /* of its entry */
     struct cellar_table *buried;
     char name[CELLAR_NAME_BYTES];

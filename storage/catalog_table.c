@@ -572,9 +572,9 @@ const struct cellar_table *catalog_table_find(const struct catalog *catalog, con
 
 int catalog_table_check(const struct catalog *catalog, const struct cellar_table *table, struct cellar_error *error)
 {
-    if (!table) return err_set(error, CELLAR_ERR_INVALID, "the table is NULL");
     if (!catalog_owns(catalog, table))
-        return err_set(error, CELLAR_ERR_INVALID, "the table is of another database, or of one that was closed");
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "the table is NULL, or of another database, or of one that was closed");
     if (!table->dropped) return 0;
     return err_set(error, CELLAR_ERR_DROPPED, "table %s: %s", table->name, cellar_error_text(CELLAR_ERR_DROPPED));
 }

@@ -112,19 +112,28 @@ static int alter_run(struct cellar *db, struct alter *alter, const void *row, co
     return rc;
 }
 
-static int no_place(struct cellar_error *error)
+/* Before its columns are looked at: what the table's handle says is true of a table of that database alone. */
+static int handles_check(struct cellar *db, const struct cellar_table *table, const struct cellar_table **out,
+                         struct cellar_error *error)
 {
-    return err_set(error, CELLAR_ERR_INVALID, "there is no place for the table's handle");
+    uint32_t *counted;
+    if (!out) return err_set(error, CELLAR_ERR_INVALID, "there is no place for the table's handle");
+    *out = NULL;
+    int rc = db_call_begin(db, &counted, error);
+    if (rc) return rc;
+    rc = catalog_table_check(db->catalog, table, error);
+    db_call_end(db, counted);
+    return rc;
 }
 
 int cellar_table_alter(struct cellar *db, const struct cellar_table *table, const struct cellar_schema *schema,
                        const void *row, const struct cellar_table **out, struct cellar_error *error)
 {
-    if (!out) return no_place(error);
-    *out = NULL;
-    if (!table || !schema) return err_set(error, CELLAR_ERR_INVALID, "the table or the schema is NULL");
+    int rc = handles_check(db, table, out, error);
+    if (rc) return rc;
+    if (!schema) return err_set(error, CELLAR_ERR_INVALID, "the schema is NULL");
     struct alter alter = {.schema = *schema, .table = table, .error = error};
-    int rc = table_check(&alter);
+    rc = table_check(&alter);
     if (rc == 0) rc = schema_check(&alter);
     if (rc == 0) rc = columns_match(&alter);
     return rc ? rc : alter_run(db, &alter, row, out);
@@ -138,9 +147,9 @@ int cellar_column_add(struct cellar *db, const struct cellar_table *table, const
     struct cellar_schema schema;
     struct cellar_column columns[CELLAR_COLUMNS_MAX + 1];
     uint32_t align = bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
-    if (!out) return no_place(error);
-    *out = NULL;
-    if (!table || !column) return err_set(error, CELLAR_ERR_INVALID, "the table or the column's name is NULL");
+    int rc = handles_check(db, table, out, error);
+    if (rc) return rc;
+    if (!column) return err_set(error, CELLAR_ERR_INVALID, "the column's name is NULL");
     if (bytes == 0 || bytes > CELLAR_COLUMN_BYTES_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "column %.31s: %u bytes; 1 to %d are possible", column, bytes,
                        CELLAR_COLUMN_BYTES_MAX);
@@ -157,7 +166,7 @@ int cellar_column_add(struct cellar *db, const struct cellar_table *table, const
     uint8_t *row = calloc(1, schema.row_bytes);
     if (!row) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a row");
     if (value) memcpy(row + offset, value, bytes);
-    int rc = cellar_table_alter(db, table, &schema, row, out, error);
+    rc = cellar_table_alter(db, table, &schema, row, out, error);
     free(row);
     return rc;
 }
@@ -167,9 +176,9 @@ int cellar_column_drop(struct cellar *db, const struct cellar_table *table, cons
 {
     struct cellar_schema schema;
     struct cellar_column columns[CELLAR_COLUMNS_MAX];
-    if (!out) return no_place(error);
-    *out = NULL;
-    if (!table || !column) return err_set(error, CELLAR_ERR_INVALID, "the table or the column's name is NULL");
+    int rc = handles_check(db, table, out, error);
+    if (rc) return rc;
+    if (!column) return err_set(error, CELLAR_ERR_INVALID, "the column's name is NULL");
     int number = cellar_column_of(table, column);
     if (number < 0) return err_set(error, CELLAR_ERR_NOT_FOUND, "table %s has no column %.31s", table->name, column);
     cellar_table_describe(table, &schema, columns);

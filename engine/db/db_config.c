@@ -183,7 +183,7 @@ int db_pool_file_look(const char *path, uint32_t *cn_count, struct cellar_error 
     ssize_t got = regular ? pread(fd, &head, sizeof head, 0) : 0;
     if (fd >= 0) close(fd);
     *cn_count = 0;
-    if (got <= 0) return 0; /* whoever opens it says what it is */
+    if (got <= 0) return 0; /* the opening that follows says why it cannot be read */
     if (head.magic != LAYOUT_MAGIC && (uint64_t)status.st_size < POOL_BYTES_MIN)
         return err_set(error, CELLAR_ERR_INVALID, "it is no pool: it has %llu bytes, a pool has at least %llu",
                        (unsigned long long)status.st_size, (unsigned long long)POOL_BYTES_MIN);

@@ -559,7 +559,7 @@ static int shut(struct cellar *db)
     return -CELLAR_ERR_BUSY;
 }
 
-/* The last thing that says so while it can; what is shut and opened again refuses calls for a moment. */
+/* Asks before anything is refused. What begins after that is found by `shut`, which refuses calls for a moment. */
 static int close_begin(struct cellar *db)
 {
     uint32_t *counted;

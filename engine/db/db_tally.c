@@ -60,7 +60,8 @@ void cellar_proc_read(struct cellar *db, const struct cellar_proc *proc, struct 
     uint32_t *counted;
     *tally = (struct cellar_tally){0};
     if (db_look_begin(db, &counted, NULL)) return;
-    for (uint64_t i = 0; i < tally_count(db) && proc->db == db; i++) {
+    uint64_t count = proc && proc->db == db ? tally_count(db) : 0;
+    for (uint64_t i = 0; i < count; i++) {
         const uint64_t *counts = (const uint64_t *)&proc->tallies[i].counts;
         for (uint64_t k = 0; k < sizeof *tally / sizeof *sum; k++) sum[k] += counter_read(&counts[k]);
     }

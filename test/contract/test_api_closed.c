@@ -82,6 +82,9 @@ static void db_calls(const struct handles *handles, int code, struct finding *fi
     EXPECT(finding, cellar_table_drop(db, items, &error), code);
     EXPECT(finding, cellar_table_truncate(db, items, &error), code);
     EXPECT(finding, cellar_index_drop(db, handles->by_a, &error), handles->by_a ? code : -CELLAR_ERR_INVALID);
+    EXPECT(finding, cellar_table_alter(db, items, &schema, NULL, &table, &error), code);
+    EXPECT(finding, cellar_column_add(db, items, "x", 8, NULL, &table, &error), code);
+    EXPECT(finding, cellar_column_drop(db, items, "x", &table, &error), code);
     EXPECT(finding, cellar_queue_open(db, 1, NULL, NULL, &queue, &error), code);
     EXPECT(finding, cellar_session_open(db, &session, &error), code);
     EXPECT(finding, cellar_outcome(db, (uint64_t[2]){1, 1}, &fate, &error), code);
@@ -187,7 +190,6 @@ static void a_closed_database_refuses_each_call(void **state)
 static void nothing_is_no_database(void **state)
 {
     struct handles handles = {.session = NULL};
-    struct finding finding = {0};
     (void)state;
     assert_code(cellar_close(NULL), 0);
     cellar_queue_close(NULL);
@@ -198,7 +200,6 @@ static void nothing_is_no_database(void **state)
     assert_int_equal(cellar_session_open(NULL, &handles.session, NULL), -CELLAR_ERR_INVALID);
     assert_int_equal(cellar_snapshot(NULL, "x", NULL), -CELLAR_ERR_INVALID);
     assert_int_equal(cellar_table_drop(NULL, NULL, NULL), -CELLAR_ERR_INVALID);
-    nothing_found(&finding);
 }
 
 /* ---- what is of another database ---- */
@@ -244,6 +245,10 @@ static void foreign_calls(struct handles *handles, const struct handles *of)
     struct api_call call = {.body = nothing};
     const struct cellar_index_def def = {.name = "x"};
     const struct cellar_index *index;
+    const struct cellar_table *table;
+    struct cellar_tally tally;
+    cellar_proc_read(api->db, of->api.any, &tally);
+    assert_int_equal(tally.calls, 0);
     assert_code(cellar_call(api->db, of->api.any, &call, NULL, &api->result), -CELLAR_ERR_INVALID);
     cellar_result_error(&api->result, &api->error);
     assert_non_null(strstr(api->error.text, "of another database"));
@@ -257,6 +262,8 @@ static void foreign_calls(struct handles *handles, const struct handles *of)
     assert_code(api_alone(api, exec_foreign, (void *)of), 0);
     FAILS(&api->error, cellar_table_drop(api->db, of->api.items, &api->error), CELLAR_ERR_INVALID, "another database");
     FAILS(&api->error, cellar_table_truncate(api->db, of->api.items, &api->error), CELLAR_ERR_INVALID, "another");
+    FAILS(&api->error, cellar_column_drop(api->db, of->api.items, "n", &table, &api->error), CELLAR_ERR_INVALID,
+          "other");
     FAILS(&api->error, cellar_index_create(api->db, of->api.items, &def, &index, &api->error), CELLAR_ERR_INVALID, "");
     if (of->by_a) FAILS(&api->error, cellar_index_drop(api->db, of->by_a, &api->error), CELLAR_ERR_INVALID, "");
 }
@@ -379,7 +386,7 @@ static void a_call_within_a_call_is_refused(void **state)
     api_close(&handles.api);
 }
 
-/* As a signal's handler meets it, or who has left a call by a jump. */
+/* The session is as a signal handler finds it amid a call, and as a jump out of a call leaves it. */
 static void a_call_amid_a_call_of_its_session_is_refused(void **state)
 {
     struct sessions_pair pair;

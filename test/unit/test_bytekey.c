@@ -190,7 +190,7 @@ static void numbers_follow_from_keys(void **state)
     assert_false(bytekey_sane(&key, 8, number));
 }
 
-/* Sizes beyond what a result can say. The bytes are pages of zeros that nobody has written. */
+/* Keys of more bytes than 32 bits can count. Their memory is untouched: the kernel shows zeros. */
 static void huge_sizes_do_not_wrap(void **state)
 {
     uint32_t huge = 1u << 31;
