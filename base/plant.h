@@ -31,6 +31,7 @@
     X(tree_cell_unread, "data cells that a scan found empty are not validated")                                        \
     X(tree_cell_skipped, "a scan that reads a leaf in parts leaves out a data cell between two of them")               \
     X(tree_tidied_once, "of leaves that one transaction has emptied one goes, and the others stay")                    \
+    X(tree_since_unasked, "a cursor shows its own transaction's changes ahead of it once they are flushed")            \
     X(tree_shape_unread, "shapes of leaves that a scan reads are not validated")                                       \
     X(tree_insert_blind, "the shape that says where an entry goes is not validated")                                   \
     X(tree_open_kept, "a full data cell keeps what the one that is taken into use gets")                               \

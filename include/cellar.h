@@ -669,6 +669,10 @@ enum cellar_cursor_flags {
  * wanted counts to the procedure's records_max. Returns its number (>= 0), or a negative code: INVALID when the ends
  * are reversed or the columns are not the index's. Nothing is read before the first cellar_cursor_next, which then
  * reads for all cursors that are open and have read nothing yet.
+ *
+ * It shows its range as it is for the transaction when it is opened. Of what the procedure changes from then on it
+ * shows one thing: what is deleted does not come any more. So the records that a cursor gives may be moved, and others
+ * inserted: none comes twice, and none is missed.
  */
 CELLAR_NODISCARD int cellar_cursor_open(struct cellar_txn *txn, const struct cellar_index *index,
                                         const struct cellar_range *range, cellar_cells read, cellar_cells write,

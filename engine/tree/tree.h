@@ -15,6 +15,8 @@
  * INV-TREE-6: a node's number is drawn in the transaction that makes the node, and never again.
  * INV-TREE-9: a data cell is taken into use in one transaction with the shape and the cells whose entries it gets.
  * INV-TREE-10: an entry's covered columns are its record's: a put of one changes the entry in the same transaction.
+ * INV-TREE-11: a cursor shows its range as it was for its transaction when it was opened, but for what that has deleted
+ *              since.
  */
 #pragma once
 
@@ -83,12 +85,14 @@ struct tree_change {
     int32_t ref;
     uint8_t step, hops, kind;
     uint8_t key[TREENODE_KEY_BYTES_MAX]; /* and covered columns */
+    uint8_t was[TREENODE_KEY_BYTES_MAX]; /* TREE_COVERS: with the covered columns of before */
 };
 
 struct tree_cursor {
     const struct cellar_index *index;
     struct tree_point at, end; /* forward: from `at` up to, but not, `end`; backward: right below `at` down to `end` */
     uint64_t left;             /* of the limit */
+    uint32_t since;            /* how many changes the attempt had made when it was opened: it sees those alone */
     uint64_t next_leaf;        /* number of the next leaf to the right, when the last one was read to its end; 0 */
     uint32_t read, write;
     bool open, begun, backward, ended; /* begun: a batch was read, or leaves for one */
@@ -200,6 +204,14 @@ uint64_t tree_room_log_bytes(const struct catalog *catalog, bool undo); /* of a 
 uint64_t tree_log_bytes(const struct catalog *catalog, uint32_t writes_max, bool undo);
 
 /* ---- between tree_*.c ---- */
+
+/* Has the transaction deleted that record of the index's base table? */
+bool tree_deleted(const struct txn *txn, const struct cellar_index *index, uint64_t record);
+/*
+ * A batch was read, from that place on: it becomes what it was when the cursor was opened, but for records that the
+ * transaction has deleted since. Of `most` entries at most; the rest is left to the next batch. The refs are not set.
+ */
+void tree_since(const struct txn *txn, struct tree_cursor *cursor, const struct tree_point *from, uint32_t most);
 
 /* What is declared, if anything is. */
 static inline int tree_fetch(struct txn *txn) { return txn->block_count ? cellar_fetch(txn_public(txn)) : 0; }

@@ -11,7 +11,7 @@
 #include "tree.h"
 
 static bool change_push(struct txn *txn, const struct cellar_index *index, uint64_t record, const uint8_t *key,
-                        enum tree_kind kind)
+                        const uint8_t *was, enum tree_kind kind)
 {
     struct tree *tree = txn->tree;
     if (tree->change_count == TREE_CHANGES_MAX) return false;
@@ -24,6 +24,7 @@ static bool change_push(struct txn *txn, const struct cellar_index *index, uint6
     change->hops = 0;
     change->kind = (uint8_t)kind;
     memcpy(change->key, key, index->entry_bytes);
+    if (kind == TREE_COVERS) memcpy(change->was, was, index->entry_bytes);
     return true;
 }
 
@@ -40,8 +41,8 @@ static bool row_gather(struct txn *txn, struct indexed_row *row)
         if (row->there && there && memcmp(old, now, index->entry_bytes) == 0) continue;
         bool stays = row->there && there && memcmp(old, now, index->key_bytes) == 0;
         if (stays && PLANT(tree_covered_kept)) continue;
-        if (row->there && !stays && !change_push(txn, index, object->key, old, TREE_REMOVES)) return false;
-        if (there && !change_push(txn, index, object->key, now, stays ? TREE_COVERS : TREE_ADDS)) return false;
+        if (row->there && !stays && !change_push(txn, index, object->key, old, old, TREE_REMOVES)) return false;
+        if (there && !change_push(txn, index, object->key, now, old, stays ? TREE_COVERS : TREE_ADDS)) return false;
         if (there) memcpy(old, now, index->entry_bytes);
     }
     row->there = there;

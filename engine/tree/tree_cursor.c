@@ -317,10 +317,11 @@ static void batch_tell(const struct txn *txn, const struct tree_cursor *cursor, 
                      cursor->count);
 }
 
-static int batch_read(struct txn *txn, struct tree_cursor *cursor)
+static int batch_once(struct txn *txn, struct tree_cursor *cursor)
 {
     struct treenode_shape shape;
     const struct tree_point from = cursor->at;
+    const uint64_t left = cursor->left;
     bool over = cursor->ended || !cursor->left;
     int ahead = (int)cursor->ahead;
     cursor->ahead = 0;
@@ -338,8 +339,19 @@ static int batch_read(struct txn *txn, struct tree_cursor *cursor)
                                   : leaf_forward(txn, cursor, leaf, ref, &shape);
         if (rc) return rc;
     }
-    if (!over) batch_tell(txn, cursor, &from);
-    return rows_read(txn, cursor);
+    if (over) return 0;
+    batch_tell(txn, cursor, &from);
+    tree_since(txn, cursor, &from, left < TREE_BATCH ? (uint32_t)left : TREE_BATCH);
+    cursor->left = left - cursor->count;
+    return 0;
+}
+
+static int batch_read(struct txn *txn, struct tree_cursor *cursor)
+{
+    int rc;
+    do rc = batch_once(txn, cursor);
+    while (rc == 0 && !cursor->count && !cursor->ended && cursor->left); /* all of it has come since */
+    return rc ? rc : rows_read(txn, cursor);
 }
 
 /* Own changes come first: the cursor sees them. */
@@ -390,6 +402,7 @@ int cellar_cursor_open(struct cellar_txn *public_txn, const struct cellar_index 
         return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_CURSORS, CELLAR_CURSORS_MAX);
     struct tree_cursor *cursor = &txn->tree->cursors[number];
     cursor_begin(cursor, index, range, flags, limit);
+    cursor->since = txn->tree->change_first;
     cursor->read = read & ~write;
     cursor->write = write;
     cursor->backward = flags & CELLAR_BACKWARD;
@@ -446,7 +459,10 @@ int cellar_cursor_next(struct cellar_txn *public_txn, int number, uint64_t *key,
         }
         uint32_t at = cursor->given++;
         bool rows = cursor->read | cursor->write;
-        if (rows && txn_object(txn, cursor->refs[at])->kind == CACHE_DELETE) continue; /* by this transaction, since */
+        if (tree_deleted(txn, cursor->index, cursor->keys[at])) { /* since it was read */
+            cursor->left++;
+            continue;
+        }
         *key = cursor->keys[at];
         if (ref && rows) *ref = cursor->refs[at];
         return 1;
@@ -483,6 +499,7 @@ int cellar_lookup(struct cellar_txn *public_txn, const struct cellar_index *inde
     struct cellar_range range = {.low = {row, columns, false}, .high = {row, columns, false}};
     struct tree_cursor *cursor = &txn->tree->cursors[CELLAR_CURSORS_MAX];
     cursor_begin(cursor, index, &range, 0, 1);
+    cursor->since = txn->tree->change_first;
     rc = batch_read(txn, cursor);
     if (rc) return rc;
     if (cursor->count) *key = cursor->keys[0];

@@ -155,6 +155,8 @@ static inline void cache_zeroes(struct cache *cache, const struct mode *mode)
 void cache_reset(struct cache *cache);
 /* The object of (table, key): the existing one (*made false), or a new one; -1 when there are objects_max. */
 int32_t cache_pin(struct cache *cache, const struct cellar_table *table, uint64_t key, bool *made);
+/* -1: it has not been pinned. */
+int32_t cache_find(const struct cache *cache, const struct cellar_table *table, uint64_t key);
 static inline struct cache_object *cache_object_at(const struct cache *cache, uint32_t number)
 {
     return (void *)((uint8_t *)cache->objects + (uint64_t)number * CACHE_OBJECT_BYTES);
