@@ -54,6 +54,10 @@
       "what an interactive transaction has read of an emptied table is compared by versions alone")                    \
     X(replaced_forgotten, "an opening takes a table that replaces another one, and is not WHOLE yet, for unfinished")  \
     X(table_entry_last, "the entry of a table that is being made comes after its runs")                                \
+    X(catalog_backups_follow_all, "who joins writes states of tables that are being made to their backups, too")       \
+    X(sweep_strays_of_others, "chunks of none are given back though a process has come that may have taken them")      \
+    X(vacant_too_early, "a chunk is vacant before its header is zero")                                                 \
+    X(entry_freed_late, "who frees an entry goes on writing to it")                                                    \
     /* interactive transactions */                                                                                     \
     X(draft_uncompared, "what an interactive transaction has read is not compared at its commit")                      \
     X(draft_en_alone, "... is compared by epoch numbers alone")                                                        \

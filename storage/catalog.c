@@ -459,6 +459,7 @@ static int home_new(struct fabric_ep *ep, struct catalog_home **out, struct cell
 /* Of the chunks that there are. */
 static int lists_make(struct catalog_home *home, struct cellar_error *error)
 {
+    home->taken_word = LAYOUT_CHUNK_MAGIC | (uint64_t)LAYOUT_RUN_TAKEN << 32;
     home->vacant_word = LAYOUT_CHUNK_MAGIC | (uint64_t)LAYOUT_RUN_VACANT << 32;
     home->catalog.vacant = vacant_new(home->catalog.mn_count, home->catalog.chunk_count);
     home->catalog.stocks = stock_set_new(LAYOUT_CATALOG_TABLES_MAX * home->catalog.mn_count);

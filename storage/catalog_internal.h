@@ -16,7 +16,8 @@ struct catalog_home {
     struct catalog_entry_wire entries[LAYOUT_CATALOG_TABLES_MAX];
     uint8_t zeros[LAYOUT_LINE * 64]; /* never anything else */
     uint64_t word;
-    uint64_t vacant_word; /* the first one of a vacant chunk's header; likewise */
+    /* likewise: the first ones of headers of chunks that are taken for no run yet, and vacant */
+    uint64_t taken_word, vacant_word;
 };
 
 static inline struct catalog_home *catalog_home_of(struct catalog *catalog)

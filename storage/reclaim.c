@@ -8,6 +8,7 @@
 #include "plant.h"
 #include "vacant.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define TEXT(number) ((unsigned long long)(number))
@@ -15,6 +16,21 @@
 static int unwritten(struct cellar_error *error, int rc)
 {
     return rc ? err_set(error, err_code(rc), "writing the catalog: %s", cellar_error_text(rc)) : 0;
+}
+
+static int no_memory(struct cellar_error *error)
+{
+    return err_set(error, CELLAR_ERR_NOMEM, "no memory to give back space");
+}
+
+/* A bit for each entry that is in that state. */
+static uint64_t tables_in(const struct catalog *catalog, uint64_t state)
+{
+    const struct catalog_entry_wire *entries = catalog_home_of((struct catalog *)catalog)->entries;
+    uint64_t tables = 0;
+    for (uint32_t i = 0; i < LAYOUT_CATALOG_TABLES_MAX; i++)
+        if (entries[i].table_id && entries[i].state == state) tables |= 1ull << i;
+    return tables;
 }
 
 /* ---- deciding ---- */
@@ -108,21 +124,27 @@ static int backup_read(struct coro *co, struct fabric_ep *ep, struct catalog_hom
     return rc;
 }
 
-/* Who decided may have died before its backups knew: they do before anybody relies on it. */
-static int backups_follow(struct coro *co, struct fabric_ep *ep, struct catalog *catalog)
+/*
+ * INV-RECLAIM-7. Who decided may have died before its backups knew: they do before anybody relies on it. So who joins
+ * looks at tables that are WHOLE, which stay so while it is a member; what becomes of the others is for one that is
+ * alone, before it gives back their space.
+ */
+static int backups_follow(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, uint64_t tables)
 {
     struct catalog_home *home = catalog_home_of(catalog);
     const uint64_t field = offsetof(struct catalog_entry_wire, state);
     struct fabric_addr at;
     int rc = 0;
-    for (uint32_t i = 0; i < LAYOUT_CATALOG_TABLES_MAX && rc == 0; i++)
-        for (uint32_t replica = 1; home->entries[i].table_id && replica <= catalog->replicas && rc == 0; replica++) {
-            uint64_t state = home->entries[i].state, old;
+    for (uint32_t i = 0; i < LAYOUT_CATALOG_TABLES_MAX && rc == 0; i++) {
+        uint64_t state = home->entries[i].state, old;
+        if (!home->entries[i].table_id || !(tables >> i & 1)) continue;
+        for (uint32_t replica = 1; replica <= catalog->replicas && rc == 0; replica++) {
             rc = backup_read(co, ep, home, i, 0, replica, &at);
             if (rc || home->word != home->entries[i].table_id) continue;
             rc = backup_read(co, ep, home, i, field, replica, &at);
             if (rc == 0 && home->word != state) rc = batch_cas(co, ep, at, home->word, state, &old);
         }
+    }
     return rc;
 }
 
@@ -134,7 +156,8 @@ int reclaim_joined(struct coro *co, struct fabric_ep *ep, struct catalog *catalo
     if (rc == 0) rc = entries_read(co, ep, catalog, error);
     if (rc == 0) rc = building_settle(co, ep, catalog, error);
     if (rc == 0) rc = entries_read(co, ep, catalog, error);
-    if (rc == 0 && catalog->away < 0) rc = unwritten(error, backups_follow(co, ep, catalog));
+    uint64_t whole = PLANT(catalog_backups_follow_all) ? UINT64_MAX : tables_in(catalog, LAYOUT_TABLE_WHOLE);
+    if (rc == 0 && catalog->away < 0) rc = unwritten(error, backups_follow(co, ep, catalog, whole));
     for (uint32_t i = 0; i < LAYOUT_CATALOG_TABLES_MAX && rc == 0; i++)
         if (catalog->tables[i] && !is_same(&home->entries[i], catalog->tables[i]))
             catalog_bury(catalog, catalog->tables[i]);
@@ -177,8 +200,11 @@ struct sweep {
     struct coro *co;
     struct fabric_ep *ep;
     struct catalog *catalog;
+    const struct reclaim_company *company;
     struct cellar_error *error;
     struct heap_walk walk;
+    uint64_t sure;    /* a bit for each table that is gone, or of one that is: no process uses it, or its number */
+    uint64_t *strays; /* a bit for each chunk of the node that none seems to have */
 };
 
 /* The index of a table whose records go: as it was made. */
@@ -196,46 +222,95 @@ static int buckets_zero(struct sweep *sweep, const struct cellar_table *table)
     return rc;
 }
 
+static uint64_t strays_bytes(uint64_t chunk_count) { return (chunk_count / 64 + 1) * sizeof(uint64_t); }
+
+static int ungiven(const struct sweep *sweep, int rc)
+{
+    return rc ? err_set(sweep->error, err_code(rc), "giving back space of memory node %u: %s", sweep->walk.node,
+                        cellar_error_text(rc))
+              : 0;
+}
+
+static bool is_sure(const struct sweep *sweep, uint32_t table_id) { return sweep->sure >> (table_id - 1) & 1; }
+
+static int run_give(struct sweep *sweep, uint64_t first)
+{
+    return vacant_give(sweep->co, sweep->ep, sweep->catalog, sweep->walk.node, first,
+                       sweep->walk.memory->run.chunk_count);
+}
+
+/* A run of a table, which the walk is at and which begins with that chunk. *stray: it seems to be of none. */
+static int table_run_sweep(struct sweep *sweep, uint64_t first, bool *stray)
+{
+    const struct chunk_wire *run = &sweep->walk.memory->run;
+    const struct cellar_table *table = sweep->catalog->tables[run->table_id - 1];
+    bool buckets = run->kind == LAYOUT_RUN_BUCKETS;
+    if (PLANT(sweep_overflow_kept) && run->kind == LAYOUT_RUN_OVERFLOW) return 0;
+    if (is_sure(sweep, run->table_id)) return run_give(sweep, first);
+    *stray = !table || (buckets && table->index.base[sweep->walk.node] != sweep->walk.offset + sizeof *run);
+    if (*stray || !is_emptying(sweep->catalog, table)) return 0;
+    return buckets ? buckets_zero(sweep, table) : run_give(sweep, first);
+}
+
 /* The run that the walk is at. */
 static int run_sweep(struct sweep *sweep)
 {
     const struct chunk_wire *run = &sweep->walk.memory->run;
     uint64_t first = (sweep->walk.offset - sweep->catalog->heap_offset) / LAYOUT_CHUNK_BYTES;
-    bool claimed = run->kind == LAYOUT_RUN_LOG || run->kind == LAYOUT_RUN_VACANT;
-    if (!claimed && run->kind != 0 && run->kind != LAYOUT_RUN_TAKEN) {
-        const struct cellar_table *table = sweep->catalog->tables[run->table_id - 1];
-        bool buckets = run->kind == LAYOUT_RUN_BUCKETS;
-        bool own = table && (!buckets || table->index.base[sweep->walk.node] == sweep->walk.offset + sizeof *run);
-        if (own && buckets && is_emptying(sweep->catalog, table)) return buckets_zero(sweep, table);
-        claimed = own && (buckets || !is_emptying(sweep->catalog, table));
-        if (PLANT(sweep_overflow_kept) && run->kind == LAYOUT_RUN_OVERFLOW) claimed = true;
+    bool idle = run->kind == 0 || run->kind == LAYOUT_RUN_TAKEN, stray = idle;
+    if (run->kind == LAYOUT_RUN_LOG || run->kind == LAYOUT_RUN_VACANT) return 0;
+    int rc = idle ? 0 : table_run_sweep(sweep, first, &stray);
+    for (uint64_t i = first; stray && i < first + run->chunk_count; i++) sweep->strays[i / 64] |= 1ull << i % 64;
+    return rc;
+}
+
+static bool none_came(const struct sweep *sweep)
+{
+    return sweep->company->none_came(sweep->co, sweep->company->arg) || PLANT(sweep_strays_of_others);
+}
+
+/*
+ * INV-RECLAIM-8. A process that has come since may have taken them, and not have said for what yet; while none had
+ * come when all of them had been seen, they are nobody's for ever. Of a run the first chunk is the last one that goes.
+ */
+static int strays_give(struct sweep *sweep, uint64_t chunk_count)
+{
+    bool alone = false;
+    int rc = 0;
+    for (uint64_t i = chunk_count; i-- > 0 && rc == 0;) {
+        if (!(sweep->strays[i / 64] >> i % 64 & 1)) continue;
+        if (!alone && !none_came(sweep)) break;
+        alone = true;
+        rc = vacant_give(sweep->co, sweep->ep, sweep->catalog, sweep->walk.node, i, 1);
     }
-    if (claimed) return 0;
-    return vacant_give(sweep->co, sweep->ep, sweep->catalog, sweep->walk.node, first, run->chunk_count);
+    return rc;
 }
 
 static int node_sweep(struct sweep *sweep, uint32_t node, struct heap_memory *memory)
 {
+    uint64_t chunk_count = sweep->catalog->chunk_count;
     int rc = heap_walk_begin(sweep->co, &sweep->walk, sweep->ep, sweep->catalog, node, memory);
     if (rc) return err_set(sweep->error, err_code(rc), "memory node %u: %s", node, cellar_error_text(rc));
+    memset(sweep->strays, 0, strays_bytes(chunk_count));
     sweep->walk.all = true;
     while ((rc = heap_walk_next(sweep->co, &sweep->walk, sweep->error)) > 0)
-        if ((rc = run_sweep(sweep)) != 0)
-            return err_set(sweep->error, err_code(rc), "giving back space of memory node %u: %s", node,
-                           cellar_error_text(rc));
-    return rc;
+        if ((rc = run_sweep(sweep)) != 0) return ungiven(sweep, rc);
+    return rc ? rc : ungiven(sweep, strays_give(sweep, chunk_count));
 }
 
-/* Its number first: without it the entry is of no table, whatever the rest says. */
+/* Its number is all that is written: another process may take the entry as soon as the primary has none. */
 static int entry_free(struct sweep *sweep, uint32_t index)
 {
     struct catalog_entry_wire *entry = &catalog_home_of(sweep->catalog)->entries[index];
-    const uint32_t number = sizeof entry->table_id;
-    memset(entry, 0, sizeof *entry);
-    int rc = catalog_replicate(sweep->co, sweep->ep, sweep->catalog, catalog_entry_at(index), entry, number);
-    if (rc == 0)
-        rc = catalog_replicate(sweep->co, sweep->ep, sweep->catalog, fabric_addr_plus(catalog_entry_at(index), number),
-                               (uint8_t *)entry + number, (uint32_t)sizeof *entry - number);
+    entry->table_id = 0;
+    int rc = catalog_replicate(sweep->co, sweep->ep, sweep->catalog, catalog_entry_at(index), &entry->table_id,
+                               sizeof entry->table_id);
+    if (rc == 0 && PLANT(entry_freed_late)) {
+        memset(entry, 0, sizeof *entry);
+        rc = catalog_replicate(sweep->co, sweep->ep, sweep->catalog,
+                               fabric_addr_plus(catalog_entry_at(index), sizeof entry->table_id), &entry->checksum,
+                               (uint32_t)(sizeof *entry - sizeof entry->table_id));
+    }
     if (rc == 0) sweep->catalog->going &= ~(1ull << index);
     return unwritten(sweep->error, rc);
 }
@@ -244,27 +319,60 @@ static int entry_free(struct sweep *sweep, uint32_t index)
 static int entries_free(struct sweep *sweep)
 {
     const struct catalog_home *home = catalog_home_of(sweep->catalog);
+    uint64_t going = sweep->catalog->going;
     int rc = 0;
+    if ((going & ~sweep->sure) && !none_came(sweep)) going &= sweep->sure;
     for (int pass = 0; pass < 2 && rc == 0; pass++)
         for (uint32_t i = 0; i < LAYOUT_CATALOG_TABLES_MAX && rc == 0; i++)
-            if ((sweep->catalog->going >> i & 1) &&
+            if ((sweep->catalog->going & going) >> i & 1 &&
                 (pass == 1 || home->entries[i].index_of || home->entries[i].extents_of))
                 rc = entry_free(sweep, i);
     return rc;
 }
 
-int reclaim_sweep(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct cellar_error *error)
+/* Those of which it is decided that they go, and their parts. */
+static uint64_t sure_tables(const struct catalog *catalog)
 {
-    struct sweep sweep = {.co = co, .ep = ep, .catalog = catalog, .error = error};
-    struct heap_memory *memory = lazy_map(sizeof *memory);
+    const struct catalog_entry_wire *entries = catalog_home_of((struct catalog *)catalog)->entries;
+    uint64_t gone = tables_in(catalog, LAYOUT_TABLE_GONE), parts = 0;
+    for (uint32_t i = 0; i < LAYOUT_CATALOG_TABLES_MAX; i++) {
+        uint32_t of = entries[i].index_of ? entries[i].index_of : entries[i].extents_of;
+        if (of && of <= LAYOUT_CATALOG_TABLES_MAX && gone >> (of - 1) & 1) parts |= 1ull << i;
+    }
+    return (gone | parts) & catalog->going;
+}
+
+/* The entries as they are now: those of an earlier look may have been whole since. */
+static int sweep_begin(struct sweep *sweep)
+{
+    struct catalog *catalog = sweep->catalog;
+    bool before = batch_bulk_enter(sweep->ep);
+    int rc = catalog_tables_read(sweep->co, sweep->ep, catalog, sweep->error);
+    batch_bulk_leave(sweep->ep, before);
+    if (rc) return rc;
     catalog_each(catalog, table) if (is_left(catalog, table)) catalog_bury(catalog, table);
+    sweep->sure = sure_tables(catalog);
+    sweep->strays = malloc(strays_bytes(catalog->chunk_count));
+    if (!sweep->strays) return no_memory(sweep->error);
+    uint64_t decided = tables_in(catalog, LAYOUT_TABLE_GONE) | tables_in(catalog, LAYOUT_TABLE_EMPTYING);
+    return unwritten(sweep->error, backups_follow(sweep->co, sweep->ep, catalog, decided));
+}
+
+int reclaim_sweep(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct reclaim_company *company,
+                  struct cellar_error *error)
+{
+    struct sweep sweep = {.co = co, .ep = ep, .catalog = catalog, .company = company, .error = error};
+    struct heap_memory *memory = lazy_map(sizeof *memory);
     int rc = memory ? fabric_register_local(ep->fabric, memory, sizeof *memory) : -CELLAR_ERR_NOMEM;
-    if (rc) rc = err_set(error, CELLAR_ERR_NOMEM, "no memory to give back space");
-    if (rc == 0) {
+    if (rc) {
+        rc = no_memory(error);
+    } else {
+        rc = sweep_begin(&sweep);
         for (uint32_t node = 0; node < catalog->mn_count && rc == 0; node++) rc = node_sweep(&sweep, node, memory);
+        if (rc == 0) rc = entries_free(&sweep);
         fabric_forget_local(ep->fabric, memory, sizeof *memory);
     }
-    if (rc == 0) rc = entries_free(&sweep);
     lazy_unmap(memory, sizeof *memory);
+    free(sweep.strays);
     return rc;
 }

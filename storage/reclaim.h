@@ -22,6 +22,10 @@
  * INV-RECLAIM-3: runs that no table claims are all given back: those of tables that are gone, of a table that a process
  *                died making, chunks that it had taken for no run.
  * INV-RECLAIM-6: a run of a table is not there before its entry, which says MAKING until all of the first runs are.
+ * INV-RECLAIM-7: a state is written to a backup by the process that moves the primary's, and by others only while it
+ *                stays: that of a table that is WHOLE by a member, any other one by who is alone with the pool.
+ * INV-RECLAIM-8: what none seems to have is given back only if, when it had been seen, no other process had come since
+ *                before the entries were read: one that came may have taken it, and not have said for what yet.
  */
 #pragma once
 
@@ -44,8 +48,16 @@ bool reclaim_is_due(const struct catalog *catalog);
 /* All of a log up to that entry has had its effect: its segment's header says so, on all replicas. */
 NODISCARD int reclaim_log_settle(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog,
                                  struct fabric_addr ring, uint64_t incarnation, uint64_t sequence);
+/* Whom the caller knows to use the pool besides. */
+struct reclaim_company {
+    /* Has no other process been a member since before the sweep was called for, until now? Unknown: false. */
+    bool (*none_came)(struct coro *co, void *arg);
+    void *arg;
+};
+
 /*
  * Alone with the pool, at rest: gives back the runs that no table claims, and the records of those that are `emptying`
  * (which they stay: then their indexes are to be built); frees the entries of those that are gone.
  */
-NODISCARD int reclaim_sweep(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct cellar_error *error);
+NODISCARD int reclaim_sweep(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
+                            const struct reclaim_company *company, struct cellar_error *error);

@@ -114,15 +114,20 @@ static int body_zero(struct coro *co, struct fabric_ep *ep, const struct catalog
     return 0;
 }
 
-/* The word that says what it is comes first: what follows in the header of a vacant chunk counts for nothing. */
+/*
+ * TAKEN first: what follows in the header counts for nothing then. VACANT last: from then on others may take it, and
+ * write to it.
+ */
 static int header_vacate(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, struct fabric_addr chunk)
 {
     struct catalog_home *home = catalog_home_of((struct catalog *)catalog);
-    const uint32_t first = sizeof home->vacant_word;
-    int rc = catalog_replicate(co, ep, catalog, chunk, &home->vacant_word, first);
-    return rc ? rc
-              : catalog_replicate(co, ep, catalog, fabric_addr_plus(chunk, first), home->zeros,
-                                  (uint32_t)sizeof(struct chunk_wire) - first);
+    const uint64_t *early = PLANT(vacant_too_early) ? &home->vacant_word : &home->taken_word;
+    const uint32_t first = sizeof *early;
+    int rc = catalog_replicate(co, ep, catalog, chunk, early, first);
+    if (rc == 0)
+        rc = catalog_replicate(co, ep, catalog, fabric_addr_plus(chunk, first), home->zeros,
+                               (uint32_t)sizeof(struct chunk_wire) - first);
+    return rc || PLANT(vacant_too_early) ? rc : catalog_replicate(co, ep, catalog, chunk, &home->vacant_word, first);
 }
 
 int vacant_give(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node, uint64_t first,

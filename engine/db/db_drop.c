@@ -4,6 +4,7 @@
  */
 #include "bulk.h"
 #include "client.h"
+#include "db_company.h"
 #include "db_drop.h"
 #include "db_index.h"
 #include "plant.h"
@@ -74,7 +75,7 @@ static void twin_undo(struct coro *co, struct worker *worker, struct db_drop *dr
     (void)!workers_each(co, drop, worker_forget);
     catalog_twin_drop(catalog, twin);
     drop->twin = NULL;
-    if (rc == 0 && db_alone_check(co, worker, &unused) == 0) (void)!reclaim_sweep(co, worker->ep, catalog, &unused);
+    if (rc == 0 && db_alone_check(co, worker, &unused) == 0) (void)!db_company_sweep(co, worker, &unused);
 }
 
 /* ---- deciding ---- */
@@ -121,7 +122,7 @@ static int emptied_end(struct coro *co, struct worker *worker, struct loader *lo
 static int sweep(struct coro *co, struct worker *worker, struct db_drop *drop)
 {
     int rc = workers_each(co, drop, worker_forget);
-    if (rc == 0) rc = reclaim_sweep(co, worker->ep, drop->db->catalog, drop->error);
+    if (rc == 0) rc = db_company_sweep(co, worker, drop->error);
     return rc ? rc : emptied_end(co, worker, worker->loader, drop->error);
 }
 
@@ -224,7 +225,7 @@ int db_drops_settle(struct coro *co, struct coordinator *coordinator, struct cel
     int rc = reclaim_joined(co, worker->ep, catalog, error);
     if (rc || !reclaim_is_due(catalog) || worker->db->nodes[0].halt.now.away >= 0) return rc;
     if (db_alone_check(co, worker, &others)) return 0; /* the next one that is alone will */
-    rc = reclaim_sweep(co, worker->ep, catalog, &others);
+    rc = db_company_sweep(co, worker, &others);
     if (rc == 0) rc = trees_rebuild(co, worker, &others);
     /* What is left stays hidden, and waits for the next one. */
     if (rc) node_log(&worker->db->opening, CELLAR_LOG_WARNING, "space could not be given back: %s", others.text);

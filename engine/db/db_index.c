@@ -10,8 +10,8 @@
 
 #include "bulk.h"
 #include "bytekey.h"
-#include "member.h"
 #include "client.h"
+#include "db_company.h"
 #include "handle.h"
 #include "reclaim.h"
 #include "tree.h"
@@ -261,23 +261,6 @@ void cellar_index_describe(const struct cellar_index *index, struct cellar_index
 }
 
 /* ---- creating ---- */
-
-int db_alone_check(struct coro *co, struct worker *worker, struct cellar_error *error)
-{
-    struct cellar *db = worker->db;
-    for (uint32_t cn = 0; cn < db->catalog->cn_count; cn++) {
-        struct members_state state;
-        if (cn >= db->config.cn_index && cn < db->config.cn_index + db->config.cns) continue;
-        int rc = member_look(co, &db->opening.member, worker->ep, cn, &state);
-        if (rc) return err_set(error, err_code(rc), "memory node 0: %s", cellar_error_text(rc));
-        if (!members_is_free(&state))
-            return err_set(error, CELLAR_ERR_BUSY,
-                           "compute node %u of another process uses the pool: indexes are made, and tables and indexes "
-                           "go, while no other one does",
-                           cn);
-    }
-    return 0;
-}
 
 static int nodes_make(struct coro *co, const struct index_create *create, const struct catalog_index *orders,
                       const struct cellar_index *index, const struct cellar_table **nodes)

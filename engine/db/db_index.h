@@ -13,8 +13,6 @@ void db_index_bury(struct cellar *db, const struct cellar_index *index);
 /* The tree of an index whose nodes are all gone, anew. At rest. */
 NODISCARD int db_index_rebuild(struct coro *co, struct loader *loader, const struct catalog *catalog,
                                const struct cellar_table *nodes, struct cellar_error *error);
-/* BUSY: a compute node of another process is a member of the pool. */
-NODISCARD int db_alone_check(struct coro *co, struct worker *worker, struct cellar_error *error);
 
 /* ---- db_drop.c ---- */
 

@@ -10,6 +10,7 @@
  * INV-SNAPSHOT-2: while it is made no other process was a member: all that writes to the pool is watched.
  */
 #include "batch.h"
+#include "db_company.h"
 #include "db_index.h"
 #include "descriptor.h"
 #include "fabric_route.h"

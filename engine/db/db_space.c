@@ -4,26 +4,7 @@
  */
 #include "db_space.h"
 
-#include "db_index.h"
-
-struct company {
-    bool alone;
-    uint64_t lives; /* of all compute nodes so far: who came and went is among them */
-};
-
-static int company_look(struct coro *co, struct worker *worker, struct company *company, struct cellar_error *error)
-{
-    struct cellar *db = worker->db;
-    *company = (struct company){.alone = true};
-    for (uint32_t cn = 0; cn < db->catalog->cn_count; cn++) {
-        struct members_state state;
-        int rc = member_look(co, &db->opening.member, worker->ep, cn, &state);
-        if (rc) return err_set(error, err_code(rc), "memory node 0: %s", cellar_error_text(rc));
-        company->lives += state.incarnation;
-        if (cn - db->opening.cn_first >= db->opening.cn_count && !members_is_free(&state)) company->alone = false;
-    }
-    return 0;
-}
+#include "db_company.h"
 
 static int found(struct coro *co, struct worker *worker, bool alone, struct cellar_error *error)
 {
@@ -40,12 +21,12 @@ static int found(struct coro *co, struct worker *worker, bool alone, struct cell
 /* What it has found is nobody's if nobody came meanwhile; else it looks again for what is its own. */
 static int old_found(struct coro *co, struct worker *worker, struct cellar_error *error)
 {
-    struct company before, after;
-    int rc = company_look(co, worker, &before, error);
-    if (rc == 0) rc = found(co, worker, before.alone, error);
-    if (rc || !before.alone) return rc;
-    rc = company_look(co, worker, &after, error);
-    if (rc || (after.alone && after.lives == before.lives)) return rc;
+    struct db_company before, after;
+    int rc = db_company_look(co, worker, &before, error);
+    if (rc == 0) rc = found(co, worker, before.other < 0, error);
+    if (rc || before.other >= 0) return rc;
+    rc = db_company_look(co, worker, &after, error);
+    if (rc || db_company_none(&before, &after)) return rc;
     space_free(worker->home.space);
     worker->home.space = NULL;
     return found(co, worker, false, error);

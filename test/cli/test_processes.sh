@@ -30,7 +30,7 @@ ends() {
     until_true 120 ended "$1" || { fail "$3 did not end" && kill -9 "$1"; }
     wait "$1" 2>/dev/null
     local status=$?
-    [ $status -eq "$2" ] || fail "$3: exit $status, wanted $2: $(cat "$folder/$3.err")"
+    [ $status -eq "$2" ] || fail "$3: exit $status, wanted $2: $(cat "$folder/$3.err") $(grep -A1 FAIL "$folder/$3.out")"
     if [ "$2" -eq 2 ]; then
         [ "$(wc -l <"$folder/$3.err")" -eq 1 ] && grep -q "^cellar bench: .*${4:-}" "$folder/$3.err" ||
             fail "$3: wanted one line with '${4:-}': $(cat "$folder/$3.err")"

@@ -1,0 +1,53 @@
+/* db_company.c - looking for other processes by their words in the pool. */
+#include "db_company.h"
+
+#include "member.h"
+#include "reclaim.h"
+
+int db_company_look(struct coro *co, struct worker *worker, struct db_company *company, struct cellar_error *error)
+{
+    struct cellar *db = worker->db;
+    *company = (struct db_company){.other = -1};
+    for (uint32_t cn = 0; cn < db->catalog->cn_count; cn++) {
+        struct members_state state;
+        int rc = member_look(co, &db->opening.member, worker->ep, cn, &state);
+        if (rc) return err_set(error, err_code(rc), "memory node 0: %s", cellar_error_text(rc));
+        company->lives += state.incarnation;
+        bool own = cn - db->opening.cn_first < db->opening.cn_count;
+        if (!own && company->other < 0 && !members_is_free(&state)) company->other = (int32_t)cn;
+    }
+    return 0;
+}
+
+int db_alone_check(struct coro *co, struct worker *worker, struct cellar_error *error)
+{
+    struct db_company company;
+    int rc = db_company_look(co, worker, &company, error);
+    if (rc || company.other < 0) return rc;
+    return err_set(error, CELLAR_ERR_BUSY,
+                   "compute node %d of another process uses the pool: indexes are made, and tables and indexes go, "
+                   "while no other one does",
+                   company.other);
+}
+
+/* ---- giving back space ---- */
+
+struct watch {
+    struct worker *worker;
+    struct db_company before;
+};
+
+static bool none_came(struct coro *co, void *arg)
+{
+    const struct watch *watch = arg;
+    struct db_company now;
+    return db_company_look(co, watch->worker, &now, NULL) == 0 && db_company_none(&watch->before, &now);
+}
+
+int db_company_sweep(struct coro *co, struct worker *worker, struct cellar_error *error)
+{
+    struct watch watch = {.worker = worker};
+    int rc = db_company_look(co, worker, &watch.before, error);
+    return rc ? rc
+              : reclaim_sweep(co, worker->ep, worker->db->catalog, &(struct reclaim_company){none_came, &watch}, error);
+}

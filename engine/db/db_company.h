@@ -1,0 +1,21 @@
+/* db_company.h - which other processes use the pool, and what is done while none does. */
+#pragma once
+
+#include "db.h"
+
+struct db_company {
+    int32_t other;  /* a compute node of another process that is a member; -1: there is none */
+    uint64_t lives; /* of all compute nodes so far: who came and went is among them */
+};
+
+NODISCARD int db_company_look(struct coro *co, struct worker *worker, struct db_company *company,
+                              struct cellar_error *error);
+/* Nobody was there at the first of two looks, and nobody has come until the second one. */
+static inline bool db_company_none(const struct db_company *before, const struct db_company *after)
+{
+    return before->other < 0 && after->other < 0 && before->lives == after->lives;
+}
+/* No other process uses the pool now; BUSY: one does. */
+NODISCARD int db_alone_check(struct coro *co, struct worker *worker, struct cellar_error *error);
+/* Gives back the space of tables that go; what is nobody's, too, if no other process comes meanwhile (reclaim.h). */
+NODISCARD int db_company_sweep(struct coro *co, struct worker *worker, struct cellar_error *error);
