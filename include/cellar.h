@@ -728,16 +728,17 @@ struct cellar_call_options {
     X(NOT_WRITTEN, "its cell was not declared to be written")                                                          \
     X(NOTHING_WRITTEN, "no cell was declared to be written")                                                           \
     X(NEVER_FETCHED, "declared after the last fetch")                                                                  \
-    X(RECORDS_MAX, "more records than the procedure's records_max")                                                    \
-    X(WRITES_MAX, "more written records than the procedure's writes_max")                                              \
+    X(RECORDS_MAX,                                                                                                     \
+      "more records, nodes of indexes included, than the procedure's records_max or a session's call allows")          \
+    X(WRITES_MAX, "more written records than the procedure's writes_max or a session's call allows")                   \
     X(COPIES, "its copies of records take more bytes than a coordinator has for them")                                 \
     X(BUCKETS, "more index buckets than a transaction may touch")                                                      \
     X(LOCKS, "more locks than a transaction may hold")                                                                 \
     X(LOG_BYTES, "its redo-log entry takes more bytes than half of log_bytes: raise log_bytes")                        \
     X(RECORD_CACHE, "more versions than the record cache has bytes for")                                               \
     X(CHAIN,                                                                                                           \
-      "its index chain is as long as may be: raise records_max of the table (long_bytes where its name has //)")       \
-    X(POOL, "a memory node has no space left: raise pool_bytes")                                                       \
+      "its index chain is as long as may be: cellar_table_alter raises records_max (long_bytes of a name with //)")    \
+    X(POOL, "a memory node has no space left: delete records, or make a pool of more pool_bytes")                      \
     X(TIMESTAMPS, "no timestamp is left")                                                                              \
     X(INDEX, "the index leads to no place of a record")                                                                \
     X(TIMEOUT, "timeout_ns")                                                                                           \

@@ -38,7 +38,8 @@ static const struct {
     {CELLAR_ERR_INVALID, "invalid argument: the procedure returned what is no code of its own: -22"},
     {CELLAR_ERR_USER_ABORT, "the procedure aborted the transaction"},
     {CELLAR_ERR_TOO_LARGE, "larger than declared or than fits: table items, key 163: "
-                           "more records than the procedure's records_max, 64"},
+                           "more records, nodes of indexes included, than the procedure's records_max or a session's "
+                           "call allows, 64"},
     {CELLAR_ERR_CANCELLED, "the call was cancelled"},
     {CELLAR_ERR_DEADLINE, "the deadline passed before the transaction could commit: timeout_ns, 1"},
     {CELLAR_ERR_RETRY, "aborted: another transaction came between; a procedure returns it at once, and is tried again: "
