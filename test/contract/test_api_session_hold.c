@@ -297,6 +297,40 @@ static void what_was_locked_is_compared_again(void **state)
     sessions_pair_close(&pair);
 }
 
+/*
+ * Record 1 is locked, and record 5, which was read, is to be, where another's tag is: the attempt begins again, and
+ * finds record 1 changed by a procedure, and record 5 as it was. The transaction is over: its record 1 is old.
+ */
+static bool a_second_lock_is_overtaken(struct sessions_pair *pair)
+{
+    struct api *api = &pair->api;
+    pthread_t thread;
+    void *failed;
+    uint64_t before = look_at(api, 1).item.a, a;
+    char text[sizeof(struct item)];
+    struct cellar_txn *txn = begun(pair->one, LONG_NS, 0);
+    assert_int_equal(got_for_update(api, txn, 1), before);
+    for (int column = 0; column < ITEM_COLUMNS; column++)
+        assert_code(cellar_txn_get(txn, api->items, 5, column, text), 0);
+    lock_five(api, true);
+    assert_int_equal(pthread_create(&thread, NULL, overtake, api), 0);
+    int code = cellar_txn_get_for_update(txn, api->items, 5, ITEM_A, &a);
+    if (code == 0) sessions_put(api, txn, 1, before + 1); /* an update of the procedure's is lost */
+    int end = cellar_commit(txn, NULL);
+    pthread_join(thread, &failed);
+    assert_null(failed);
+    assert_int_equal(look_at(api, 1).item.a, before + 1);
+    return code == -CELLAR_ERR_RETRY && end == -CELLAR_ERR_RETRY;
+}
+
+static void what_was_locked_before_is_compared_too(void **state)
+{
+    struct sessions_pair pair;
+    if (!opened(&pair, *state)) skip();
+    assert_true(a_second_lock_is_overtaken(&pair));
+    sessions_pair_close(&pair);
+}
+
 /* ---- others of the compute node ---- */
 
 struct lingering {
@@ -558,6 +592,7 @@ int main(int argc, char **argv)
         API_TEST(a_lock_stays_what_was_read),
         API_TEST_SHM(threads_count_to_the_sum),
         API_TEST_SHM(what_was_locked_is_compared_again),
+        API_TEST_SHM(what_was_locked_before_is_compared_too),
         API_TEST_SHM(a_lock_keeps_no_spin_lock),
         API_TEST_SHM(a_lock_is_in_no_ones_way),
         API_TEST_SHM(a_thread_that_ends_blocks_for_the_bound),
