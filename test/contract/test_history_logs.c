@@ -1,6 +1,6 @@
 /*
  * test_history_logs.c - the logs of a pool at rest against a history: what an honest run leaves is accepted, however
- * often the rings came around; each way in which they can disagree is told.
+ * often the rings came around; each way in which they can disagree is told. And that entries name what they rest on.
  */
 #define API_REDO_LOGS
 #include "api.h"
@@ -332,12 +332,110 @@ static void a_node_is_lost(void **state)
     close(&logged);
 }
 
+/* ---- dependencies ---- */
+
+#define COUNTS 40
+#define COUNTED 3 /* the key */
+
+/* Adds one to what another transaction of the compute node may just have written. */
+static int count(struct cellar_txn *txn, struct api_call *call)
+{
+    uint64_t a;
+    int ref = cellar_access(txn, call->items, COUNTED, 0, CELL_A, 0);
+    TRY(ref);
+    TRY(cellar_fetch(txn));
+    TRY(cellar_get(txn, ref, ITEM_A, &a));
+    a++;
+    return cellar_put(txn, ref, ITEM_A, &a);
+}
+
+struct counted {
+    uint64_t count;
+    struct {
+        uint64_t coordinator, sequence, a;
+        struct log_dep_wire dep;
+        uint32_t dep_count;
+    } entries[COUNTS];
+};
+
+static int counted_see(void *arg, const struct loader_log *at, const struct log_entry_wire *entry)
+{
+    struct counted *counted = arg;
+    const struct log_write_wire *write = logseg_next_write(entry, NULL);
+    (void)at;
+    if (!write || write->kind != LAYOUT_LOG_CELL || counted->count == COUNTS) return 0;
+    uint64_t i = counted->count++;
+    counted->entries[i].coordinator = entry->coordinator;
+    counted->entries[i].sequence = entry->sequence;
+    counted->entries[i].dep_count = entry->dep_count;
+    memcpy(&counted->entries[i].a, write + 1, sizeof counted->entries[i].a);
+    if (entry->dep_count) memcpy(&counted->entries[i].dep, entry + 1, sizeof counted->entries[i].dep);
+    return 0;
+}
+
+static int counted_see_all(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct cellar_error error;
+    return loader_logs(co, coordinator->worker->loader, 0, 0, counted_see, arg, &error);
+}
+
+/* All of them at once. */
+static void counts_run(struct api *api)
+{
+    struct api_call calls[COUNTS];
+    struct cellar_completion ended;
+    struct cellar_queue *queue;
+    MUST(&api->error, cellar_queue_open(api->db, COUNTS, NULL, NULL, &queue, &api->error));
+    for (int i = 0; i < COUNTS; i++) {
+        calls[i] = (struct api_call){.body = count, .items = api->items};
+        assert_code(cellar_submit(queue, api->any, &calls[i], NULL, NULL), 0);
+    }
+    for (int i = 0; i < COUNTS; i++) {
+        assert_int_equal(cellar_reap(queue, &ended, 1, UINT64_MAX), 1);
+        assert_code(ended.result.code, 0);
+    }
+    cellar_queue_close(queue);
+}
+
+/* An entry names the one whose write its transaction has read, and no other: its count is one less. */
+static void entries_name_what_they_rest_on(void **state)
+{
+    struct api api;
+    struct counted counted = {0};
+    uint64_t named = 0;
+    api_open_with(&api, *state, (struct cellar_config){.mns = 1, .coros = 4, .log_bytes = 64 << 10});
+    api_load(&api, 0, 10);
+    counts_run(&api);
+    assert_code(db_run_on(api.db, 0, counted_see_all, &counted), 0);
+    assert_int_equal(counted.count, COUNTS);
+    for (uint64_t i = 0; i < COUNTS; i++) {
+        if (!counted.entries[i].dep_count) continue;
+        uint64_t on = 0;
+        assert_int_equal(counted.entries[i].dep_count, 1);
+        while (on < COUNTS && (counted.entries[on].coordinator != counted.entries[i].dep.coordinator ||
+                               counted.entries[on].sequence != counted.entries[i].dep.sequence))
+            on++;
+        assert_true(on < COUNTS);
+        assert_int_equal(counted.entries[on].a + 1, counted.entries[i].a);
+        named++;
+    }
+    if (!api.variant->threads && api.variant->cc == CELLAR_CC_CREST) assert_true(named > 0);
+    api_audit_clean(&api);
+    api_close(&api);
+}
+
 int main(int argc, char **argv)
 {
     const struct api_entry tests[] = {
-        API_TEST(rings_come_around),      API_TEST(an_entry_missing),           API_TEST(an_entry_tells_something_else),
-        API_TEST(sequences_rise),         API_TEST(no_effect_without_an_entry), API_TEST(a_node_is_lost),
-        API_TEST(halves_of_whole_chunks), API_TEST(halves_of_part_of_a_chunk),
+        API_TEST(rings_come_around),
+        API_TEST(an_entry_missing),
+        API_TEST(an_entry_tells_something_else),
+        API_TEST(sequences_rise),
+        API_TEST(no_effect_without_an_entry),
+        API_TEST(a_node_is_lost),
+        API_TEST(halves_of_whole_chunks),
+        API_TEST(halves_of_part_of_a_chunk),
+        API_TEST_SHARED(entries_name_what_they_rest_on),
     };
     return api_main("history_logs", tests, sizeof tests / sizeof *tests, argc, argv);
 }
