@@ -441,6 +441,7 @@
     X(wal_hole_is_tail, "the log ends where a group is not whole, whatever lies behind")                               \
     X(wal_copy_trusted,                                                                                                \
       "a file of which there is but its copied group counts, though its head may be in a cache only")                  \
+    X(wal_copy_removed, "an opening removes a file that has but a copy before it has made one of its own")             \
     X(wal_head_unsynced, "groups are written into a file whose head was not synced")                                   \
     X(wal_torn_accepted, "a group counts when its last block is missing")                                              \
     X(wal_place_unlooked, "a block counts wherever it lies")                                                           \

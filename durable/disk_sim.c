@@ -180,7 +180,7 @@ static int sim_sync(struct disk *disk, int number)
     }
     if (sim->faults.sync_fails_at && sim->operations >= sim->faults.sync_fails_at) {
         sim->faults.sync_fails_at = 0;
-        file_tear(sim, file, 0);
+        if (!sim->faults.sync_drops) file_tear(sim, file, 0);
         memset(file->dirty, 0, sectors_of(file->bytes) * sizeof(bool)); /* the next sync finds nothing to do */
         return EIO;
     }

@@ -17,6 +17,7 @@ struct disk_sim_faults {
         power_lost_at; /* the power fails amid this operation; from then on all operations fail with EIO. 0: never */
     uint64_t sync_fails_at; /* this operation, if it is a sync, or the next sync after it. 0: none does */
     uint64_t sync_lies_at;  /* likewise: returns 0, and has done nothing */
+    bool sync_drops;        /* the sync that fails has written nothing; else it has some sectors, by chance */
     double garbled;         /* part of the sectors that were not synced whose bytes are neither old nor new */
 };
 

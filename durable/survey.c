@@ -46,18 +46,16 @@ static struct survey_log *log_new(struct surveying *run, uint64_t number)
 
 static int logs_take(struct surveying *run, const struct wal_scan *scan)
 {
-    uint64_t first = scan->found.first;
-    for (uint32_t i = 0; i < scan->file_count + (scan->unbegun != 0); i++) {
+    for (uint32_t i = 0; i < scan->file_count + scan->left; i++) {
         const struct wal_file *file = &scan->files[i];
-        bool begun = i < scan->file_count;
-        struct survey_log *log = log_new(run, begun ? file->number : scan->unbegun);
+        bool begun = i + 1 == scan->file_count || (i < scan->file_count && file->last >= file->first);
+        struct survey_log *log = log_new(run, file->number);
         if (!log) return err_set(run->error, CELLAR_ERR_NOMEM, "no memory to read a log");
         log->begun = begun;
         if (!begun) continue;
-        log->first = first;
+        log->first = file->first;
         log->last = file->last;
         log->end = file->end * WAL_BLOCK;
-        first = file->last + 1;
     }
     run->survey->torn = scan->found.torn;
     run->survey->closed = scan->found.last >= scan->found.first && scan->last_bytes == 0 && !scan->found.torn;

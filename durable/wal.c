@@ -190,7 +190,7 @@ static int file_make(struct wal *wal, uint64_t number, struct cellar_error *erro
         wal->file = -1;
         return fail(wal, "opening a file", rc, error);
     }
-    wal->files[wal->file_count++] = (struct wal_file){.number = number, .last = wal->group - 1};
+    wal->files[wal->file_count++] = (struct wal_file){.number = number, .first = wal->group, .last = wal->group - 1};
     wal->index = 1;
     return 0;
 }
@@ -207,54 +207,113 @@ static int file_next(struct wal *wal, struct cellar_error *error)
     return rc ? fail(wal, "beginning a file", rc, error) : 0;
 }
 
+/* A file that may have been removed before. */
+static int file_remove(struct wal *wal, const char *name, struct cellar_error *error)
+{
+    int rc = wal->config.disk->ops->remove(wal->config.disk, name);
+    return rc && rc != ENOENT ? fail(wal, "removing a file that does not count", rc, error) : 0;
+}
+
+/* What was cut short: files of openings that never returned, and one that was being taken again. */
+static int left_remove(struct wal *wal, struct wal_scan *scan, uint64_t number, struct cellar_error *error)
+{
+    char name[DISK_NAME_MAX], part[DISK_NAME_MAX];
+    int rc = 0;
+    for (; scan->left && !rc; scan->left--) {
+        wal_name(scan->files[scan->file_count + scan->left - 1].number, name);
+        rc = file_remove(wal, name, error);
+    }
+    wal_name(number, name);
+    part_name(name, part);
+    return rc ? rc : file_remove(wal, part, error);
+}
+
+static int copy_write(struct wal *wal, const struct wal_scan *scan)
+{
+    uint32_t bytes = (uint32_t)scan->last_bytes, count = blocks_for(bytes);
+    uint8_t *blocks = blocks_make(count);
+    if (!blocks) return ENOMEM;
+    payload_put(blocks, 0, scan->last, bytes);
+    group_stamp(wal, blocks, bytes, scan->found.last, 1, WAL_COPY);
+    int rc = blocks_write(wal, blocks, count, 1);
+    free(blocks);
+    wal->index += count;
+    return rc;
+}
+
 /*
  * An opening's file begins with the last group found: it may be in a cache only, or in one that a failed sync has
  * emptied of all marks. Until head and copy are both whole, the file was not begun, and the group counts where it was.
  */
 static int file_first(struct wal *wal, struct wal_scan *scan, struct cellar_error *error)
 {
-    struct disk *disk = wal->config.disk;
-    uint64_t number = scan->file_count ? scan->files[scan->file_count - 1].number + 1 : 1;
+    uint32_t before = wal->file_count;
+    uint64_t number = before ? wal->files[before - 1].number + 1 : 1;
     bool carried = scan->found.last >= scan->found.first && !PLANT(wal_tail_trusted);
-    char name[DISK_NAME_MAX], part[DISK_NAME_MAX];
-    wal_name(number, name);
-    part_name(name, part);
-    int removed = disk->ops->remove(disk, part); /* of a process that was killed as it took a file again */
-    if (removed && removed != ENOENT) return fail(wal, "removing a file that was not begun", removed, error);
-    if (scan->unbegun) {
-        must(scan->unbegun == number);
-        removed = disk->ops->remove(disk, name);
-        if (removed) return fail(wal, "removing a file that was not begun", removed, error);
-        scan->unbegun = 0;
-    }
-    int rc = file_make(wal, number, error);
+    carried = carried && !(scan->copied && PLANT(wal_copy_trusted));
+    int rc = left_remove(wal, scan, number, error);
+    if (!rc) rc = file_make(wal, number, error);
     if (rc) return rc;
     wal->first = number;
-    if (carried) {
-        uint32_t bytes = (uint32_t)scan->last_bytes, count = blocks_for(bytes);
-        uint8_t *blocks = blocks_make(count);
-        if (!blocks) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a group of the log");
-        payload_put(blocks, 0, scan->last, bytes);
-        group_stamp(wal, blocks, bytes, scan->found.last, 1, WAL_COPY);
-        rc = blocks_write(wal, blocks, count, 1);
-        free(blocks);
-        wal->index += count;
-    }
+    rc = carried ? copy_write(wal, scan) : 0;
     if (!rc) rc = head_write(wal, scan->found.last - carried, carried);
     if (!rc) rc = file_sync(wal);
-    return rc ? fail(wal, "beginning a file", rc, error) : 0;
+    if (rc) return fail(wal, "beginning a file", rc, error);
+    if (carried && before) wal->files[wal->file_count - 2].last--;
+    return 0;
+}
+
+/* INV-DURABLE-21: what the new file has made needless is gone when the opening returns; the new one is durable now. */
+static int superseded_remove(struct wal *wal, struct cellar_error *error)
+{
+    for (uint32_t i = wal->file_count - 1; i-- > 0;) {
+        char name[DISK_NAME_MAX];
+        if (wal->files[i].last >= wal->files[i].first) continue;
+        wal_name(wal->files[i].number, name);
+        int rc = file_remove(wal, name, error);
+        if (rc) return rc;
+        memmove(wal->files + i, wal->files + i + 1, (--wal->file_count - i) * sizeof *wal->files);
+    }
+    return 0;
+}
+
+/* The last group, where it was found: it may not have been synced yet. */
+static int found_sync(struct wal *wal, struct cellar_error *error)
+{
+    struct disk *disk = wal->config.disk;
+    char name[DISK_NAME_MAX];
+    uint64_t bytes;
+    int file;
+    if (!wal->file_count) return 0;
+    wal_name(wal->files[wal->file_count - 1].number, name);
+    int rc = disk->ops->open(disk, name, &file, &bytes);
+    if (rc) return fail(wal, "opening a file", rc, error);
+    rc = disk->ops->sync(disk, file);
+    disk->ops->close(disk, file);
+    return rc ? fail(wal, "fdatasync", rc, error) : 0;
 }
 
 /*
- * What says that files are not needed may be in the group that is copied: they are freed when the copy is on the disk;
- * before that only where there is no space.
+ * Space for an opening's file. What says that files are not needed may be in the last group, which is not copied yet;
+ * and if that is a copy itself, the file before it may have the only one.
  */
+static int space_make(struct wal *wal, const struct wal_scan *scan, struct cellar_error *error)
+{
+    uint64_t from = wal->config.from, last = scan->found.last;
+    int rc = found_sync(wal, error);
+    return rc ? rc : wal_free(wal, scan->copied && from >= last ? last - 1 : from, error);
+}
+
+/* Files are freed when the copy is on the disk; before that only where there is no space. */
 static int first_begin(struct wal *wal, struct wal_scan *scan, struct cellar_error *error)
 {
     int rc = file_first(wal, scan, error);
-    if (rc != -CELLAR_ERR_FULL) return rc ? rc : wal_free(wal, wal->config.from, error);
-    rc = wal_free(wal, wal->config.from, error);
-    return rc ? rc : file_first(wal, scan, error);
+    if (rc == -CELLAR_ERR_FULL) {
+        rc = space_make(wal, scan, error);
+        if (!rc) rc = file_first(wal, scan, error);
+    }
+    if (!rc) rc = superseded_remove(wal, error);
+    return rc ? rc : wal_free(wal, wal->config.from, error);
 }
 
 /* ---- the log ---- */

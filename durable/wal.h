@@ -12,6 +12,8 @@
  * INV-DURABLE-3: a log whose sync or write has failed writes and syncs nothing more.
  * INV-DURABLE-4: what wal_open has shown is durable when it returns: the last group, which may be in a cache only, is
  *                written once more.
+ * INV-DURABLE-21: a file that may have the only copy of a group that is needed stays until another copy is durable; and
+ *                when wal_open returns, each file but the last has groups that count nowhere else.
  *
  * One thread at a time uses a log. Its disk's folder may have other files; those of the log are named wal-*.
  */

@@ -6,16 +6,17 @@
 
 /* A file of the log. */
 struct wal_file {
-    uint64_t number, last; /* the last group in it that counts */
-    uint64_t end;          /* block behind that, as a scan has found it */
+    uint64_t number, first, last; /* groups in it that count; none: last is first - 1 */
+    uint64_t end;                 /* block behind that, as a scan has found it */
 };
 
 /* What is left of a scan for a writer that goes on. */
 struct wal_scan {
     struct wal_found found;
     struct wal_file files[WAL_FILES_MAX];
-    uint32_t file_count; /* of those that were begun */
-    uint64_t unbegun;    /* number of a last file whose beginning was cut short; 0: none */
+    uint32_t file_count; /* up to the last one that counts */
+    uint32_t left;       /* so many behind it were cut short, or their openings were: an opening removes them */
+    bool copied;         /* the last one that counts has but a copy of the last group, which may be in a cache only */
     uint8_t *last;       /* bytes of the last group: the caller's to free */
     uint64_t last_bytes;
 };

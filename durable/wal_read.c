@@ -189,10 +189,7 @@ static int nothing_behind_head(struct scanner *scanner, const struct scanned *fi
     return 0;
 }
 
-/*
- * A file is begun when its head is whole, and its first group is. If the last one is not, nothing that counts is in it,
- * and an opening removes it. (Of an earlier one the first group may have been a tail: the next head knows.)
- */
+/* A file is begun when its head is whole, and its first group is. If it is not, nothing that counts is in it. */
 static int file_begun(struct scanner *scanner, struct scanned *file)
 {
     bool whole = false;
@@ -206,22 +203,22 @@ static int file_begun(struct scanner *scanner, struct scanned *file)
     return group_read(scanner, file, file->head.previous + 1, &index, &file->begun);
 }
 
+/* A first file whose groups are still to come, since those before it were freed, has but its head: it is begun, too. */
 static int heads_read(struct scanner *scanner)
 {
+    struct scanned *first = scanner->files;
+    bool begun = false;
     for (uint32_t i = 0; i < scanner->count; i++) {
-        struct scanned *file = &scanner->files[i];
-        int rc = file_begun(scanner, file);
+        int rc = file_begun(scanner, &first[i]);
         if (rc) return rc;
-        if (!file->headed && i + 1 < scanner->count)
-            return broken(scanner, file, 0, "the head is broken, and a later file is there");
-        if (!file->headed && i == 0 && (rc = nothing_behind_head(scanner, file))) return rc;
-        if (!file->begun && i == 0 && file->number != 1)
-            return broken(scanner, file, file->headed,
-                          "the file's beginning is broken, and files before it are missing");
-        if (i && file->headed && file->head.previous < scanner->files[i - 1].head.previous)
-            return broken(scanner, file, 0, "the file's first group is before that of the file before it");
+        begun = begun || first[i].begun;
     }
-    return 0;
+    if (begun || !scanner->count) return 0;
+    first->begun = first->headed && !first->head.carried;
+    if (first->begun) return 0;
+    if (first->headed || first->number != 1)
+        return broken(scanner, first, first->headed, "the file's beginning is broken, and files before it are missing");
+    return nothing_behind_head(scanner, first);
 }
 
 /* ---- groups ---- */
@@ -240,19 +237,31 @@ static int group_show(struct scanner *scanner, uint64_t group)
     return scanner->visit ? scanner->visit(scanner->arg, group, scan->last, scan->last_bytes) : 0;
 }
 
+/* A group that a later head takes for granted is not there: which file lacks it? */
+static int gap_refuse(const struct scanner *scanner, const struct scanned *file, uint64_t at)
+{
+    const struct scanned *next = file + 1;
+    if (!next->begun)
+        return broken(scanner, next, next->headed, "the file's beginning is broken, and later files go on");
+    if (next->number != file->number + 1) return broken(scanner, next, 0, "the file before this one is missing");
+    return broken(scanner, file, at, "a group is not whole, and later files go on");
+}
+
 /* The groups of a file up to `limit`; of the last file (limit UINT64_MAX) as far as they go. *end: the block behind. */
 static int file_walk(struct scanner *scanner, const struct scanned *file, uint64_t limit, uint64_t *end)
 {
     uint64_t group = file->head.previous + 1, index = 1;
     bool whole = true, same, later;
+    if (limit < file->head.previous)
+        return broken(scanner, file, 0, "the file's first group is behind that of the file after it");
     for (; group <= limit; group++) {
         uint64_t at = *end = index;
         int rc = group_read(scanner, file, group, &at, &whole);
         if (rc) return rc;
         if (!whole) {
-            if (limit != UINT64_MAX) return broken(scanner, file, at, "a group is not whole, and later files go on");
             if ((rc = behind_look(scanner, file, index, group, &same, &later))) return rc;
             if (later) return broken(scanner, file, at, "a group is not whole, and later ones are there");
+            if (limit != UINT64_MAX) return gap_refuse(scanner, file, at);
             scanner->scan->found.torn = same;
             return 0;
         }
@@ -290,63 +299,94 @@ static int unbegun_look(struct scanner *scanner, const struct scanned *file)
     return later ? broken(scanner, file, 1, "the file's beginning is broken, and groups follow") : 0;
 }
 
-/* Is the group whole in that file, which begins with an earlier one, or with it? *index: behind it. */
-static int group_find(struct scanner *scanner, const struct scanned *file, uint64_t group, uint64_t *index, bool *whole)
+/* How many of the first `count` files there are up to the last one that was begun. */
+static uint32_t begun_count(const struct scanner *scanner, uint32_t count)
 {
-    int rc = 0;
-    *index = 1;
-    *whole = true;
-    for (uint64_t at = file->head.previous + 1; at <= group && *whole && !rc; at++)
-        rc = group_read(scanner, file, at, index, whole);
-    return rc;
+    while (count && !scanner->files[count - 1].begun) count--;
+    return count;
 }
 
 /*
- * INV-DURABLE-4. Has the last file but the copy that it begins with, of a group that is whole in the file before? Then
- * the opening that made it may have failed, at the sync of the head, which is in a cache only. The file was not begun.
+ * INV-DURABLE-21. Does the file begin with the same copy as the one before it, and has nothing else? Then the opening
+ * that made it never returned: it would have removed that one.
  */
-static int copy_is_alone(struct scanner *scanner, bool *alone)
+static int never_returned(struct scanner *scanner, const struct scanned *before, const struct scanned *file,
+                          bool *never)
 {
-    const struct scanned *file = &scanner->files[scanner->count - 1];
-    uint64_t group = file->head.previous + 1, index, before;
-    bool whole, same, later;
-    *alone = false;
-    if (scanner->count < 2 || !file->begun || !file->head.carried || PLANT(wal_copy_trusted)) return 0;
-    int rc = group_find(scanner, file, group, &index, &whole);
-    uint64_t behind = index;
-    if (!rc) rc = group_read(scanner, file, group + 1, &behind, &whole);
-    if (rc || whole) return rc;
-    rc = behind_look(scanner, file, index, group + 1, &same, &later);
-    if (rc || later) return rc;
-    return group_find(scanner, &scanner->files[scanner->count - 2], group, &before, alone);
+    bool same, later;
+    *never = false;
+    if (!file->head.carried) return 0;
+    if (before->head.previous != file->head.previous && !PLANT(wal_copy_removed)) return 0;
+    int rc = behind_look(scanner, file, 1, file->head.previous + 1, &same, &later);
+    *never = !later;
+    return rc;
+}
+
+/* *count: files up to the last one that counts. Those behind it were cut short, or their openings were. */
+static int last_find(struct scanner *scanner, uint32_t *count)
+{
+    const struct scanned *files = scanner->files;
+    bool never = true;
+    int rc = 0;
+    *count = begun_count(scanner, scanner->count);
+    for (uint32_t before; never && !rc && *count && (before = begun_count(scanner, *count - 1)) > 0;) {
+        rc = never_returned(scanner, &files[before - 1], &files[*count - 1], &never);
+        if (!rc && never) *count = before;
+    }
+    return rc;
+}
+
+/* Up to which group those of file i count: what begins with the next file that was begun counts there. */
+static uint64_t limit_of(const struct scanner *scanner, uint32_t i, uint32_t count)
+{
+    for (i++; i < count; i++)
+        if (scanner->files[i].begun) return scanner->files[i].head.previous;
+    return UINT64_MAX;
+}
+
+static int counted_walk(struct scanner *scanner, uint32_t count)
+{
+    struct wal_scan *scan = scanner->scan;
+    bool any = false;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct scanned *file = &scanner->files[i];
+        uint64_t end = 1;
+        if (file->begun && !any) scan->found = (struct wal_found){file->head.previous + 1, file->head.previous, false};
+        any = any || file->begun;
+        uint64_t first = scan->found.last + 1;
+        int rc = file->begun ? file_walk(scanner, file, limit_of(scanner, i, count), &end) : 0;
+        if (rc) return rc;
+        scan->files[scan->file_count++] = (struct wal_file){file->number, first, scan->found.last, end};
+        scan->copied = file->begun && file->head.carried && first == scan->found.last;
+    }
+    return 0;
+}
+
+static int needed_check(const struct scanner *scanner)
+{
+    const struct wal_found *found = &scanner->scan->found;
+    const struct scanned *file = scanner->files;
+    uint64_t from = scanner->config->from;
+    if (found->first <= from && found->last + 1 >= from) return 0;
+    if (found->first > from && scanner->count && !file->begun)
+        return broken(scanner, file, file->headed, "the file's beginning is broken, and later files go on");
+    return err_set(scanner->error, CELLAR_ERR_CORRUPT,
+                   LINE "group %" PRIu64 " is needed, and there are %" PRIu64 " to %" PRIu64, from, found->first,
+                   found->last);
 }
 
 static int groups_walk(struct scanner *scanner)
 {
     struct wal_scan *scan = scanner->scan;
-    uint32_t begun = scanner->count; /* files whose groups count */
-    bool alone = false;
-    int read = begun ? copy_is_alone(scanner, &alone) : 0;
-    if (read) return read;
-    if (begun && (alone || !scanner->files[begun - 1].begun)) scan->unbegun = scanner->files[--begun].number;
+    uint32_t count;
     scan->found = (struct wal_found){1, 0, false};
-    if (begun)
-        scan->found = (struct wal_found){scanner->files[0].head.previous + 1, scanner->files[0].head.previous, false};
-    for (uint32_t i = 0; i < begun; i++) {
-        const struct scanned *file = &scanner->files[i];
-        uint64_t end = 1;
-        int rc = file_walk(scanner, file, i + 1 < begun ? file[1].head.previous : UINT64_MAX, &end);
-        if (rc) return rc;
-        scan->files[scan->file_count++] = (struct wal_file){file->number, scan->found.last, end};
+    int rc = last_find(scanner, &count);
+    if (!rc) rc = counted_walk(scanner, count);
+    for (uint32_t i = count; i < scanner->count && !rc; i++) {
+        if (!scanner->files[i].begun) rc = unbegun_look(scanner, &scanner->files[i]);
+        scan->files[scan->file_count + scan->left++].number = scanner->files[i].number;
     }
-    int rc = scan->unbegun && !alone ? unbegun_look(scanner, &scanner->files[begun]) : 0;
-    if (rc) return rc;
-    uint64_t from = scanner->config->from;
-    if (scan->found.first > from || scan->found.last + 1 < from)
-        return err_set(scanner->error, CELLAR_ERR_CORRUPT,
-                       LINE "group %" PRIu64 " is needed, and there are %" PRIu64 " to %" PRIu64, from,
-                       scan->found.first, scan->found.last);
-    return 0;
+    return rc ? rc : needed_check(scanner);
 }
 
 /* ---- files ---- */
@@ -379,8 +419,6 @@ static int files_open(struct scanner *scanner)
         struct scanned *file = &scanner->files[i];
         char name[DISK_NAME_MAX];
         wal_name(file->number, name);
-        if (i && file->number != file[-1].number + 1)
-            return broken(scanner, file, 0, "the file before this one is missing");
         if ((rc = disk->ops->open(disk, name, &file->file, &file->bytes))) return refused(scanner, file, rc);
         file->open = true;
     }

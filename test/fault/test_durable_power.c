@@ -314,8 +314,7 @@ static const struct hunt {
     {"durable_runs_unlogged", cluster_lives, 1},    {"replay_as_logged", cluster_lives, 1},
     {"journal_life_unsynced", cluster_lives, 2},    {"durable_reads_unawaited", cluster_lives, 5},
     {"durable_last_first", cluster_lives, 183},     {"durable_loads_written", power_losses, 500},
-    {"durable_older_removed", lost_syncs, 3009},    {"wal_copy_trusted", lost_syncs, 3010},
-    {"durable_epoch_early", cluster_lives, 1},
+    {"durable_older_removed", lost_syncs, 3009},    {"durable_epoch_early", cluster_lives, 1},
 };
 
 /* In a process of its own, which may end by an assertion: then the bug is met, too. */

@@ -111,6 +111,171 @@ static const char *freed(uint64_t seed)
     return life_verdict(&life);
 }
 
+/* Twelve lives, each of which may be cut off at its opening: several in a row are. */
+static const char *lives_by_chance(uint64_t seed)
+{
+    struct life life;
+    life_begin(&life, seed, CAPACITY);
+    for (uint32_t i = 0; i < 12 && !life.wrong; i++) life_chance(&life);
+    if (!life.wrong && life_open(&life)) life_fails(&life, "refused on a disk that works");
+    return life_verdict(&life);
+}
+
+/* ---- scenarios with each fault at its place ---- */
+
+/* The process ends; its disk keeps what it has, and reads show what was written. */
+static void killed(struct life *life)
+{
+    life_abandon(life);
+    disk_sim_set(life->sim, (struct disk_sim_faults){.garbled = 0});
+}
+
+static void power_lost(struct life *life)
+{
+    life_abandon(life);
+    disk_sim_power_cycle(life->sim);
+}
+
+static void must_open(struct life *life)
+{
+    if (life_open(life)) life_fails(life, "refused on a disk that works");
+}
+
+/* The next sync from the operation behind so many others on fails, and what it was to write is in a cache only. */
+static void sync_to_fail(struct life *life, uint64_t behind)
+{
+    disk_sim_set(life->sim, (struct disk_sim_faults){.sync_fails_at = disk_sim_operations(life->sim) + 1 + behind,
+                                                     .sync_drops = true});
+}
+
+/* Groups of one block each. */
+static void groups_put(struct life *life, uint32_t count)
+{
+    must_open(life);
+    for (uint32_t i = 0; i < count && !life->wrong; i++)
+        if (life_group_of(life, WAL_PAYLOAD)) life_fails(life, "refused on a disk that works");
+}
+
+/* A file is full; the next one is made, has its head, and a group that is in a cache only. */
+static void group_unsynced_in_new_file(struct life *life)
+{
+    enum { MADE = 4 }; /* create, open, write of the head, its sync */
+    groups_put(life, LIFE_FILE_BYTES / WAL_BLOCK - 1);
+    sync_to_fail(life, MADE);
+    if (life_group_of(life, WAL_PAYLOAD) != -CELLAR_ERR_SYSTEM) life_fails(life, "a sync that failed is believed");
+}
+
+/* An opening amid whose operation `at` the power is lost, with all that was not synced; then another one. */
+static bool opening_cut(struct life *life, uint64_t at)
+{
+    disk_sim_set(life->sim,
+                 (struct disk_sim_faults){.power_lost_at = disk_sim_operations(life->sim) + at, .garbled = 1});
+    (void)!life_open(life);
+    bool cut = disk_sim_power_is_lost(life->sim);
+    power_lost(life);
+    if (!life->wrong) must_open(life);
+    return cut;
+}
+
+/* `before`, then an opening that is cut off at each of its operations, by the loss of power. */
+static const char *cut_anywhere(uint64_t seed, void (*before)(struct life *life))
+{
+    const char *wrong = NULL;
+    bool cut = true;
+    for (uint64_t at = 1; cut && !wrong; at++) {
+        struct life life;
+        life_begin(&life, seed, CAPACITY);
+        before(&life);
+        if (!life.wrong) cut = opening_cut(&life, at);
+        wrong = life_verdict(&life);
+    }
+    return wrong;
+}
+
+/* A group is in a cache only; an opening makes it durable by its copy. That is the one that there is. */
+static void copy_is_the_one(struct life *life)
+{
+    groups_put(life, 2);
+    sync_to_fail(life, 0);
+    (void)!life_group_of(life, WAL_PAYLOAD);
+    killed(life);
+    must_open(life);
+    killed(life);
+}
+
+static const char *copy_is_kept(uint64_t seed) { return cut_anywhere(seed, copy_is_the_one); }
+
+/* The group is durable where it was; of its copy there is nothing but what reads show. */
+static void copy_is_nowhere(struct life *life)
+{
+    groups_put(life, 3);
+    killed(life);
+    sync_to_fail(life, 0);
+    if (life_open(life) != -CELLAR_ERR_SYSTEM) life_fails(life, "a sync that failed is believed");
+    killed(life);
+}
+
+static const char *copy_is_not_believed(uint64_t seed) { return cut_anywhere(seed, copy_is_nowhere); }
+
+/* A group and its copy are both in a cache only. */
+static void both_are_nowhere(struct life *life)
+{
+    groups_put(life, 2);
+    sync_to_fail(life, 0);
+    (void)!life_group_of(life, WAL_PAYLOAD);
+    killed(life);
+    sync_to_fail(life, 0);
+    if (life_open(life) != -CELLAR_ERR_SYSTEM) life_fails(life, "a sync that failed is believed");
+    killed(life);
+}
+
+static const char *neither_is_believed(uint64_t seed) { return cut_anywhere(seed, both_are_nowhere); }
+
+/* All groups before the file's first one are freed, and that one is nowhere. */
+static void head_is_all(struct life *life)
+{
+    group_unsynced_in_new_file(life);
+    life->config.from = life->acked + 1;
+    if (wal_free(life->wal, life->config.from, &life->error)) life_fails(life, "refused on a disk that works");
+    power_lost(life);
+}
+
+static const char *head_is_enough(uint64_t seed) { return cut_anywhere(seed, head_is_all); }
+
+/* The last group says that the file before it is not needed. It is not synced yet, and there is no other space. */
+static void no_space_but_that(struct life *life)
+{
+    enum { MADE = 4 };
+    groups_put(life, LIFE_FILE_BYTES / WAL_BLOCK - 1);
+    disk_sim_set(life->sim, (struct disk_sim_faults){.sync_lies_at = disk_sim_operations(life->sim) + 1 + MADE});
+    if (life_group_of(life, WAL_PAYLOAD)) life_fails(life, "refused on a disk that works");
+    killed(life);
+    life->acked--; /* nor was it acknowledged */
+    life->config.from = life->acked + 1;
+    disk_sim_resize(life->sim, disk_sim_used(life->sim));
+}
+
+/* Once that file is gone, the group is there. */
+static const char *freed_by_what_is_there(uint64_t seed)
+{
+    const char *wrong = NULL;
+    bool cut = true;
+    for (uint64_t at = 1; cut && !wrong; at++) {
+        struct life life;
+        life_begin(&life, seed, CAPACITY);
+        no_space_but_that(&life);
+        disk_sim_set(life.sim,
+                     (struct disk_sim_faults){.power_lost_at = disk_sim_operations(life.sim) + at, .garbled = 1});
+        (void)!life_open(&life);
+        cut = disk_sim_power_is_lost(life.sim);
+        power_lost(&life);
+        if (!disk_sim_bytes(life.sim, "wal-0000000000000001")) life.acked = life.config.from;
+        if (!life.wrong) must_open(&life);
+        wrong = life_verdict(&life);
+    }
+    return wrong;
+}
+
 /* ---- tests ---- */
 
 static void none_wrong(const char *scenario, uint64_t seed, const char *wrong)
@@ -134,6 +299,87 @@ static void a_lying_sync_loses_nothing_silently(void **state)
     uint64_t refused = 0;
     for (uint64_t seed = 1; seed <= 20 * rounds; seed++) none_wrong("sync lies", seed, sync_lies(seed, &refused));
     assert_true(refused > rounds); /* most lies leave a hole */
+}
+
+static void lives_are_cut_off_in_a_row(void **state)
+{
+    for (uint64_t seed = 1; seed <= 50 * rounds; seed++) none_wrong("chance", seed, lives_by_chance(seed));
+}
+
+/* INV-DURABLE-21: an opening that is cut off takes nothing away that may be the only copy. */
+static void the_only_copy_stays(void **state)
+{
+    none_wrong("copy kept", 1, copy_is_kept(1));
+    none_wrong("copy not believed", 1, copy_is_not_believed(1));
+    none_wrong("neither believed", 1, neither_is_believed(1));
+    none_wrong("head", 3, head_is_enough(3)); /* keeps no file that is not needed */
+    none_wrong("no space", 1, freed_by_what_is_there(1));
+}
+
+/* An opening copies the only group of a file, and frees those before it: the power is lost, and that group with it. */
+static void a_first_file_without_groups_is_passed_over(void **state)
+{
+    struct life life;
+    life_begin(&life, 1, CAPACITY);
+    group_unsynced_in_new_file(&life);
+    killed(&life);
+    life.config.from = life.acked + 1;
+    must_open(&life);
+    assert_int_equal(life.acked, life.config.from);
+    power_lost(&life);
+    must_open(&life);
+    assert_null(life_verdict(&life));
+}
+
+/* Two files at the end were never begun: the next opening must not go on between them. */
+static void files_without_groups_are_removed_together(void **state)
+{
+    struct life life;
+    life_begin(&life, 1, CAPACITY);
+    group_unsynced_in_new_file(&life);
+    killed(&life);
+    sync_to_fail(&life, 0);
+    assert_int_equal(life_open(&life), -CELLAR_ERR_SYSTEM);
+    power_lost(&life);
+    for (uint32_t i = 0; i < 2; i++) {
+        must_open(&life);
+        assert_null(life.wrong);
+        killed(&life);
+    }
+    assert_null(life_verdict(&life));
+}
+
+/* However many openings fail, there are the files that there were, and two more. */
+static void openings_that_fail_pile_up_no_files(void **state)
+{
+    struct life life;
+    life_begin(&life, 1, CAPACITY);
+    groups_put(&life, 3);
+    killed(&life);
+    for (uint32_t i = 0; i < 10; i++) {
+        sync_to_fail(&life, 0);
+        assert_int_equal(life_open(&life), -CELLAR_ERR_SYSTEM);
+        killed(&life);
+        assert_true(disk_sim_used(life.sim) <= 3 * LIFE_FILE_BYTES);
+    }
+    must_open(&life);
+    assert_true(disk_sim_used(life.sim) <= 2 * LIFE_FILE_BYTES);
+    assert_null(life_verdict(&life));
+}
+
+/* Without space for its own copy an opening does not free the file that a copy in a cache only comes from. */
+static void no_space_is_made_of_the_only_copy(void **state)
+{
+    struct life life;
+    life_begin(&life, 1, CAPACITY);
+    copy_is_nowhere(&life);
+    life.config.from = life.acked;
+    disk_sim_resize(life.sim, disk_sim_used(life.sim));
+    assert_int_equal(life_open(&life), -CELLAR_ERR_FULL);
+    power_lost(&life);
+    disk_sim_resize(life.sim, CAPACITY);
+    must_open(&life);
+    assert_null(life_verdict(&life));
 }
 
 static void freed_space_is_of_no_use_any_more(void **state)
@@ -233,6 +479,8 @@ static void planted_bugs_are_seen(void **state)
                  {"wal_checksum_ignored", power_fails_anywhere},
                  {"wal_sync_retried", sync_fails},
                  {"wal_tail_trusted", sync_fails},
+                 {"wal_copy_removed", copy_is_kept},
+                 {"wal_copy_trusted", neither_is_believed},
                  {"wal_spare_headed", power_fails_anywhere},
                  {"wal_freed_early", freed}};
     for (size_t i = 0; i < sizeof hunts / sizeof *hunts; i++) {
@@ -250,6 +498,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(power_may_fail_at_every_operation),
         cmocka_unit_test(a_failed_sync_is_the_end),
         cmocka_unit_test(a_lying_sync_loses_nothing_silently),
+        cmocka_unit_test(lives_are_cut_off_in_a_row),
+        cmocka_unit_test(the_only_copy_stays),
+        cmocka_unit_test(a_first_file_without_groups_is_passed_over),
+        cmocka_unit_test(files_without_groups_are_removed_together),
+        cmocka_unit_test(openings_that_fail_pile_up_no_files),
+        cmocka_unit_test(no_space_is_made_of_the_only_copy),
         cmocka_unit_test(freed_space_is_of_no_use_any_more),
         cmocka_unit_test(a_full_disk_stops_and_goes_on),
         cmocka_unit_test(its_own_bound_is_kept),

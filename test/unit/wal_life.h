@@ -113,12 +113,11 @@ static inline int life_open(struct life *life)
     return 0;
 }
 
-/* One group of random bytes is appended in pieces, and synced. */
-static inline int life_group(struct life *life)
+/* One group of so many random bytes is appended in pieces, and synced. */
+static inline int life_group_of(struct life *life, uint32_t count)
 {
     static uint8_t bytes[LIFE_GROUP_BYTES];
     uint64_t group = life->acked + 1, told = 0;
-    uint32_t count = 1 + (uint32_t)prng_below(&life->prng, prng_below(&life->prng, 2) ? 200 : LIFE_GROUP_BYTES);
     life->seeds[group] = prng_next(&life->prng);
     life->sizes[group] = count;
     life->under_way = group;
@@ -132,6 +131,12 @@ static inline int life_group(struct life *life)
     if (!rc && told != group) life_fails(life, "a sync that acknowledges another group");
     if (!rc) life->acked = group;
     return rc;
+}
+
+static inline int life_group(struct life *life)
+{
+    return life_group_of(life,
+                         1 + (uint32_t)prng_below(&life->prng, prng_below(&life->prng, 2) ? 200 : LIFE_GROUP_BYTES));
 }
 
 /* Closing adds a group without bytes. */
@@ -151,7 +156,8 @@ static inline int life_live(struct life *life)
     int rc = life_open(life);
     for (uint64_t i = 1 + prng_below(&life->prng, 5); i && !rc; i--) rc = life_group(life);
     if (!rc && life->acked > 3 && prng_below(&life->prng, 2)) {
-        life->config.from = life->acked - prng_below(&life->prng, 3);
+        uint64_t from = life->acked - prng_below(&life->prng, 3);
+        if (from > life->config.from) life->config.from = from;
         rc = wal_free(life->wal, life->config.from, &life->error);
         /* What was freed may be used again. */
         for (uint64_t i = prng_below(&life->prng, 9); i && !rc && life->acked < LIFE_GROUPS - 4; i--)
@@ -170,6 +176,21 @@ static inline void life_abandon(struct life *life)
     (void)!wal_close(life->wal, NULL);
     disk_sim_off(life->sim, false);
     life->wal = NULL;
+}
+
+/* A life whose power may be lost, and a sync of which may fail, at its opening or later; or its process just ends. */
+static inline void life_chance(struct life *life)
+{
+    uint64_t begun = disk_sim_operations(life->sim);
+    struct disk_sim_faults faults = {.sync_drops = prng_below(&life->prng, 2)};
+    faults.garbled = (double)prng_below(&life->prng, 100) / 100;
+    if (prng_below(&life->prng, 2)) faults.power_lost_at = begun + 1 + prng_below(&life->prng, 30);
+    if (prng_below(&life->prng, 2)) faults.sync_fails_at = begun + 1 + prng_below(&life->prng, 30);
+    disk_sim_set(life->sim, faults);
+    (void)!life_live(life);
+    life_abandon(life);
+    if (disk_sim_power_is_lost(life->sim) || prng_below(&life->prng, 2)) disk_sim_power_cycle(life->sim);
+    disk_sim_set(life->sim, (struct disk_sim_faults){.garbled = 0});
 }
 
 #ifdef CELLAR_PLANTS
