@@ -313,7 +313,7 @@ static const struct hunt {
     {"checkpoint_head_unsynced", cluster_lives, 1}, {"wal_sync_retried", cluster_lives, 18},
     {"durable_runs_unlogged", cluster_lives, 1},    {"replay_as_logged", cluster_lives, 1},
     {"journal_life_unsynced", cluster_lives, 2},    {"durable_reads_unawaited", cluster_lives, 5},
-    {"durable_last_first", cluster_lives, 183},     {"durable_loads_written", power_losses, 500},
+    {"durable_last_first", cluster_lives, 461},     {"durable_loads_written", power_losses, 500},
     {"durable_older_removed", lost_syncs, 3009},    {"durable_epoch_early", cluster_lives, 1},
 };
 
