@@ -736,8 +736,8 @@ struct cellar_call_options {
     X(LOCKS, "more locks than a transaction may hold")                                                                 \
     X(LOG_BYTES, "its redo-log entry takes more bytes than half of log_bytes: raise log_bytes")                        \
     X(RECORD_CACHE, "more versions than the record cache has bytes for")                                               \
-    X(CHAIN,                                                                                                           \
-      "its index chain is as long as may be: cellar_table_alter raises records_max (long_bytes of a name with //)")    \
+    X(CHAIN, "its index chain is full: raise records_max (cellar_table_alter; of a name with //: long_bytes, of a "    \
+             "new table)")                                                                                             \
     X(POOL, "a memory node has no space left: delete records, or make a pool of more pool_bytes")                      \
     X(TIMESTAMPS, "no timestamp is left")                                                                              \
     X(INDEX, "the index leads to no place of a record")                                                                \
