@@ -43,8 +43,47 @@ static void what_was_learnt_is_forgotten_when_it_is_too_much(void **state)
     api_close(&api);
 }
 
+#define UPGRADES 60
+#define ATTEMPT_NS 1000000 /* of virtual time: with a back-off an attempt takes seven times as long */
+
+/* Reads records, and changes one after the other: each change ends an attempt, and no other transaction is why. */
+static int upgrade(struct cellar_txn *txn, struct api_call *call)
+{
+    const uint64_t b = 1;
+    for (uint64_t key = 0; key < UPGRADES; key++) TRY(cellar_access(txn, call->items, key, CELL_A, 0, 0));
+    TRY(cellar_fetch(txn));
+    for (uint64_t key = 0; key < UPGRADES; key++) {
+        int ref = cellar_access(txn, call->items, key, 0, CELL_B, 0);
+        TRY(ref);
+        TRY(cellar_fetch(txn));
+        TRY(cellar_put(txn, ref, ITEM_B, &b));
+    }
+    return 0;
+}
+
+static void who_knows_more_tries_again_at_once(void **state)
+{
+    struct api api;
+    const struct api_variant *variant = *state;
+    const struct cellar_proc *proc;
+    const struct cellar_proc_def def = {
+        .name = "upgrade", .fn = api_any, .records_max = UPGRADES, .writes_max = UPGRADES};
+    if (variant->cc != CELLAR_CC_TWOPL || variant->threads) skip();
+    api_open_with(&api, variant, (struct cellar_config){.threads = 1, .coros = 1});
+    api_load(&api, 0, UPGRADES);
+    MUST(&api.error, cellar_proc_register(api.db, &def, &proc, &api.error));
+    struct api_call call = {.body = upgrade, .items = api.items};
+    assert_code(cellar_call(api.db, proc, &call, NULL, &api.result), 0);
+    assert_int_equal(api.result.attempts, UPGRADES + 1);
+    assert_true(api.result.latency_ns < (UPGRADES + 1) * (uint64_t)ATTEMPT_NS);
+    api_close(&api);
+}
+
 int main(int argc, char **argv)
 {
-    const struct api_entry tests[] = {API_TEST(what_was_learnt_is_forgotten_when_it_is_too_much)};
+    const struct api_entry tests[] = {
+        API_TEST(what_was_learnt_is_forgotten_when_it_is_too_much),
+        API_TEST(who_knows_more_tries_again_at_once),
+    };
     return api_main("twopl_learnt", tests, sizeof tests / sizeof *tests, argc, argv);
 }

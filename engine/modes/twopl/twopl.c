@@ -242,8 +242,11 @@ static int enter(struct coro *co, struct txn *txn)
     if (is_lost(txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
     if (PLANT(twopl_released_early)) leave(co, txn);
     if (!gather(txn)) return too_many(co, txn);
-    for (uint32_t i = 0; i < set->wanted.count; i++)
-        if (list_find(&set->held, set->wanted.wants[i].lock)) return end_wiser(co, txn, CELLAR_ABORT_LOCK_UPGRADE);
+    for (uint32_t i = 0; i < set->wanted.count; i++) {
+        if (!list_find(&set->held, set->wanted.wants[i].lock)) continue;
+        txn->at_once = true; /* no other transaction is why */
+        return end_wiser(co, txn, CELLAR_ABORT_LOCK_UPGRADE);
+    }
     for (uint32_t i = 0; i < set->wanted.count; i++) {
         const struct twopl_want *want = &set->wanted.wants[i];
         if (set->held.count == TWOPL_LOCKS_MAX) return too_many(co, txn);
