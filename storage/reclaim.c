@@ -125,9 +125,9 @@ static int backup_read(struct coro *co, struct fabric_ep *ep, struct catalog_hom
 }
 
 /*
- * INV-RECLAIM-7. Who decided may have died before its backups knew: they do before anybody relies on it. So who joins
- * looks at tables that are WHOLE, which stay so while it is a member; what becomes of the others is for one that is
- * alone, before it gives back their space.
+ * INV-RECLAIM-7. The process that decided may have died before it wrote to the backups: another one does, before
+ * anything rests on the decision. A process that joins does it for tables that are WHOLE, which stay so while it is a
+ * member; a process that gives back space, for the tables whose space that is.
  */
 static int backups_follow(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, uint64_t tables)
 {
@@ -203,8 +203,8 @@ struct sweep {
     const struct reclaim_company *company;
     struct cellar_error *error;
     struct heap_walk walk;
-    uint64_t sure;    /* a bit for each table that is gone, or of one that is: no process uses it, or its number */
-    uint64_t *strays; /* a bit for each chunk of the node that none seems to have */
+    uint64_t sure;    /* a bit for each table that is GONE, or a part of one: no process uses it, or its number */
+    uint64_t *strays; /* a bit for each chunk of the node that no table and no log seems to have */
 };
 
 /* The index of a table whose records go: as it was made. */
@@ -270,8 +270,8 @@ static bool none_came(const struct sweep *sweep)
 }
 
 /*
- * INV-RECLAIM-8. A process that has come since may have taken them, and not have said for what yet; while none had
- * come when all of them had been seen, they are nobody's for ever. Of a run the first chunk is the last one that goes.
+ * INV-RECLAIM-8. A process that has come meanwhile may have taken them, and not have written for what yet. If none has,
+ * no process will ever use them as they are. A run's first chunk goes last (INV-VACANT-1).
  */
 static int strays_give(struct sweep *sweep, uint64_t chunk_count)
 {
@@ -298,7 +298,7 @@ static int node_sweep(struct sweep *sweep, uint32_t node, struct heap_memory *me
     return rc ? rc : ungiven(sweep, strays_give(sweep, chunk_count));
 }
 
-/* Its number is all that is written: another process may take the entry as soon as the primary has none. */
+/* Only the number is written: another process may take the entry as soon as the primary has none. */
 static int entry_free(struct sweep *sweep, uint32_t index)
 {
     struct catalog_entry_wire *entry = &catalog_home_of(sweep->catalog)->entries[index];
@@ -330,7 +330,7 @@ static int entries_free(struct sweep *sweep)
     return rc;
 }
 
-/* Those of which it is decided that they go, and their parts. */
+/* The tables that were decided to go, and their parts. */
 static uint64_t sure_tables(const struct catalog *catalog)
 {
     const struct catalog_entry_wire *entries = catalog_home_of((struct catalog *)catalog)->entries;
@@ -342,12 +342,12 @@ static uint64_t sure_tables(const struct catalog *catalog)
     return (gone | parts) & catalog->going;
 }
 
-/* The entries as they are now: those of an earlier look may have been whole since. */
+/* Reads the entries anew: a table that an earlier look has seen as MAKING may be whole. */
 static int sweep_begin(struct sweep *sweep)
 {
     struct catalog *catalog = sweep->catalog;
     bool before = batch_bulk_enter(sweep->ep);
-    int rc = catalog_tables_read(sweep->co, sweep->ep, catalog, sweep->error);
+    int rc = PLANT(sweep_entries_stale) ? 0 : catalog_tables_read(sweep->co, sweep->ep, catalog, sweep->error);
     batch_bulk_leave(sweep->ep, before);
     if (rc) return rc;
     catalog_each(catalog, table) if (is_left(catalog, table)) catalog_bury(catalog, table);

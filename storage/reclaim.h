@@ -19,13 +19,14 @@
  *                so; whoever comes then makes it WHOLE before an entry that says BUILDING goes.
  * INV-RECLAIM-4: when it is decided no entry of any log that names the table is due: logs of other members were
  *                recovered or left, and those of this process say in their segments that all has had its effect.
- * INV-RECLAIM-3: runs that no table claims are all given back: those of tables that are gone, of a table that a process
- *                died making, chunks that it had taken for no run.
+ * INV-RECLAIM-3: runs that no table claims are all given back by a process that stays alone: those of tables that are
+ *                gone, of a table that a process died making, chunks that it had taken for no run.
  * INV-RECLAIM-6: a run of a table is not there before its entry, which says MAKING until all of the first runs are.
- * INV-RECLAIM-7: a state is written to a backup by the process that moves the primary's, and by others only while it
- *                stays: that of a table that is WHOLE by a member, any other one by who is alone with the pool.
- * INV-RECLAIM-8: what none seems to have is given back only if, when it had been seen, no other process had come since
- *                before the entries were read: one that came may have taken it, and not have said for what yet.
+ * INV-RECLAIM-7: the process that moves a primary's state writes it to the backups. Another process does so only with
+ *                a state that stays: WHOLE, while it is a member; GONE or EMPTYING, when it is alone.
+ * INV-RECLAIM-8: chunks that no table and no log seems to have are given back only if no other process has come between
+ *                the reading of the entries and the end of the walk: it may have taken them for a run that is still to
+ *                be written.
  */
 #pragma once
 
@@ -48,9 +49,9 @@ bool reclaim_is_due(const struct catalog *catalog);
 /* All of a log up to that entry has had its effect: its segment's header says so, on all replicas. */
 NODISCARD int reclaim_log_settle(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog,
                                  struct fabric_addr ring, uint64_t incarnation, uint64_t sequence);
-/* Whom the caller knows to use the pool besides. */
+/* What the caller knows of other processes. */
 struct reclaim_company {
-    /* Has no other process been a member since before the sweep was called for, until now? Unknown: false. */
+    /* Returns whether no other process was a member at any time since just before the sweep; unknown: false. */
     bool (*none_came)(struct coro *co, void *arg);
     void *arg;
 };

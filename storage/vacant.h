@@ -1,14 +1,14 @@
 /*
  * vacant.h - chunks that were given back, and are handed out again before new ones are.
  *
- *     run ──give──> VACANT (zero behind its header) ──CAS──> TAKEN ──header──> run
+ *     run ──give──> TAKEN ──zeros──> VACANT ──CAS──> TAKEN ──header──> run
  *
  * The pool has no list of them: the header of each one says so. What a process remembers of them is a hint, noted by
  * each walk over a heap (heap.h), and a CAS of the header's first word decides whose chunk it is.
  *
- * INV-VACANT-1: a chunk becomes VACANT, on all replicas, when its bytes behind the header are zero and no table leads
- *               to it; a run's first chunk last. So a process that dies in the midst leaves the run as it was, or less
- *               of it, or vacant chunks.
+ * INV-VACANT-1: a chunk becomes VACANT, on all replicas, when all else of it is zero and no table leads to it; a run's
+ *               first chunk last. So a process that dies in the midst leaves the run as it was, or less of it, or
+ *               chunks that are vacant or taken.
  * INV-VACANT-2: a vacant chunk is of one taker: none writes to it before its CAS has made it TAKEN. One that stays
  *               TAKEN, since its taker died, is given back when a process is alone with the pool (reclaim.h).
  */

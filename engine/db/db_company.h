@@ -10,12 +10,12 @@ struct db_company {
 
 NODISCARD int db_company_look(struct coro *co, struct worker *worker, struct db_company *company,
                               struct cellar_error *error);
-/* Nobody was there at the first of two looks, and nobody has come until the second one. */
+/* Returns whether no other process was a member at the first of two looks, or has become one until the second. */
 static inline bool db_company_none(const struct db_company *before, const struct db_company *after)
 {
     return before->other < 0 && after->other < 0 && before->lives == after->lives;
 }
-/* No other process uses the pool now; BUSY: one does. */
+/* BUSY: another process uses the pool now. */
 NODISCARD int db_alone_check(struct coro *co, struct worker *worker, struct cellar_error *error);
-/* Gives back the space of tables that go; what is nobody's, too, if no other process comes meanwhile (reclaim.h). */
+/* Gives back the space of tables that go, and, if no other process comes meanwhile, unclaimed chunks (reclaim.h). */
 NODISCARD int db_company_sweep(struct coro *co, struct worker *worker, struct cellar_error *error);
