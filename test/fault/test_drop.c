@@ -5,6 +5,7 @@
  * INV-VACANT-1, 2).
  */
 #include "db.h"
+#include "db_company.h"
 #include "fabric_sim.h"
 #include "plant.h"
 #include "share.h"
@@ -465,6 +466,43 @@ static void a_log_names_what_is_gone(void **state)
     assert_true(values_are_right());
 }
 
+/* ---- other processes ---- */
+
+static int company_look(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct cellar_error error;
+    return db_company_look(co, coordinator->worker, arg, &error);
+}
+
+static struct db_company company_now(struct dropping *run)
+{
+    struct db_company company;
+    assert_int_equal(db_run_on(run->db, 0, company_look, &company), 0);
+    return company;
+}
+
+/* INV-RECLAIM-8: the space that a process finds unclaimed may be one's that came, and one's that has gone again. */
+static void who_comes_and_goes_is_known(void **state)
+{
+    struct dropping run = {.what = DROP, .mns = 1, .kill_at = UINT64_MAX, .again_at = UINT64_MAX};
+    struct cellar *other;
+    (void)state;
+    assert_true(begin(&run));
+    struct db_company before = company_now(&run), now = company_now(&run);
+    assert_true(db_company_none(&before, &now));
+    assert_int_equal(open_as(&run, 1, &other), 0);
+    struct db_company during = company_now(&run);
+    assert_int_equal(during.other, 1);
+    assert_false(db_company_none(&before, &during));
+    assert_int_equal(cellar_close(other), 0);
+    now = company_now(&run);
+    assert_int_equal(now.other, -1);
+    assert_false(db_company_none(&before, &now) || db_company_none(&during, &now));
+    assert_true(db_company_none(&now, &now));
+    cellar_close(run.db);
+    fabric_close(run.fabric);
+}
+
 #ifdef CELLAR_PLANTS
 static void a_log_is_not_settled(void **state)
 {
@@ -544,6 +582,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_drop_is_cut_off),
+        cmocka_unit_test(who_comes_and_goes_is_known),
         cmocka_unit_test(a_truncation_is_cut_off),
         cmocka_unit_test(an_index_drop_is_cut_off),
         cmocka_unit_test(the_making_of_an_index_is_cut_off),
