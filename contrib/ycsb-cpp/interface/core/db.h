@@ -10,7 +10,7 @@ namespace ycsbc {
 
 class DB {
  public:
-#ifdef STUB_FIELD_IS_PAIR  // some forks have it so
+#ifdef FIELD_IS_PAIR  // some forks have it so
   using Field = std::pair<std::string, std::string>;
 #else
   struct Field {
