@@ -32,7 +32,7 @@ struct coro_annex *coro_annex_new(size_t stack_bytes);
 void coro_annex_free(struct coro_annex *annex);
 /* From within co: fn(arg) on that stack, from which co may be yielded as from its own. One call at a time. */
 void coro_annex_call(struct coro *co, struct coro_annex *annex, void (*fn)(void *arg), void *arg);
-/* Does the calling thread run a coroutine? */
+/* Returns whether the calling thread runs a coroutine. */
 bool coro_is_inside(void);
 /* fn has returned. */
 bool coro_done(const struct coro *co);

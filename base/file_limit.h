@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-/* May a file have so many bytes? 0, or EFBIG. */
+/* Returns 0 if a file may have so many bytes, else EFBIG. */
 static inline int file_limit(uint64_t bytes)
 {
     struct rlimit limit;

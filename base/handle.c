@@ -12,7 +12,7 @@
 #define COLOURS 15
 #define COLOUR_BYTES 64
 
-/* Of each page: how many a handle has that begins here; 0: none does, or the page is free. */
+/* How many pages a handle has that begins at this one; 0: none does, or the page is free. */
 struct page {
     uint32_t pages;
     uint8_t rest[PAGE - sizeof(uint32_t)];

@@ -237,7 +237,7 @@ static int group_show(struct scanner *scanner, uint64_t group)
     return scanner->visit ? scanner->visit(scanner->arg, group, scan->last, scan->last_bytes) : 0;
 }
 
-/* A group that a later head takes for granted is not there: which file lacks it? */
+/* Refuses a log that lacks a group which a later head takes for granted; names the file that lacks it. */
 static int gap_refuse(const struct scanner *scanner, const struct scanned *file, uint64_t at)
 {
     const struct scanned *next = file + 1;
@@ -307,7 +307,7 @@ static uint32_t begun_count(const struct scanner *scanner, uint32_t count)
 }
 
 /*
- * INV-DURABLE-21. Does the file begin with the same copy as the one before it, and has nothing else? Then the opening
+ * INV-DURABLE-21. Where a file has nothing but a copy, and the file before it begins with the same copy, the opening
  * that made it never returned: it would have removed that one.
  */
 static int never_returned(struct scanner *scanner, const struct scanned *before, const struct scanned *file,

@@ -42,7 +42,7 @@ struct fabric_shm_mapping {
 NODISCARD int fabric_shm_map_anonymous(struct fabric_shm_mapping *mapping, uint64_t bytes, struct cellar_error *error);
 NODISCARD int fabric_shm_map_file(struct fabric_shm_mapping *mapping, int fd, uint64_t bytes,
                                   struct cellar_error *error);
-/* Of a pool file that is only looked at: it may have holes. */
+/* A pool file that is only looked at may have holes. */
 NODISCARD int fabric_shm_map_private(struct fabric_shm_mapping *mapping, int fd, uint64_t bytes,
                                      struct cellar_error *error);
 /* A sealed memfd of exactly that size. */

@@ -132,7 +132,7 @@ static inline uint32_t catalog_part_of(const struct cellar_table *table)
 {
     return table->orders.of ? table->orders.of : table->extents_of;
 }
-/* Is it a table of that catalog's, and not of another database's or of one that was closed? table may be any handle. */
+/* Returns whether it is a table of that catalog. `table` may be any handle: another database's, a closed one's. */
 static inline bool catalog_owns(const struct catalog *catalog, const struct cellar_table *table)
 {
     return table && table->catalog == catalog;

@@ -10,7 +10,7 @@ struct db_company {
 
 NODISCARD int db_company_look(struct coro *co, struct worker *worker, struct db_company *company,
                               struct cellar_error *error);
-/* Returns whether no other process was a member at the first of two looks, or has become one until the second. */
+/* Returns whether no other process was a member at the first of two looks, and none has come until the second. */
 static inline bool db_company_none(const struct db_company *before, const struct db_company *after)
 {
     return before->other < 0 && after->other < 0 && before->lives == after->lives;

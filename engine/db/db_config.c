@@ -157,7 +157,7 @@ static int bytes_check(const struct cellar_config *config, struct cellar_error *
     return 0;
 }
 
-/* Of what begins as a pool: whose size is it not? */
+/* What begins as a pool has another size than it says: tells whose. */
 static int pool_file_size_check(const struct superblock_wire *head, uint64_t bytes, struct cellar_error *error)
 {
     if (head->fingerprint != layout_fingerprint() || head->checksum != catalog_superblock_checksum(head)) return 0;

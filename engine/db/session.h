@@ -53,7 +53,7 @@ void session_close_inside(struct cellar_session *session);
 
 /* Runs fn on the coordinator of a session that is active, on this thread where the fabric can. Its code, or INVALID. */
 int session_run(struct cellar_session *session, db_fn fn, void *arg);
-/* May this call use it? 0; or INVALID or CLOSED, and why. */
+/* Returns 0 if this call may use it; else INVALID or CLOSED, and why. */
 int session_check(const struct cellar_session *session, enum cellar_why *why);
 /*
  * The session counts among the calls that keep its database open, until session_leave. CLOSED. INV-HANDLE-1: it says so
@@ -63,7 +63,7 @@ int session_enter(struct cellar_session *session);
 void session_leave(struct cellar_session *session);
 /* Enters, runs, leaves. */
 int session_call(struct cellar_session *session, db_fn fn, void *arg);
-/* Has a thread that lives a session that is entered? */
+/* Returns whether a thread that lives has a session that is entered. */
 bool session_any_entered(struct cellar *db);
 
 /* ---- session_worker.c ---- */

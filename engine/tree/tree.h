@@ -205,7 +205,7 @@ uint64_t tree_log_bytes(const struct catalog *catalog, uint32_t writes_max, bool
 
 /* ---- between tree_*.c ---- */
 
-/* Has the transaction deleted that record of the index's base table? */
+/* Returns whether the transaction has deleted that record of the index's base table. */
 bool tree_deleted(const struct txn *txn, const struct cellar_index *index, uint64_t record);
 /*
  * A batch was read, from that place on: it becomes what it was when the cursor was opened, but for records that the

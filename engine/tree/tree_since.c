@@ -24,7 +24,7 @@ static const struct tree_change *first_of(const struct tree *tree, const struct 
     return NULL;
 }
 
-/* Was it there when the cursor was opened? As what; else NULL. */
+/* Returns the entry as it was when the cursor was opened; NULL: there was none. */
 static const uint8_t *entry_then(const struct tree_change *first)
 {
     if (first->kind == TREE_ADDS) return NULL;
@@ -36,7 +36,7 @@ static bool below(const struct cellar_index *index, const uint8_t *key, const st
     return point->endless || treenode_compare(index, key, point->key) < 0;
 }
 
-/* Has the batch, which began at `from`, come by that entry? */
+/* Returns whether the batch, which began at `from`, has come by that entry. */
 static bool passed(const struct tree_cursor *cursor, const struct tree_point *from, const uint8_t *key)
 {
     const struct tree_point *to = cursor->ended ? &cursor->end : &cursor->at;

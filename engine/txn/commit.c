@@ -131,7 +131,7 @@ static uint32_t cells_without(uint32_t cells, uint32_t count)
     return cells;
 }
 
-/* Of the cells to check so many in each round: the first ones are those of round 0. */
+/* Returns the cells to check in that round; each round takes the next VERSIONS_A_ROUND of them. */
 static uint32_t cells_of_round(const struct cache_object *object, uint32_t round)
 {
     uint32_t cells = cells_without(cells_to_check(object) & object->fetched_cells, round * VERSIONS_A_ROUND);

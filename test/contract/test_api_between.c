@@ -133,7 +133,7 @@ static void open_between(struct between *between, struct api *api, const struct 
     call_alone(between, come);
 }
 
-/* Did the one that counted commit behind the one that came, and not count it? */
+/* Returns whether the one that counted committed behind the one that came, and did not count it. */
 static bool is_missed(struct between *between, api_body first)
 {
     call_alone(between, go);

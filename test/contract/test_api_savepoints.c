@@ -109,7 +109,7 @@ static void mirrors_are_seen(struct subject *subject, struct cellar_txn *txn, co
 
 /* ---- every sequence ---- */
 
-/* Of the two records these are there, and new. */
+/* Makes the records anew: there or not, as `there` says. */
 static void records_load(struct subject *subject, const bool *there)
 {
     struct cellar_txn *txn = sessions_begun(subject->session);
@@ -146,7 +146,7 @@ static void sequence_is_taken_back(struct subject *subject, uint32_t sequence)
     memcpy(subject->mirrors, outer, sizeof outer);
 }
 
-/* Of records that are there at first, and that are not; the next one's beginning sees what this one has committed. */
+/* Begins with records that are there, and that are not; each sequence sees what the one before it has committed. */
 static void every_sequence_is_taken_back(struct subject *subject)
 {
     for (uint32_t sequence = 0; sequence < SEQUENCES; sequence++) {
