@@ -16,7 +16,7 @@
  *  - completion_ns: reading a completion queue entry and finding its owner.
  *  - switch_ns: resuming a coroutine that yields at once takes 14 ns here (AMD EPYC), 15.5 ns among 64 of them; a
  *    little more for finding it.
- *  - access_ns: scripts/cpu-work.sh counts the engine's instructions (docs/nic-model.md): 970 for each record, and
+ *  - access_ns: scripts/cpu-work.sh counts the engine's instructions (lab/docs/nic-model.md): 970 for each record, and
  *    about as many for the transaction itself. So each record that is declared, and each transaction begun, is one
  *    unit: locking, validation, log, write-back and the procedure's own work included. At 2 instructions a cycle and
  *    3 GHz they take 160 ns. (Measured here, in a loop that stays in the caches: about 120 ns.)

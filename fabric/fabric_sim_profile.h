@@ -3,7 +3,7 @@
  * ideal.
  *
  * Each number stands once, in fabric_sim_profile.c, with its source; none is tuned for an experiment. Times are net
- * of CPU, which is charged to the posting thread once. docs/nic-model.md has the drawing and the comparison with
+ * of CPU, which is charged to the posting thread once. lab/docs/nic-model.md has the drawing and the comparison with
  * published figures.
  *
  *     memory node: arrive -> rx FIFO -> one of `units` -> slot table -> tx -> wire

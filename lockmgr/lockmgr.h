@@ -113,7 +113,7 @@ struct lockmgr_config {
     /*
      * A server or a switch that does not answer for so long, though asked again and again, counts as lost until it
      * answers again: calls that need it end with -UNREACHABLE. 0: LOCKMGR_SILENCE_NS. (Of those algorithms that say
-     * so in docs/locks.md.)
+     * so in lab/docs/locks.md.)
      */
     uint64_t silence_ns;
     /*

@@ -1,5 +1,5 @@
 /*
- * netlock.h - what the files of NetLock share: packets as messages, options, the lock server's state. docs/locks.md
+ * netlock.h - what the files of NetLock share: packets as messages, options, the lock server's state. lab/docs/locks.md
  * draws the whole.
  *
  *     netlock.c             netlock_node.c                                netlock_server.c

@@ -1,7 +1,7 @@
 /*
  * shiftlock.c - ShiftLock: writers queue up and hand the lock over by messages, readers are counted; after some
  * writers in a row, and after the last one, the epoch flips and lets all waiting readers in (ShiftLock, FAST '25,
- * sections 3.3 to 3.5). docs/locks.md has the drawing, and where this differs from the paper: `released` counts
+ * sections 3.3 to 3.5). lab/docs/locks.md has the drawing, and where this differs from the paper: `released` counts
  * readers only, and `beat` the writers, so that a handover and its atomic travel side by side; the era stands beside
  * them and says which reset a word has seen.
  */

@@ -1,5 +1,5 @@
 /*
- * shiftlock.h - what the files of ShiftLock share: the entry's fields, messages, a worker's state. docs/locks.md
+ * shiftlock.h - what the files of ShiftLock share: the entry's fields, messages, a worker's state. lab/docs/locks.md
  * draws it.
  *
  *     word 0   epoch 1 | readers 23 | tail 40: client 24, ticket 16        word 1   released 40 | beat 8 | era 16

@@ -2,8 +2,7 @@
 #include "bench.h"
 #include "cellar.h"
 #include "chaos.h"
-#include "exp.h"
-#include "lockbench.h"
+#include "addition.h"
 #include "err.h"
 #include "main_watch.h"
 #include "program.h"
@@ -16,40 +15,44 @@
 #include <string.h>
 #include <unistd.h>
 
-struct command {
-    const char *name, *full_name, *summary;
-    command_fn *run;
-    const struct command *second; /* NULL, or what a second word may name instead */
-};
-
-static const struct command bench_lock = {"lock", "cellar bench lock", NULL, lockbench_main, NULL};
-
 static const struct command commands[] = {
-    {"bench", "cellar bench", "run a workload, check the data it leaves, and report both", bench_main, &bench_lock},
-    {"sim", "cellar sim", "run seeded clusters with faults in virtual time, and check all they do", program_sim, NULL},
-    {"check", "cellar check", "judge a pool file, a durable folder, or a recorded history", program_check, NULL},
+    {"bench", "cellar bench", "run a workload, check the data it leaves, and report both", bench_main},
+    {"sim", "cellar sim", "run seeded clusters with faults in virtual time, and check all they do", program_sim},
+    {"check", "cellar check", "judge a pool file, a durable folder, or a recorded history", program_check},
     {"inspect", "cellar inspect", "print what a pool file or folder holds: tables, a record, its locks, the log",
-     program_inspect, NULL},
-    {"shell", "cellar shell", "look into a pool and change it, command by command", shell_main, NULL},
-    {"dump", "cellar dump", "write the rows of a table as CSV or JSON lines", shell_dump, NULL},
-    {"load", "cellar load", "insert rows of CSV or JSON lines into a table", shell_load, NULL},
-    {"snapshot", "cellar snapshot", "copy a pool that no process uses", shell_snapshot, NULL},
-    {"top", "cellar top", "show what running processes do, live, from their metrics", shell_top, NULL},
-    {"memnode", "cellar memnode", "run a memory node for compute nodes of other processes", program_memnode, NULL},
-    {"recover", "cellar recover", "recover a compute node that ended without closing its pool", program_recover, NULL},
-    {"replace", "cellar replace", "fill a fresh memory node in the place of a lost one", program_replace, NULL},
-    {"cluster", "cellar cluster", "start, show and end a cluster of processes on this host", chaos_cluster_main, NULL},
-    {"chaos", "cellar chaos", "kill and stop processes of such a cluster, and judge what is left", chaos_main, NULL},
-    {"exp", "cellar exp", "repeat published measurements on the simulator", exp_main, NULL},
-    {"list", "cellar list", "print the fabrics, modes, workloads and experiments of this build", program_list, NULL},
+     program_inspect},
+    {"shell", "cellar shell", "look into a pool and change it, command by command", shell_main},
+    {"dump", "cellar dump", "write the rows of a table as CSV or JSON lines", shell_dump},
+    {"load", "cellar load", "insert rows of CSV or JSON lines into a table", shell_load},
+    {"snapshot", "cellar snapshot", "copy a pool that no process uses", shell_snapshot},
+    {"top", "cellar top", "show what running processes do, live, from their metrics", shell_top},
+    {"memnode", "cellar memnode", "run a memory node for compute nodes of other processes", program_memnode},
+    {"recover", "cellar recover", "recover a compute node that ended without closing its pool", program_recover},
+    {"replace", "cellar replace", "fill a fresh memory node in the place of a lost one", program_replace},
+    {"cluster", "cellar cluster", "start, show and end a cluster of processes on this host", chaos_cluster_main},
+    {"chaos", "cellar chaos", "kill and stop processes of such a cluster, and judge what is left", chaos_main},
+    {"list", "cellar list", "print the fabrics, modes and workloads of this build, and what else it has", program_list},
+    {.name = NULL},
 };
-#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+/* Returns the command of that name among these, or NULL. */
+static const struct command *find(const struct command *among, const char *name)
+{
+    while (among->name && strcmp(among->name, name) != 0) among++;
+    return among->name ? among : NULL;
+}
+
+static void print_commands(const struct command *command)
+{
+    for (; command->name; command++) printf("  %-10s %s\n", command->name, command->summary);
+}
 
 static void print_help(void)
 {
     printf("cellar %s: a transaction engine for disaggregated memory\n\nUsage: cellar COMMAND [options]\n\nCommands\n",
            cellar_version());
-    for (uint32_t i = 0; i < COMMANDS; i++) printf("  %-10s %s\n", commands[i].name, commands[i].summary);
+    print_commands(commands);
+    print_commands(addition.commands);
     fputs("\nOptions\n"
           "  --help     print this; cellar COMMAND --help tells more\n"
           "  --version  print the version\n"
@@ -81,8 +84,9 @@ static int refuse(const char *format, const char *word)
 
 static int run_command(const struct command *command, int count, char *const *arguments)
 {
-    if (command->second && count > 0 && !strcmp(arguments[0], command->second->name))
-        return run_command(command->second, count - 1, arguments + 1);
+    const struct command *second = command->run == bench_main ? addition.of_bench : NULL;
+    if (second && count > 0 && !strcmp(arguments[0], second->name))
+        return run_command(second, count - 1, arguments + 1);
     struct watch *watch;
     int code = main_watch_start(command->full_name, &watch);
     if (code < 0) {
@@ -123,7 +127,8 @@ int main(int argc, char **argv)
             printf("cellar %s\n", cellar_version());
         return written("cellar", COMMAND_OK);
     }
-    for (uint32_t i = 0; i < COMMANDS; i++)
-        if (!strcmp(name, commands[i].name)) return run_command(&commands[i], argc - 2, argv + 2);
+    const struct command *command = find(commands, name);
+    if (!command) command = find(addition.commands, name);
+    if (command) return run_command(command, argc - 2, argv + 2);
     return refuse("unknown command '%.60s' (see cellar --help)", name);
 }

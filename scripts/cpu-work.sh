@@ -1,5 +1,5 @@
 #!/bin/bash
-# cpu-work.sh [BUILD] - the instructions of one unit of fabric_work, as docs/nic-model.md reports them: YCSB-T
+# cpu-work.sh [BUILD] - the instructions of one unit of fabric_work, as lab/docs/nic-model.md reports them: YCSB-T
 # transactions of 1, 4 and 16 records on shm, counted by callgrind, those of fabric/ left out. What 6,000 transactions
 # cost more than 2,000, for each of the 4,000, and from that for each record. Needs valgrind; BUILD is a folder with a
 # release build of `cellar` (build).

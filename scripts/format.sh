@@ -3,5 +3,5 @@
 set -eu
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || set -- -i
-find base fabric durable lockmgr storage engine history trace workload tpcc smallbank ycsb indexload sim cli etcd shell bench lockbench chaos exp program sqlite examples include test -name '*.[ch]' -print0 |
+find base fabric durable lockmgr storage engine trace workload tpcc smallbank ycsb indexload cli etcd shell bench chaos program sqlite examples include proof lab test -name '*.[ch]' -print0 |
     xargs -0 clang-format --style=file "$@"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # install-deps.sh [test|guest|browser|aarch64] - installs what building needs (with `test`: and what the tests need;
-# with `guest`: and what test/verbs/run.sh needs for its guests; with `browser`: only what test/cli/test_exp_page.sh
+# with `guest`: and what test/verbs/run.sh needs for its guests; with `browser`: only what lab/test/cli/test_exp_page.sh
 # looks at a page with; with `aarch64`: and what scripts/aarch64.sh compiles and runs with), if it is missing. Debian
 # and its kin; as root or through sudo. Elsewhere it says what is missing.
 set -eu

@@ -1,6 +1,6 @@
 #!/bin/bash
 # shm-modes.sh [BUILD [ROUNDS [SECONDS]]] - all modes on shm of this machine, two threads: the table of
-# docs/evaluation.md. Throughput is the best of ROUNDS (3) runs of SECONDS (2), modes in turn, so that what else the
+# lab/docs/evaluation.md. Throughput is the best of ROUNDS (3) runs of SECONDS (2), modes in turn, so that what else the
 # machine does meets all of them; 0 rounds: none. Instructions of a transaction are counted by callgrind with one
 # thread, what 6,000 transactions take more than 2,000. Needs valgrind; some ten minutes.
 set -eu

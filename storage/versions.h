@@ -1,6 +1,6 @@
 /*
- * versions.h - old versions of a record, in its place (mode `motor`, docs/rivals.md): which of its writers displaced
- * which values, and where these lie. Pure functions on images.
+ * versions.h - old versions of a record, in its place (mode `motor`, lab/docs/rivals.md): which of its writers
+ * displaced which values, and where these lie. Pure functions on images.
  *
  *     0 header | 64 struct versions_wire: four tuples | 128 cells, newest versions | bar: values displaced, a ring
  *

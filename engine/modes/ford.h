@@ -1,5 +1,5 @@
 /*
- * ford.h - mode `ford` (protocol.md section 7; docs/rivals.md): records are changed in place before the transaction
+ * ford.h - mode `ford` (protocol.md section 7; lab/docs/rivals.md): records are changed in place before the transaction
  * is decided, under their locks, and the log says what was there before.
  *
  *     fetch: CAS + READ of records to write, READ of the others ──> old values to the log ∥ check of the others

@@ -1,6 +1,6 @@
 /*
  * motor.h - mode `motor`: records keep old versions, writers are ordered by a clock, and a transaction that declares
- * no writes reads a snapshot (docs/rivals.md).
+ * no writes reads a snapshot (lab/docs/rivals.md).
  *
  * INV-MOTOR-1: a writer's TS is drawn after all its locks were taken and before any of its reads is checked.
  * INV-MOTOR-2: a reader's snapshot is drawn after it began and before its first read; it takes nothing of a record

@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")/../.." && pwd)
 cd "${1:-$here}" || exit 2
 found=$(mktemp) && sources=$(mktemp) || exit 2
 trap 'rm -f "$found" "$sources"' EXIT
-rooms="base fabric durable storage lockmgr engine history trace workload tpcc smallbank ycsb indexload sim cli etcd shell bench lockbench chaos exp program"
+rooms="base fabric durable storage lockmgr engine trace workload tpcc smallbank ycsb indexload cli etcd shell bench chaos program history sim lockbench exp lab"
 
 # ---- the tables: what is allowed ---------------------------------------------------------------------------------
 
@@ -26,20 +26,21 @@ tpcc       workload base include
 smallbank  workload base include
 ycsb       workload base include
 indexload  workload base include
-history    engine storage durable fabric base include
 trace      engine storage fabric base include
-sim        workload trace history engine storage durable fabric base include
 cli        base include
 etcd       base include
 shell      etcd cli base include
 bench      etcd cli trace history tpcc smallbank ycsb indexload workload engine lockmgr storage fabric base include
-lockbench  cli trace history engine lockmgr storage fabric base include
 chaos      etcd cli mode.h base include
+program    chaos bench shell etcd cli sim trace history workload engine lockmgr storage durable fabric base include
+history    engine storage durable fabric base include
+sim        workload trace history engine storage durable fabric base include
+lockbench  cli trace history engine lockmgr storage fabric base include
 exp        lockbench bench cli trace history workload engine lockmgr storage fabric base include
-program    chaos exp lockbench bench shell etcd cli sim trace history workload engine lockmgr storage durable fabric base include
+lab        exp lockbench lockmgr program cli include
 sqlite     include
 examples   include
-test       program chaos exp lockbench bench shell etcd cli sim trace history workload tpcc smallbank ycsb indexload engine lockmgr storage durable fabric base include
+test       lab program chaos exp lockbench bench shell etcd cli sim trace history workload tpcc smallbank ycsb indexload engine lockmgr storage durable fabric base include
 include
 '
 # The same of the folders of the engine: below its own, and besides the rooms that it may include.
@@ -58,13 +59,13 @@ engine/cluster      engine/recovery
 # bugs, bits of the lock word and public counters are common to all.
 modeless='^engine/(db|tree|txn|cluster|recovery)/'
 # Regular expressions of files. Clock, random, sleep and threads: only where a real fabric meets the machine, and main.
-timely='^(fabric/fabric_(shm|verbs|thread)[a-z0-9_]*[.][ch]|etcd/etcd[.]c|program/main[a-z_]*[.]c|sqlite/sqlite_pool[.]c|test/.*|examples/.*)$'
-verbs='^(fabric/fabric_verbs[a-z0-9_]*[.][ch]|test/.*)$'
+timely='^(fabric/fabric_(shm|verbs|thread)[a-z0-9_]*[.][ch]|etcd/etcd[.]c|program/main[a-z_]*[.]c|sqlite/sqlite_pool[.]c|(lab/)?test/.*|examples/.*)$'
+verbs='^(fabric/fabric_verbs[a-z0-9_]*[.][ch]|(lab/)?test/.*)$'
 # Transactions pass through these: nothing here may allocate, set-up code better lives in other files.
 hot='^(engine/([a-z]+/)*(txn|commit|cache|log)[a-z_]*[.]c|storage/(record|index|logseg)[.]c|fabric/(fabric|sched)[.]c|fabric/fabric_shm_exec[.]c)$'
 # A line there that does allocate, when the database opens or closes, says so: a comment with the word set-up.
 # Structs of remote bytes: the layouts, the lock words, and what a fabric itself keeps beside the regions it offers.
-wire='^(storage/layout[.]h|lockmgr/.*|fabric/fabric_(shm|verbs)[a-z_]*[.]h|fabric/fabric_shm_roll[.]c|test/.*)$'
+wire='^(storage/layout[.]h|lockmgr/.*|fabric/fabric_(shm|verbs)[a-z_]*[.]h|fabric/fabric_shm_roll[.]c|(lab/)?test/.*)$'
 # Rooms of the library: they report errors to their caller, and neither print nor end the process.
 silent='^(base|fabric|durable|storage|lockmgr|engine|etcd|tpcc|smallbank|ycsb|indexload|sqlite)/'
 loud='^base/must[.][ch]$'
@@ -75,12 +76,19 @@ opening_two='fopen|freopen|popen|tmpfile|opendir|scandir|ftw|nftw|pipe|pipe2|soc
 
 # ---- source text -------------------------------------------------------------------------------------------------
 
-# The folders of a room: the engine alone has some of its own.
-folders_of() { if [ "$1" = engine ]; then find engine -type d 2>/dev/null; else echo "$1"; fi; }
+# The folders of a room: the engine alone has some of its own; proof/ and lab/ have rooms in them.
+folders_of() {
+    case $1 in
+    engine) find engine -type d 2>/dev/null ;;
+    history | sim) echo "proof/$1" ;;
+    lockbench | exp) echo "lab/$1" ;;
+    *) echo "$1" ;;
+    esac
+}
 for room in $rooms sqlite include examples; do
     folders_of "$room" | xargs -I{} find {} -maxdepth 1 -type f -name '*.[chS]' 2>/dev/null
 done | sort >"$sources"
-find test -type f -name '*.[ch]' 2>/dev/null | sort >>"$sources"
+find test lab/test -type f -name '*.[ch]' 2>/dev/null | sort >>"$sources"
 
 # What a mode's names begin with: its headers say. (Not arena: a transaction's cache has one, too.)
 modes=$(find engine/modes -name '*.h' 2>/dev/null | sed 's/.*\///; s/[.]h$//' | grep -vE '^(mode_table|arena)$' | tr '\n' '|')
@@ -112,6 +120,12 @@ function code_of(line,    out, c, two) {
         } else return out line
     }
     return out
+}
+function room_of(path) {
+    sub(/^(proof|lab)\//, "", path)
+    if (path !~ /\//) return "lab"
+    sub(/\/.*/, "", path)
+    return path
 }
 function calls(code, names) { return code ~ ("(^|[^A-Za-z0-9_.>])(" names ")[ ]*[(]") }
 function includes(line,    header, target) {
@@ -149,7 +163,7 @@ BEGIN {
     while ((getline path < sources) > 0) {
         if (path !~ /[.]h$/) continue
         header = path; sub(/.*\//, "", header)
-        top = path; sub(/\/.*/, "", top)
+        top = room_of(path)
         if (header in folder) printf "%s:1: there is a %s in %s too: basenames are unique\n", path, header, folder[header]
         folder[header] = top
         place[header] = path; sub(/\/[^\/]*$/, "", place[header])
@@ -159,7 +173,7 @@ BEGIN {
 FNR == 1 {
     if (past && !once) printf "%s:1: no #pragma once\n", past
     in_comment = 0; once = 1; past = FILENAME
-    room = FILENAME; sub(/\/.*/, "", room)
+    room = room_of(FILENAME)
     part = FILENAME; sub(/\/[^\/]*$/, "", part)
     if (FILENAME ~ /[.]h$/) once = 0
 }
@@ -194,7 +208,7 @@ grep -nE 'T[O]DO|FIX[M]E|X[X]X' CMakeLists.txt scripts/*.sh test/*/*.sh 2>/dev/n
 cc=${CC:-cc}
 for header in $(grep '[.]h$' "$sources"); do
     ! grep -m1 '^#include' "${header%.h}.c" 2>/dev/null | grep -qF "\"${header##*/}\"" || continue
-    folder=${header%%/*}
+    folder=$(sed -E 's#^(proof|lab)/##; s#/.*##' <<<"$header")
     flags="-Iinclude $(folders_of "$folder" | sed 's/^/-iquote /' | tr '\n' ' ') -iquote $(dirname "$header")"
     for seen in $(awk -v room="$folder" '$1 == room { for (i = 2; i <= NF; i++) print $i }' <<<"$edges"); do
         flags="$flags $(folders_of "$seen" | sed 's/^/-iquote /' | tr '\n' ' ')"

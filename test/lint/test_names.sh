@@ -1,20 +1,20 @@
 #!/bin/bash
-# Names that documents cite exist: steps of the models in spec/*.pml, functions in the code, planted bugs in
+# Names that documents cite exist: steps of the models in proof/spec/*.pml, functions in the code, planted bugs in
 # base/plant.h and their searches.
 set -eu
 cd "$(dirname "$0")/../.."
 failed=0
 missing() { echo "$1 names $2, which $3 does not have"; failed=1; }
 
-# The table of spec/README.md: | steps of the model | functions |
+# The table of proof/spec/README.md: | steps of the model | functions |
 while IFS='|' read -r _ steps functions _; do
     for name in $(grep -o '`[a-z_]*`' <<<"$steps" | tr -d '\`'); do
-        grep -qw "$name" spec/*.pml || missing spec/README.md "$name" "spec/*.pml"
+        grep -qw "$name" proof/spec/*.pml || missing proof/spec/README.md "$name" "proof/spec/*.pml"
     done
     for name in $(grep -o '`[a-z_]*`' <<<"$functions" | tr -d '\`'); do
-        grep -rqE --include='*.[ch]' "\b$name\(" engine storage lockmgr || missing spec/README.md "$name" "the code"
+        grep -rqE --include='*.[ch]' "\b$name\(" engine storage lockmgr || missing proof/spec/README.md "$name" "the code"
     done
-done < <(sed -n '/^| step of the model/,/^$/p' spec/README.md)
+done < <(sed -n '/^| step of the model/,/^$/p' proof/spec/README.md)
 
 # storage/layout.c: the fingerprint has every constant of layout.h (fields it has from the tables there). Epoch numbers
 # are fewer in tests only.
@@ -36,14 +36,14 @@ for name in $(sed -n 's/^    X(\([a-z_0-9]*\),.*/\1/p' base/plant.h); do
         grep -qx "$name" <<<"$unsearched" || missing base/plant.h "$name" "test/ or docs/testing.md (plants without a search)"
 done
 
-# docs/rivals.md, bugs of prototypes: `plant`, `plant` [suite, suite]: one of these has a search for each.
+# lab/docs/rivals.md, bugs of prototypes: `plant`, `plant` [suite, suite]: one of these has a search for each.
 while read -r row; do
     suites=$(sed 's/.*\[//; s/[],]//g' <<<"$row")
     for name in $(grep -o '`[a-z_]*`' <<<"$row" | tr -d '\`'); do
         found=0
         for suite in $suites; do grep -qs "\"$name\"" "test/xfail/test_plants_$suite.c" && found=1; done
-        [ $found = 1 ] || missing docs/rivals.md "$name" "test_plants_{$suites}.c"
+        [ $found = 1 ] || missing lab/docs/rivals.md "$name" "test_plants_{$suites}.c"
     done
-done < <(sed -n '/^## The known bugs/,/^## `/p' docs/rivals.md | grep -oE '(`[a-z_]+`(, | and others )?)+ \[[a-z_, ]+\]')
+done < <(sed -n '/^## The known bugs/,/^## `/p' lab/docs/rivals.md | grep -oE '(`[a-z_]+`(, | and others )?)+ \[[a-z_, ]+\]')
 
 exit $failed

@@ -1,5 +1,5 @@
 /*
- * test_lock_template.c - the example of docs/locks.md, "Adding an algorithm", as it stands there: one file and one
+ * test_lock_template.c - the example of lab/docs/locks.md, "Adding an algorithm", as it stands there: one file and one
  * line of the table make a lock that is listed, runs in simulated clusters under its promises, and is found out when
  * it breaks one. (CMakeLists.txt takes it out of the page.)
  */
@@ -21,7 +21,7 @@ static void it_is_in_the_table(void **state)
     uint32_t i = 0;
     while ((name = lockmgr_name(i, &about)) && strcmp(name, "spin") != 0) i++;
     assert_non_null(name);
-    assert_string_equal(about, "the example of docs/locks.md");
+    assert_string_equal(about, "the example of lab/docs/locks.md");
 }
 
 static void it_keeps_its_promises(void **state)

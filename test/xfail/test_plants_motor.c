@@ -1,6 +1,6 @@
 /*
  * test_plants_motor.c - bugs of mode `motor` (plants.h), those of the published prototype among them
- * (docs/rivals.md).
+ * (lab/docs/rivals.md).
  */
 #include "plants.h"
 

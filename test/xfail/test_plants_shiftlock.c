@@ -6,7 +6,7 @@
 
 #define LOCK(name) .method = PLANTS_LOCKS, .lock = #name
 
-/* shiftlock_takes_thawed takes 1,620 seeds: the model has it (spec/shiftlock.pml). */
+/* shiftlock_takes_thawed takes 1,620 seeds: the model has it (proof/spec/shiftlock.pml). */
 static const struct plants_search searches[] = {
     {.plant = "shiftlock_resets_unasked", LOCK(shiftlock)},
     {.plant = "shiftlock_frozen_at_once", LOCK(shiftlock)},

@@ -1,4 +1,4 @@
-/* test_plants_twopl.c - bugs of mode `2pl` (plants.h, docs/rivals.md). */
+/* test_plants_twopl.c - bugs of mode `2pl` (plants.h, lab/docs/rivals.md). */
 #include "plants.h"
 
 #define CLUSTER(name, lock, ...)                                                                                       \

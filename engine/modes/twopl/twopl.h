@@ -1,6 +1,6 @@
 /*
  * twopl.h - mode `2pl`: strict two-phase locking over any lock of the lock manager whose words are in memory nodes
- * (docs/rivals.md).
+ * (lab/docs/rivals.md).
  *
  *     block ──> its records' locks, in ascending order, one after the other
  *           ──> fetch: mark + READ of what is to be written, READ of the rest ... ──> v

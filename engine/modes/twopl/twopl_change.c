@@ -1,6 +1,6 @@
 /*
- * twopl_change.c - mode `2pl` while the configuration changes (docs/rivals.md): all compute nodes stand still, so no
- * lock is held, and all locks begin anew.
+ * twopl_change.c - mode `2pl` while the configuration changes (lab/docs/rivals.md): all compute nodes stand still, so
+ * no lock is held, and all locks begin anew.
  */
 #include "twopl.h"
 
