@@ -163,8 +163,8 @@ static int refuse_core_conflicts(const struct settings *settings, uint64_t given
     if (settings->workload_config.by_index && settings->processes > 1)
         CONFLICT("--access index has ordered indexes, which are made before other processes take part: not with "
                  "--process");
-    if (settings->workload_config.by_index && settings->db.cc == CELLAR_CC_MOTOR)
-        CONFLICT("--access index is not for --cc motor, which has no ordered indexes");
+    if (settings->workload_config.by_index && mode_of(settings->db.cc)->versions)
+        CONFLICT("--access index is not for --cc %s, which has no ordered indexes", mode_of(settings->db.cc)->name);
     return 0;
 }
 

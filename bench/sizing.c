@@ -4,7 +4,6 @@
 #include "layout.h"
 #include "mode.h"
 #include "style.h"
-#include "twopl.h"
 
 /*
  * Transactions per second that are hardly exceeded by workloads that grow, times their pace: of a core in real time, of
@@ -50,7 +49,8 @@ static double begun_bytes(const struct settings *settings)
 static double growth(const struct settings *settings)
 {
     const struct mode *mode = mode_of(settings->db.cc);
-    if (mode->locks) return 1 + 2.0 / TWOPL_TABLE_SHARE;
+    const uint64_t area_bytes = 1 << 20;
+    if (mode->locks) return 1 + 2.0 * (double)mode->locks_bytes(&settings->db, area_bytes) / (double)area_bytes;
     return mode->versions ? RECORD_GROWTH : 1;
 }
 

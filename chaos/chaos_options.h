@@ -33,7 +33,7 @@
      .fallback = "2", .kind = OPTION_REAL, .offset = (at) + offsetof(struct chaos_cluster, lease_s), .min = 0.1,       \
      .max = 16},                                                                                                       \
     {.name = "cc", .help = "concurrency control of the compute nodes", .fallback = "cellar", .kind = OPTION_CHOICE,    \
-     .offset = (at) + offsetof(struct chaos_cluster, cc), .choices = mode_names},                                      \
+     .offset = (at) + offsetof(struct chaos_cluster, cc), .choices = mode_table_names},                                \
     {.name = "etcd", .help = "three etcd servers of its own decide which nodes are lost (docs/membership.md)",         \
      .kind = OPTION_FLAG, .offset = (at) + offsetof(struct chaos_cluster, etcd)}
 /* clang-format on */

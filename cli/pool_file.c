@@ -1,5 +1,7 @@
 #include "pool_file.h"
 
+#include "mode.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,7 +25,10 @@ int pool_file_open(const struct cellar_config *config, struct cellar **out, stru
     struct cellar_config locks = *config;
     int code = cellar_open(config, out, error);
     if (code != -CELLAR_ERR_MISMATCH) return code;
-    locks.cc = CELLAR_CC_TWOPL;
+    const struct mode *mode = mode_table;
+    while (mode->name && !mode->locks) mode++;
+    if (!mode->name) return code;
+    locks.cc = (enum cellar_cc)(mode - mode_table);
     int again = cellar_open(&locks, out, &other);
     if (again == -CELLAR_ERR_MISMATCH || again == -CELLAR_ERR_UNSUPPORTED) return code; /* it is not that */
     if (again && error) *error = other;

@@ -13,6 +13,6 @@
 NODISCARD int pool_file_look(const char *option, const char *path, uint64_t *bytes, struct cellar_error *error);
 /*
  * Opens it for work that runs no transaction, in the mode with the least set-up: that of `config`, or, when the pool
- * has locks of records, 2pl. As cellar_open.
+ * has locks of records, the one that has them. As cellar_open.
  */
 NODISCARD int pool_file_open(const struct cellar_config *config, struct cellar **out, struct cellar_error *error);

@@ -10,7 +10,7 @@
  * Limits
  *   keys                 64-bit unsigned integers; or, in interactive transactions, byte strings of at most
  *                        CELLAR_KEY_BYTES_MAX bytes. Ranges and secondary keys by ordered indexes (at most
- *                        CELLAR_INDEXES_MAX a table; not in mode motor)
+ *                        CELLAR_INDEXES_MAX a table)
  *   columns              fixed width, 1..CELLAR_COLUMN_BYTES_MAX bytes; at most CELLAR_COLUMNS_MAX a table; or, in
  *                        interactive transactions, variable length, up to CELLAR_VALUE_BYTES_MAX bytes
  *   cells                at most CELLAR_CELLS_MAX a table; columns that share a cell are locked together
@@ -151,9 +151,6 @@ enum cellar_cc {
     CELLAR_CC_RECORD, /* optimistic; locks and checks whole records */
     CELLAR_CC_CELL,   /* optimistic; locks and checks single cells */
     CELLAR_CC_CREST,  /* CELL, and coordinators of a compute node share what it has locked */
-    CELLAR_CC_FORD,   /* FORD, MOTOR, TWOPL: published designs (TWOPL: two-phase locking), to compare with */
-    CELLAR_CC_MOTOR,
-    CELLAR_CC_TWOPL
 };
 
 struct cellar;         /* an open database: the compute nodes of this process and their memory */
@@ -213,7 +210,7 @@ struct cellar_config {
     /*
      * NULL, or a folder, which is made if it is not there, that keeps what is durable (a pool_path that names a folder
      * is one, too): a log of what commits, and checkpoints. The pool itself is anonymous memory, restored from there.
-     * One process has it at a time. For one memory node of its own, on shm, in all modes but ford; pool_bytes is the
+     * One process has it at a time. For one memory node of its own, on shm; pool_bytes is the
      * folder's. What cellar_load and cellar_index_create have made, and tables, are durable after the next durable
      * transaction, after cellar_wait_durable, or after cellar_close.
      */
@@ -249,11 +246,12 @@ struct cellar_config {
      * six times at most.
      */
     uint64_t backoff_cap_ns;
-    const char *hot;                /* mode cellar: rules for hot records that replace the usual ones, "NAME=N,..." */
-    const char *way;                /* likewise, by which it chooses how transactions go: "plain-ns=N,..." */
-    uint64_t seed;                  /* everything random follows from it (1) */
-    const char *lock, *lock_policy; /* mode 2pl: the lock algorithm of records (declock), and its policy (its first) */
-    cellar_log_fn log;              /* NULL: silent */
+    const char *hot; /* mode cellar: rules for hot records that replace the usual ones, "NAME=N,..." */
+    const char *way; /* likewise, by which it chooses how transactions go: "plain-ns=N,..." */
+    uint64_t seed;   /* everything random follows from it (1) */
+    const char *lock,
+        *lock_policy;  /* where records have locks: their algorithm (declock), and its policy (its first) */
+    cellar_log_fn log; /* NULL: silent */
     void *log_arg;
 };
 
@@ -402,7 +400,7 @@ struct cellar_schema {
     /*
      * Columns whose values have variable length, up to CELLAR_VALUE_BYTES_MAX: a bit each (CELLAR_BIT). Each is a
      * CELLAR_VALUE in a cell of its own. Records are written in interactive transactions only, these columns by
-     * cellar_txn_put_bytes. Not in mode motor. The table takes seven places of the pool's 64.
+     * cellar_txn_put_bytes. The table takes seven places of the pool's 64.
      */
     uint64_t variable;
     /* Of these: what does not fit into the rows, bytes of all records together. Sizes indexes. 0: 4 KiB for each */
@@ -559,8 +557,7 @@ struct cellar_index; /* an ordered index's handle; valid until cellar_close, but
  * Creates an ordered index of a table, with entries for the records that it has, or returns the existing one of that
  * name if its definition is the same (else MISMATCH). At rest, and before other processes open the pool: BUSY when
  * transactions of this process are under way, or another process is a member. From then on each transaction that
- * changes a record changes the index with it. EXISTS: the index is unique, and two records are not. INVALID, FULL;
- * UNSUPPORTED in mode motor.
+ * changes a record changes the index with it. EXISTS: the index is unique, and two records are not. INVALID, FULL.
  */
 CELLAR_NODISCARD int cellar_index_create(struct cellar *db, const struct cellar_table *table,
                                          const struct cellar_index_def *def, const struct cellar_index **out,
@@ -905,7 +902,7 @@ CELLAR_NODISCARD int cellar_exec(struct cellar_client *client, const struct cell
 /*
  * For the calling thread, which alone may use it, with one transaction at a time. Its calls run on this thread. When
  * the thread ends, it is closed by the next cellar_session_open that needs its place. FULL: as many are open as
- * cellar_config.sessions says, or the pool has no space for its log. UNSUPPORTED: mode 2pl. CLOSED, NOMEM, SYSTEM.
+ * cellar_config.sessions says, or the pool has no space for its log. CLOSED, NOMEM, SYSTEM.
  */
 CELLAR_NODISCARD int cellar_session_open(struct cellar *db, struct cellar_session **out, struct cellar_error *error);
 /* Aborts its transaction, if it has one. NULL, and one that is closed, are allowed. */
@@ -1073,7 +1070,7 @@ CELLAR_NODISCARD int cellar_audit(struct cellar_client *client, struct cellar_er
  * lately is copied. From any thread that is not a procedure's; it needs a session's place (cellar_config.sessions).
  * EXISTS: there is such a file. BUSY: another process has the pool open, or opens it meanwhile; whole-table work is
  * under way; another snapshot is. FULL: no place of a session. SYSTEM: the file cannot be written; nothing is left of
- * it. UNSUPPORTED: a pool of several memory nodes; mode 2pl.
+ * it. UNSUPPORTED: a pool of several memory nodes.
  */
 CELLAR_NODISCARD int cellar_snapshot(struct cellar *db, const char *path, struct cellar_error *error);
 

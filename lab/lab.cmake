@@ -1,5 +1,6 @@
 # lab.cmake - the rooms of the laboratory. CMakeLists.txt includes it, unless LAB is off.
 
+room(modes SOURCES ${modes_sources} LINKS engine lockmgr storage durable fabric base)
 room(lockbench SOURCES ${lockbench_sources}
     LINKS cli trace history engine lockmgr storage fabric base PkgConfig::JANSSON)
 # The published figures and targets (lab/exp/data) are part of the program.

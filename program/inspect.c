@@ -100,7 +100,10 @@ static int parse(int count, char *const *arguments, struct inspect *inspect)
 
 /* ---- opening, as far as to read ---- */
 
-/* What lies before the heap, as the superblock has it: mode 2pl's pools have more there. Its checks come later. */
+/*
+ * What lies before the heap, as the superblock has it: pools whose records have locks have more there. Its checks come
+ * later.
+ */
 static int locks_bytes_read(struct inspect *inspect, uint64_t *bytes)
 {
     const struct superblock_wire *block = (const struct superblock_wire *)(const void *)inspect->memory->slots;
@@ -115,8 +118,11 @@ static int locks_bytes_read(struct inspect *inspect, uint64_t *bytes)
 static int catalog_read(struct inspect *inspect)
 {
     bool restored;
-    struct catalog_shape shape = {
-        .mn_count = 1, .cn_count = 1, .mn_bytes = inspect->fabric->mn_bytes, .existing = true};
+    struct catalog_shape shape = {.mn_count = 1,
+                                  .cn_count = 1,
+                                  .mn_bytes = inspect->fabric->mn_bytes,
+                                  .known_versions = mode_versions(),
+                                  .existing = true};
     int code = fabric_endpoint_open(inspect->fabric, 0, 0, &inspect->ep, inspect->error);
     if (code) return code;
     inspect->ep->bulk = true;

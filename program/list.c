@@ -34,8 +34,9 @@ static int print_json(void)
     json_t *workloads = json_array();
     for (uint32_t i = 0; settings_workloads[i]; i++)
         json_array_append_new(workloads, json_string(settings_workloads[i]->name));
-    json_t *root = json_pack("{s:o, s:o, s:o, s:o}", "fabrics", names_json(shared_options_fabrics), "nics",
-                             names_json(shared_options_nics), "modes", names_json(mode_names), "workloads", workloads);
+    json_t *root =
+        json_pack("{s:o, s:o, s:o, s:o}", "fabrics", names_json(shared_options_fabrics), "nics",
+                  names_json(shared_options_nics), "modes", names_json(mode_table_names), "workloads", workloads);
     if (root && addition.list_json) addition.list_json(root);
     char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
     bool failed = !text || printf("%s\n", text) < 0;
@@ -56,7 +57,7 @@ static void print_text(void)
 {
     print_names("fabrics", shared_options_fabrics);
     print_names("NICs of sim (--nic)", shared_options_nics);
-    print_names("modes (--cc)", mode_names);
+    print_names("modes (--cc)", mode_table_names);
     printf("workloads\n");
     for (uint32_t i = 0; settings_workloads[i]; i++)
         printf("  %-16s %s\n", settings_workloads[i]->name, settings_workloads[i]->summary);

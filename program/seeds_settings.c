@@ -45,10 +45,10 @@ static const struct option_def defs[] = {
      .fallback = "drawn",
      .kind = OPTION_CHOICE,
      .offset = AT(cc),
-     .choices = mode_names},
+     .choices = mode_table_names},
     {.name = "lock",
      .argument = "NAME",
-     .help = "2pl: the lock algorithm of records",
+     .help = "where records have locks: their algorithm",
      .fallback = "drawn",
      .kind = OPTION_TEXT,
      .offset = AT(plan.lock)},
@@ -385,7 +385,7 @@ int seeds_settings_parse(int count, char *const *arguments, const struct machine
     settings->plan.decides = settings->decider && !strcmp(settings->decider, "on");
     settings->plan.en_small = settings->en_bits && !strcmp(settings->en_bits, "4");
     if (settings->cc && settings->plan.lock && !mode_of(settings->plan.cc)->locks)
-        REFUSE("--lock is for --cc 2pl, not %s", settings->cc);
+        REFUSE("--lock is for modes whose records have locks, not --cc %s", settings->cc);
     code = seeds_resolve(settings, given, error);
     if (code == 0) code = plant_resolve(settings, error);
     if (code == 0) code = hardware_resolve(settings, error);

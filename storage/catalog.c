@@ -185,6 +185,7 @@ static int shape_set(struct catalog *catalog, const struct catalog_shape *shape,
     catalog->replicas = shape->replicas;
     catalog->cn_count = shape->cn_count;
     catalog->versions = shape->versions;
+    catalog->known_versions = shape->known_versions;
     catalog->mn_bytes = shape->mn_bytes;
     catalog->area_bytes = shape->mn_bytes / (shape->replicas + 1) / LAYOUT_CHUNK_BYTES * LAYOUT_CHUNK_BYTES;
     uint64_t locks_bytes = shape->locks_bytes > LAYOUT_LOCKS_BYTES ? shape->locks_bytes : LAYOUT_LOCKS_BYTES;
@@ -206,12 +207,13 @@ static int differs(struct cellar_error *error, uint32_t node, const char *what, 
                    TEXT(have), TEXT(want));
 }
 
-/* Its heap begins elsewhere: what lies before it is the locks of records, for which mode 2pl alone formats a pool. */
+/* Its heap begins elsewhere: what lies before it is the locks of records, for modes that lock them there. */
 static int locks_differ(struct cellar_error *error, uint32_t node, bool have)
 {
     return err_set(error, CELLAR_ERR_MISMATCH,
                    "memory node %u: its pool was formatted %s locks of records: open it in %s, or make another pool",
-                   node, have ? "with" : "without", have ? "mode 2pl" : "another mode than 2pl");
+                   node, have ? "with" : "without",
+                   have ? "a mode that locks records there" : "another mode, which needs none");
 }
 
 uint32_t catalog_superblock_checksum(const struct superblock_wire *block)

@@ -54,7 +54,8 @@ struct cellar_table {              /* a handle */
 
 struct catalog {
     uint32_t mn_count, replicas, cn_count;
-    bool versions; /* tables made here keep old versions */
+    bool versions;                                /* tables made here keep old versions */
+    const struct schema_versions *known_versions; /* of tables that keep some; NULL: such tables cannot be used */
     uint64_t mn_bytes, area_bytes, heap_offset;
     uint64_t chunk_count; /* that the heap of one area has */
     uint64_t spare_count; /* behind these, of one area (catalog_spare_take) */
@@ -79,9 +80,10 @@ struct catalog {
 struct catalog_shape {
     uint32_t mn_count, replicas, cn_count;
     uint64_t mn_bytes;
-    bool versions;        /* for tables that are made */
-    uint64_t locks_bytes; /* of each area, for locks at least (locktable.h) */
-    bool existing;        /* blank memory is refused: none is formatted */
+    bool versions;                                /* for tables that are made */
+    const struct schema_versions *known_versions; /* of tables that keep some; NULL: such tables are refused */
+    uint64_t locks_bytes;                         /* of each area, for locks at least (locktable.h) */
+    bool existing;                                /* blank memory is refused: none is formatted */
 };
 
 /*

@@ -52,8 +52,8 @@ int catalog_extents_check(const struct catalog *catalog, const struct cellar_sch
                        CELLAR_NAME_BYTES - SUFFIX_BYTES - 1);
     if (from->variable && catalog->versions)
         return err_set(error, CELLAR_ERR_UNSUPPORTED,
-                       "table %s: mode motor has no columns of variable length: it keeps each record's old versions "
-                       "beside it",
+                       "table %s: this mode keeps each record's old versions beside it, so it has no columns of "
+                       "variable length",
                        from->name);
     return 0;
 }

@@ -6,7 +6,6 @@
 #include "plant.h"
 #include "stock.h"
 #include "vacant.h"
-#include "versions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +34,10 @@ static uint64_t entry_checksum(const struct catalog_entry_wire *entry)
 static bool terminated(const char name[CELLAR_NAME_BYTES]) { return memchr(name, 0, CELLAR_NAME_BYTES) != NULL; }
 
 /* Rebuilds the schema through the same door as a caller's; 0 only if it comes out with the same cells. */
-static int entry_schema(const struct catalog_entry_wire *entry, struct schema *schema, struct cellar_error *error)
+static int entry_schema(const struct catalog *catalog, const struct catalog_entry_wire *entry, struct schema *schema,
+                        struct cellar_error *error)
 {
+    const struct schema_versions *versions = catalog->known_versions;
     struct cellar_column columns[CELLAR_COLUMNS_MAX];
     if (!terminated(entry->name) || entry->column_count > CELLAR_COLUMNS_MAX) return -CELLAR_ERR_CORRUPT;
     for (uint32_t i = 0; i < entry->column_count; i++) {
@@ -47,7 +48,10 @@ static int entry_schema(const struct catalog_entry_wire *entry, struct schema *s
     struct cellar_schema from = {
         .name = entry->name, .row_bytes = entry->row_bytes, .columns = columns, .column_count = entry->column_count};
     int rc = schema_build(&from, 1, schema, error);
-    if (rc == 0 && (entry->versions > 1 || (entry->versions && !versions_lay_out(schema)))) rc = -CELLAR_ERR_CORRUPT;
+    if (rc == 0 && entry->versions == 1 && !versions)
+        return err_set(error, CELLAR_ERR_UNSUPPORTED,
+                       "table %s keeps old versions of its records, which no mode of this build does", entry->name);
+    if (rc == 0 && (entry->versions > 1 || (entry->versions && !versions->lay_out(schema)))) rc = -CELLAR_ERR_CORRUPT;
     for (uint32_t i = 0; rc == 0 && i < entry->column_count; i++)
         if (schema->columns[i].cell != entry->columns[i].cell) rc = -CELLAR_ERR_CORRUPT;
     return rc;
@@ -103,8 +107,10 @@ static int entry_decode(const struct catalog *catalog, const struct catalog_entr
     table->long_bytes = entry->long_bytes;
     table->extent_size = entry->extent_size;
     table->extents_of = entry->extents_of;
-    if (entry_schema(entry, &table->schema, &why) != 0 || !geometry_sane(catalog, &table->index) ||
-        !key_sane(&table->schema, entry->key_bytes) || !catalog_extents_find(catalog, entry->extents, table))
+    int rc = entry_schema(catalog, entry, &table->schema, &why);
+    if (rc == -CELLAR_ERR_UNSUPPORTED) return err_set(error, CELLAR_ERR_UNSUPPORTED, "%s", why.text);
+    if (rc || !geometry_sane(catalog, &table->index) || !key_sane(&table->schema, entry->key_bytes) ||
+        !catalog_extents_find(catalog, entry->extents, table))
         return err_set(error, CELLAR_ERR_CORRUPT, "catalog entry %u: %.180s", index, why.text);
     return 0;
 }
@@ -206,7 +212,7 @@ static void entry_encode(const struct cellar_table *table, struct catalog_entry_
                                          .records_max = table->records_max,
                                          .buckets_per_node = table->index.buckets_per_node,
                                          .cluster_bits = table->index.cluster_bits,
-                                         .versions = versions_kept(&table->schema),
+                                         .versions = schema_keeps_versions(&table->schema),
                                          .key_bytes = table->key_bytes,
                                          .extent_size = table->extent_size,
                                          .extents_of = table->extents_of,
@@ -266,10 +272,10 @@ static int table_compare(const struct cellar_table *table, const struct cellar_s
         {"as set of columns of variable length", table->variable, from->variable},
         {"bytes of long values at most", table->long_bytes, catalog_long_bytes(from)},
     };
-    if (versions_kept(&table->schema) != versions_kept(want))
-        return err_set(error, CELLAR_ERR_MISMATCH, "table %s exists and keeps %s: it is for %s", table->name,
-                       versions_kept(want) ? "no old versions" : "old versions",
-                       versions_kept(want) ? "other modes than motor" : "mode motor");
+    if (schema_keeps_versions(&table->schema) != schema_keeps_versions(want))
+        return err_set(error, CELLAR_ERR_MISMATCH, "table %s exists and keeps %s old versions: it is for modes that %s",
+                       table->name, schema_keeps_versions(want) ? "no" : "its",
+                       schema_keeps_versions(want) ? "keep none" : "keep them");
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
         if (numbers[i].have != numbers[i].want)
             return err_set(error, CELLAR_ERR_MISMATCH, "table %s exists with %llu %s; asked for %llu", table->name,
@@ -475,7 +481,7 @@ static int wish_check(const struct catalog *catalog, const struct cellar_schema 
 {
     int rc = schema_build(from, catalog->cn_count, schema, error);
     if (rc) return rc;
-    if (catalog->versions && !versions_lay_out(schema))
+    if (catalog->versions && !catalog->known_versions->lay_out(schema))
         return err_set(error, CELLAR_ERR_INVALID,
                        "table %s: with its old versions a record would take more than %d bytes", from->name,
                        LAYOUT_RECORD_BYTES_MAX);

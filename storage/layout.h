@@ -85,7 +85,7 @@ _Static_assert(LAYOUT_LOCKS_BYTES >= 32768, "room for locks");
     F(of, 88, uint64_t, epoch, )         /* atomics only: grows with each change of a member's state */                \
     /* atomics only: which memory node is away (configuration.h); on every node */                                     \
     F(of, 96, uint64_t, configuration, )                                                                               \
-    /* atomics only: the last TS_commit drawn (mode `motor`), of node 0 and its replicas */                            \
+    /* atomics only: the last TS_commit drawn (by some modes), of node 0 and its replicas */                           \
     F(of, 104, uint64_t, clock, )                                                                                      \
     /* atomics only: its number in the register that decides (docs/membership.md), on every node; 0: it has none */    \
     F(of, 112, uint64_t, cluster, )                                                                                    \
@@ -183,7 +183,7 @@ static inline uint32_t layout_table_replacement(uint64_t state)
     F(of, 56, uint64_t, records_max, )                                                                                 \
     F(of, 64, uint64_t, buckets_per_node, )                                                                            \
     F(of, 72, uint32_t, cluster_bits, )                                                                                \
-    /* 1: its records keep old versions (versions.h); else 0 */                                                        \
+    /* 1: its records keep old versions (schema.h); else 0 */                                                          \
     F(of, 76, uint32_t, versions, )                                                                                    \
     F(of, 80, uint64_t, bucket_base, [LAYOUT_NODES_MAX])                  /* offset of bucket 0 on each node */        \
     F(of, 592, struct catalog_column_wire, columns, [CELLAR_COLUMNS_MAX])                                              \
@@ -293,7 +293,7 @@ static inline uint64_t layout_version_ts(uint64_t version) { return version & LA
 
 #define LAYOUT_VALUE_PER_LINE (LAYOUT_LINE - 8)
 
-/* Where a table keeps old versions (versions.h): a line behind the header. */
+/* Where a table keeps old versions (schema.h): a line behind the header. */
 #define LAYOUT_TUPLES 4
 
 /* clang-format off */
@@ -371,7 +371,7 @@ enum layout_log_kind {
  * 1 when it is the head of its chain (it carries the version), 0 when it is an overflow bucket; key is the head's
  * address bits in both cases.
  *
- * UNDO_...: what was there before (mode `ford`); all changes of an entry are of these kinds, or none. The value
+ * UNDO_...: what was there before (some modes); all changes of an entry are of these kinds, or none. The value
  * begins with the 8-byte versions that were there: of the cell (then its value), of all cells of the record inserted
  * or deleted, of the chain's head (then the entries).
  */

@@ -1,7 +1,6 @@
 /* loader.c - rows in, rows out, bytes counted: all at rest. */
 #include "loader_internal.h"
 #include "lazy.h"
-#include "versions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -138,7 +137,7 @@ static int check_absent(struct coro *co, struct loader *loader, const struct cel
  */
 static uint64_t ts_next(const struct schema *schema, uint64_t last)
 {
-    return last && versions_kept(schema) ? last : last + 1;
+    return last && schema_keeps_versions(schema) ? last : last + 1;
 }
 
 /* Versions of the new image: 1, or what follows those of the slot's last record. */
@@ -319,8 +318,9 @@ int loader_record_check(const struct cellar_table *table, struct fabric_addr add
             return bad_record(table, addr, header, "INV-STORE-3", "versions (EN, TS) of a cell against the header's EN",
                               record_version(&table->schema, image, cell), (uint64_t)header->en[cell] << LAYOUT_TS_BITS,
                               error);
-    struct versions_flaw flaw;
-    if (versions_kept(&table->schema) && !versions_sound(&table->schema, image, &flaw))
+    const struct schema_versions *versions = table->schema.versions;
+    struct schema_flaw flaw;
+    if (versions && !versions->sound(&table->schema, image, &flaw))
         return bad_record(table, addr, header, "INV-STORE-9", flaw.what, flaw.found, flaw.expected, error);
     if (deleted) return 0;
     uint32_t home = fabric_addr_node(index_bucket_addr(&table->index, header->key));

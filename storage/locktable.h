@@ -1,5 +1,5 @@
 /*
- * locktable.h - locks of hot cells (protocol.md section 6), or of all records (mode `2pl`), in the memory nodes:
+ * locktable.h - locks of hot cells (protocol.md section 6), or of all records (mode.locks), in the memory nodes:
  * where they are, and which one a cell has.
  *
  * Each memory node has a table between its members and its heap, on its primary only. A cell's lock is named by a hash,

@@ -195,3 +195,8 @@ int schema_column_find(const struct schema *schema, const char *name, uint32_t n
     }
     return -1;
 }
+
+void schema_forget_versions(const struct schema *schema, uint8_t *image)
+{
+    memset(image + LAYOUT_LINE, 0, schema->head_bytes - LAYOUT_LINE);
+}

@@ -47,19 +47,39 @@ struct schema_cell {
  */
 #define SCHEMA_WITNESS 1u
 
+struct schema;
+
+/* What is wrong with a record at rest. */
+struct schema_flaw {
+    const char *what;
+    uint64_t found, expected;
+};
+
+/*
+ * How records keep old versions: a table that does has them between the header and the cells, and in a bar behind the
+ * cells. Who opens the pool brings it; storage knows no more of them.
+ */
+struct schema_versions {
+    /* Makes room for them. False: a record gets too large. */
+    bool (*lay_out)(struct schema *schema);
+    /* False: those of the image are not what writers leave; *flaw tells. */
+    bool (*sound)(const struct schema *schema, const uint8_t *image, struct schema_flaw *flaw);
+};
+
 struct schema {
     uint32_t cell_count, column_count, run_count;
     uint32_t row_bytes;
     uint32_t record_bytes; /* multiple of 64 */
     uint32_t head_bytes;   /* in front of all cells */
     uint32_t cells_end;    /* behind all cells; a bar follows where old versions are kept */
-    uint32_t bar_bytes;    /* multiple of 64; 0: no old versions are kept (versions.h) */
+    uint32_t bar_bytes;    /* multiple of 64; 0: no old versions are kept */
     uint32_t value_bytes;  /* sum over cells, each rounded up to 8: what an INSERT logs */
     uint32_t tag_bits;
-    uint32_t all_cells;    /* bit set of all cells */
-    uint32_t tailed_cells; /* of these, those with lines of their own of which the last is not full */
-    uint64_t all_ones;     /* lockword_ones of all cells */
-    uint64_t tag_mask;     /* of one tag */
+    uint32_t all_cells;                     /* bit set of all cells */
+    uint32_t tailed_cells;                  /* of these, those with lines of their own of which the last is not full */
+    uint64_t all_ones;                      /* lockword_ones of all cells */
+    uint64_t tag_mask;                      /* of one tag */
+    const struct schema_versions *versions; /* NULL: no old versions are kept */
     struct schema_cell cells[CELLAR_CELLS_MAX];
     struct schema_column columns[CELLAR_COLUMNS_MAX];
     struct schema_run runs[SCHEMA_RUNS_MAX];
@@ -73,6 +93,9 @@ struct schema {
  */
 NODISCARD int schema_build(const struct cellar_schema *from, uint32_t cn_count, struct schema *schema,
                            struct cellar_error *error);
+static inline bool schema_keeps_versions(const struct schema *schema) { return schema->bar_bytes > 0; }
+/* The image, of such a record or another one, has no old versions any more. */
+void schema_forget_versions(const struct schema *schema, uint8_t *image);
 /* Finds each column in the record, where its cell is now: for schema_build, and for code that moves cells. */
 void schema_place_columns(struct schema *schema);
 /* A column's number, or -1. `name_bytes` long, not terminated. */

@@ -40,7 +40,7 @@ NODISCARD int failover_clock_rebuild(struct failover *failover);
 NODISCARD int failover_words_copy(struct failover *failover);
 /* INV-FAILOVER-4. */
 NODISCARD int failover_locks_rebuild(struct failover *failover);
-/* INV-2PL-7: locks that lie in the pool. Nothing where the follower of halts has none. */
+/* Locks that lie in the pool. Nothing where the follower of halts has none. */
 NODISCARD int failover_locks_clear(struct failover *failover);
 
 /* ---- failover_copy.c ---- */

@@ -333,8 +333,8 @@ static int create_check(const struct index_create *create)
         return REFUSED(create, CELLAR_ERR_INVALID, "both names together have at most %d bytes, and no slash",
                        CELLAR_NAME_BYTES - 2);
     if (create->db->catalog->versions)
-        return REFUSED(create, CELLAR_ERR_UNSUPPORTED, "%s has none: readers of a snapshot would need old trees",
-                       mode_of_pools(true));
+        return REFUSED(create, CELLAR_ERR_UNSUPPORTED, "mode %s has none: readers of a snapshot would need old trees",
+                       mode_of(create->db->config.cc)->name);
     if (create->table->ordered_count == CELLAR_INDEXES_MAX && !cellar_index_find(create->table, def->name))
         return REFUSED(create, CELLAR_ERR_FULL, "the table has %d indexes, no more are possible", CELLAR_INDEXES_MAX);
     return 0;

@@ -182,7 +182,8 @@ static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg
                                   .replicas = db->config.replicas,
                                   .cn_count = db->fabric->cn_count,
                                   .existing = db->config.existing,
-                                  .versions = mode->versions,
+                                  .versions = mode->versions != NULL,
+                                  .known_versions = mode_versions(),
                                   .locks_bytes = mode->locks_bytes ? mode->locks_bytes(&db->config, area_bytes) : 0,
                                   .mn_bytes = db->fabric->mn_bytes};
     struct fabric_ep *ep = coordinator->worker->ep;

@@ -4,7 +4,6 @@
 #include "handle.h"
 #include "session.h"
 #include "tree.h"
-#include "versions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -198,9 +197,10 @@ static int proc_register(struct coro *co, struct coordinator *coordinator, void 
                        "procedure %s: up to %llu bytes of log, half a segment is %llu; raise log_bytes, or state a "
                        "smaller log_bytes_max",
                        def->name, (unsigned long long)log_bytes, (unsigned long long)db->config.log_bytes / 2);
-    catalog_each(db->catalog, table) if (versions_kept(&table->schema) != db->catalog->versions) return err_set(
-        call->error, CELLAR_ERR_MISMATCH, "table %s %s old versions: it is for %s", table->name,
-        db->catalog->versions ? "keeps no" : "keeps", mode_of_pools(!db->catalog->versions));
+    bool versions = db->catalog->versions;
+    catalog_each(db->catalog, table) if (schema_keeps_versions(&table->schema) != versions) return err_set(
+        call->error, CELLAR_ERR_MISMATCH, "table %s keeps %s old versions: it is for modes that keep %s", table->name,
+        versions ? "no" : "its", versions ? "none" : "them");
     for (const struct cellar_proc *old = db->procs; old; old = old->next)
         if (strcmp(old->name, def->name) == 0)
             return err_set(call->error, CELLAR_ERR_EXISTS, "procedure %s is registered already", def->name);

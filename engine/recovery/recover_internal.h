@@ -128,12 +128,14 @@ NODISCARD int recover_whole_write(struct recover *run, struct fabric_addr addr, 
 NODISCARD int recover_deleted_set(struct recover *run, struct fabric_addr addr, uint64_t compare, uint64_t compare_mask,
                                   bool deleted);
 
-/* ---- recover_undo.c ---- */
+/* ---- of modes that log what was there (mode.h, undo) ---- */
 
-/* Does the entry say what was there, rather than what is to be? */
-bool recover_undoes(const struct log_entry_wire *wire);
-/* Undoes what it tells of, unless all of it was written; then the entry does not count. */
-NODISCARD int recover_undo(struct recover *run, struct recover_entry *entry);
+/*
+ * Undoes what the entry tells of, unless all of it was written; then the entry does not count. The table of modes that
+ * is linked defines it; NULL: none of them logs what was there.
+ */
+typedef int recover_undo_fn(struct recover *run, struct recover_entry *entry);
+extern recover_undo_fn *const recover_undo;
 
 /* ---- recover_scrub.c ---- */
 

@@ -18,7 +18,6 @@
 #include "must.h"
 #include "plant.h"
 #include "recover_internal.h"
-#include "versions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -150,7 +149,7 @@ bool recover_tags_lost(const struct recover *run, struct fabric_addr addr)
 static int versions_forget(struct recover *run, struct fabric_addr addr, const struct schema *schema)
 {
     uint8_t *image = run->memory->images[0];
-    if (!PLANT(recover_versions_kept)) memset(image + LAYOUT_LINE, 0, sizeof(struct versions_wire));
+    if (!PLANT(recover_versions_kept)) schema_forget_versions(schema, image);
     return recover_write(run, fabric_addr_plus(addr, 8), image + 8, schema->record_bytes - 8);
 }
 
@@ -172,7 +171,7 @@ static int redo_cell(struct recover *run, const struct log_write_wire *write, co
     record_version_set(schema, image, cell, cell_version(run, schema, addr, cell, ts));
     record_value_put(schema, image, cell, value_of(write));
     run->report->redone++;
-    if (versions_kept(schema)) return versions_forget(run, addr, schema);
+    if (schema_keeps_versions(schema)) return versions_forget(run, addr, schema);
     const struct schema_cell *at = &schema->cells[cell];
     uint32_t en = (uint32_t)offsetof(struct record_wire, en) + 2 * cell;
     rc = recover_write(run, fabric_addr_plus(addr, at->offset), image + at->offset, record_cell_bytes(at));
@@ -350,6 +349,21 @@ static int entry_redo(struct recover *run, const struct log_entry_wire *wire)
     return 0;
 }
 
+/* Does the entry say what was there, rather than what is to be? */
+static bool says_before(const struct log_entry_wire *wire)
+{
+    const struct log_write_wire *first = logseg_next_write(wire, NULL);
+    return first && first->kind >= LAYOUT_LOG_UNDO_CELL;
+}
+
+static int entry_undo(struct recover *run, struct recover_entry *entry)
+{
+    if (recover_undo) return recover_undo(run, entry);
+    return err_set(run->error, CELLAR_ERR_UNSUPPORTED,
+                   "compute node %u logged what was there before its changes: no mode of this build can undo them",
+                   run->dead);
+}
+
 /*
  * In any order: of two changes to a cell or a bucket the older one finds the newer one's TS and is left out, and
  * inserts and deletes are applied before another transaction of their node may change the record.
@@ -359,8 +373,8 @@ int recover_redo(struct recover *run)
     int rc = 0;
     for (uint32_t i = 0; i < run->log.count && rc == 0; i++)
         if (run->log.entries[i].due)
-            rc = recover_undoes(run->log.entries[i].wire) ? recover_undo(run, &run->log.entries[i])
-                                                          : entry_redo(run, run->log.entries[i].wire);
+            rc = says_before(run->log.entries[i].wire) ? entry_undo(run, &run->log.entries[i])
+                                                       : entry_redo(run, run->log.entries[i].wire);
     return rc;
 }
 

@@ -4,7 +4,6 @@
 #include "lockword.h"
 #include "plant.h"
 #include "record.h"
-#include "versions.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -177,8 +176,8 @@ static int cell_redo(struct replaying *run, const struct log_write_wire *write, 
     const struct schema_cell *cell = &schema->cells[write->cell];
     record_version_set(schema, image, write->cell, version_next(record_word(image, cell->offset), ts));
     record_value_put(schema, image, write->cell, (const uint8_t *)(write + 1));
-    if (versions_kept(schema)) { /* what they were is not known */
-        memset(image + LAYOUT_LINE, 0, sizeof(struct versions_wire));
+    if (schema_keeps_versions(schema)) { /* what they were is not known */
+        schema_forget_versions(schema, image);
         return write_at(run, fabric_addr_plus(addr, 8), image + 8, schema->record_bytes - 8);
     }
     uint32_t en = (uint32_t)offsetof(struct record_wire, en) / 8 * 8;

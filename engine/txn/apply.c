@@ -14,7 +14,6 @@
  */
 #include "settle.h"
 #include "txn.h"
-#include "versions.h"
 
 #include <string.h>
 
@@ -33,11 +32,17 @@ static inline void backups_write(struct coro *co, struct txn *txn, struct fabric
     }
 }
 
-static inline void apply_write(struct coro *co, struct txn *txn, struct fabric_addr addr, uint32_t offset,
-                               const void *local, uint32_t bytes)
+static inline void write_all(struct coro *co, struct txn *txn, struct fabric_addr addr, uint32_t offset,
+                             const void *local, uint32_t bytes)
 {
     txn_write(co, txn, CELLAR_PHASE_APPLY, fabric_addr_plus(addr, offset), local, bytes);
     backups_write(co, txn, addr, offset, local, bytes, 0);
+}
+
+void txn_apply_write(struct coro *co, struct txn *txn, struct fabric_addr addr, uint32_t offset, const void *local,
+                     uint32_t bytes)
+{
+    write_all(co, txn, addr, offset, local, bytes);
 }
 
 /* Is a memory node away? It is not known, or known, for all of an apply: only a loss comes amid it (halt.h). */
@@ -48,7 +53,7 @@ static inline bool away_known(const struct txn *txn)
 
 /*
  * Epoch numbers behind their cells. Where a transaction may be undone those of the backups, too, tell that the cells
- * are whole (recover_undo.c).
+ * are whole (recover_undo).
  */
 static inline void epochs_write(struct coro *co, struct txn *txn, const struct cache_object *object, uint32_t first,
                                 uint32_t count)
@@ -65,12 +70,12 @@ static inline void apply_cell(struct coro *co, struct txn *txn, const struct cac
 {
     const struct schema_cell *cell = &object->table->schema.cells[number];
 
-    apply_write(co, txn, object->addr, cell->offset, object->image + cell->offset, record_cell_bytes(cell));
+    write_all(co, txn, object->addr, cell->offset, object->image + cell->offset, record_cell_bytes(cell));
     epochs_write(co, txn, object, number, 1);
 }
 
 /* The changed cells, neighbours joined where they touch. */
-static void apply_values(struct coro *co, struct txn *txn, const struct cache_object *object)
+void txn_apply_values(struct coro *co, struct txn *txn, const struct cache_object *object)
 {
     const struct schema *schema = &object->table->schema;
     uint32_t start = 0, end = 0;
@@ -78,19 +83,19 @@ static void apply_values(struct coro *co, struct txn *txn, const struct cache_ob
     for (uint32_t cells = object->written_cells; cells; cells &= cells - 1) {
         const struct schema_cell *cell = &schema->cells[__builtin_ctz(cells)];
         if (cell->offset != end) {
-            if (end) apply_write(co, txn, object->addr, start, object->image + start, end - start);
+            if (end) write_all(co, txn, object->addr, start, object->image + start, end - start);
             start = cell->offset;
         }
         end = cell->end;
     }
-    apply_write(co, txn, object->addr, start, object->image + start, end - start);
+    write_all(co, txn, object->addr, start, object->image + start, end - start);
 }
 
 /* And then their epoch numbers likewise. */
 static void apply_cells(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     const struct schema *schema = &object->table->schema;
-    apply_values(co, txn, object);
+    txn_apply_values(co, txn, object);
     uint32_t cells = PLANT(neighbour_en) ? schema->all_cells : object->written_cells;
     while (cells) {
         uint32_t first = (uint32_t)__builtin_ctz(cells);
@@ -98,19 +103,6 @@ static void apply_cells(struct coro *co, struct txn *txn, struct cache_object *o
         epochs_write(co, txn, object, first, count);
         cells &= ~(((1u << count) - 1) << first);
     }
-}
-
-/*
- * Of a record that keeps old versions, INV-MOTOR-4: the whole record is locked, so that all epoch numbers and tuples
- * are ours.
- */
-static void apply_versions(struct coro *co, struct txn *txn, struct cache_object *object)
-{
-    const uint32_t en = offsetof(struct record_wire, en);
-    apply_write(co, txn, object->addr, cache_versions(object)->bar_at,
-                object->slot_image + cache_versions(object)->bar_at, cache_versions(object)->bar_bytes);
-    apply_values(co, txn, object);
-    apply_write(co, txn, object->addr, en, cache_versions(object)->head + en, object->table->schema.head_bytes - en);
 }
 
 /*
@@ -130,25 +122,11 @@ static void apply_whole(struct coro *co, struct txn *txn, struct cache_object *o
     record_header(object->image)->flags = txn_is_delete(object) ? LAYOUT_RECORD_DELETED : 0;
     memset(object->image + LAYOUT_LINE, 0, schema->head_bytes - LAYOUT_LINE);
     uint32_t tagged = txn->op_count;
-    apply_write(co, txn, object->addr, 8, object->image + 8, schema->cells_end - 8);
+    write_all(co, txn, object->addr, 8, object->image + 8, schema->cells_end - 8);
     /* Not before the tag: else the record could be found and locked untagged, or be left so by a crash. */
     bool fenced = txn_is_insert(object) && object->held && !PLANT(insert_unfenced);
     for (uint32_t i = tagged; fenced && i < txn->op_count; i++) /* any of them may be the primary's (fabric_route.h) */
         txn->ops[i].flags = FABRIC_FENCE;
-}
-
-/* Of a record that keeps old versions: its tuple, and what goes into its bar. */
-static void displace(struct cache_object *object, uint64_t ts)
-{
-    const struct schema *schema = &object->table->schema;
-    uint32_t cells = object->written_cells;
-    cache_versions(object)->bar_bytes = versions_bytes(schema, cells);
-    cache_versions(object)->bar_at = versions_push(schema, versions_of(cache_versions(object)->head), ts, cells);
-    versions_pack(schema, object->slot_image, cells, object->slot_image + cache_versions(object)->bar_at);
-    for (; cells; cells &= cells - 1) {
-        uint32_t cell = (uint32_t)__builtin_ctz(cells);
-        record_header(cache_versions(object)->head)->en[cell] = record_header(object->image)->en[cell];
-    }
 }
 
 /* The version that a changed cell gets: the pool's EN + 1, once for each apply. */
@@ -159,12 +137,12 @@ static inline void version_set(struct cache_object *object, uint32_t cell, uint6
     record_version_set(&object->table->schema, object->image, cell, layout_version_of(en, ts));
 }
 
-static inline void versions_set(struct cache_object *object, uint64_t ts)
+static inline void versions_set(const struct mode *mode, struct cache_object *object, uint64_t ts)
 {
     for (uint32_t cells = txn_cells_to_apply(object); cells; cells &= cells - 1)
         version_set(object, (uint32_t)__builtin_ctz(cells), ts);
-    if (versions_kept(&object->table->schema) && object->kind == CACHE_ACCESS && txn_cells_to_apply(object))
-        displace(object, ts);
+    if (schema_keeps_versions(&object->table->schema) && object->kind == CACHE_ACCESS && txn_cells_to_apply(object))
+        mode->displace(object, ts);
 }
 
 /* Has this transaction put one cell of a record, and no other one another? By far the most frequent change. */
@@ -172,7 +150,7 @@ static inline bool is_of_one_cell(const struct cache_object *object)
 {
     uint32_t cells = object->written_cells;
     return object->kind == CACHE_ACCESS && !object->applier && cells && (cells & (cells - 1)) == 0 &&
-           !versions_kept(&object->table->schema) && !PLANT(neighbour_en);
+           !schema_keeps_versions(&object->table->schema) && !PLANT(neighbour_en);
 }
 
 static inline void apply_post(struct coro *co, struct txn *txn, struct cache_object *object)
@@ -180,8 +158,8 @@ static inline void apply_post(struct coro *co, struct txn *txn, struct cache_obj
     if (!txn_cells_to_apply(object)) return;
     if (txn_is_insert(object) || txn_is_delete(object))
         apply_whole(co, txn, object);
-    else if (versions_kept(&object->table->schema))
-        apply_versions(co, txn, object);
+    else if (schema_keeps_versions(&object->table->schema))
+        txn->home->mode->apply(co, txn, object);
     else if ((object->written_cells & (object->written_cells - 1)) == 0 && !PLANT(neighbour_en))
         apply_cell(co, txn, object, (uint32_t)__builtin_ctz(object->written_cells));
     else
@@ -506,8 +484,8 @@ static inline void run_post(struct coro *co, struct txn *txn, struct run *run)
 {
     if (!run->first) return;
     uint64_t more = (uint64_t)(run->last->image - run->first->image);
-    apply_write(co, txn, run->first->addr, 8, run->first->image + 8,
-                (uint32_t)more + run->last->table->schema.cells_end - 8);
+    write_all(co, txn, run->first->addr, 8, run->first->image + 8,
+              (uint32_t)more + run->last->table->schema.cells_end - 8);
     run->first = run->last = NULL;
 }
 
@@ -523,7 +501,7 @@ static inline __attribute__((always_inline)) bool changes_post(struct coro *co, 
             apply_cell(co, txn, object, cell);
             continue;
         }
-        if (!object->applier || txn_is_insert(object)) versions_set(object, ts);
+        if (!object->applier || txn_is_insert(object)) versions_set(txn->home->mode, object, ts);
         if (run_may_have(txn, object)) {
             if (!run_goes_on(&run, object)) {
                 run_post(co, txn, &run);

@@ -86,18 +86,6 @@ struct cache_object {
     bool read_at_once;                 /* one READ fetched all: on a line-atomic fabric a snapshot of its own */
 };
 
-/* Where records keep old versions (mode.versions), objects begin with this. */
-struct cache_versions {
-    struct cache_object object;
-    /* zeroed by cache_pin */
-    uint8_t *head;              /* header and tuples as read under the lock, or by a reader */
-    uint32_t bar_at, bar_bytes; /* where in the record what it displaces goes, and in slot_image is */
-};
-static inline struct cache_versions *cache_versions(const struct cache_object *object)
-{
-    return (struct cache_versions *)object;
-}
-
 /* One bucket of a chain as read; `next` is the chain's next part. */
 struct cache_bucket {
     struct fabric_addr addr;

@@ -1,5 +1,6 @@
 /*
- * mode.h - the engine's modes (docs/modes.md): what sets them apart, as rows of one table (modes/mode_table.h).
+ * mode.h - the engine's modes (docs/modes.md): what sets them apart, as rows of the table that is linked
+ * (modes/mode_table.h).
  *
  * A mode is a row; its number is its `enum cellar_cc`. The code of a row's own is reached through what the row says,
  * never by comparing numbers or by naming a mode (test/lint/rooms.sh): a new mode is a folder and a row. A function
@@ -16,6 +17,7 @@ struct cache_bucket;
 struct cache_object;
 struct coro;
 struct node;
+struct schema_versions;
 struct txn;
 struct txn_home;
 
@@ -30,10 +32,10 @@ struct mode {
     const char *name;   /* as --cc has it */
     bool whole_records; /* locks and checks widen to all cells of a record */
     bool shares;        /* coordinators of a compute node share records */
-    bool undo;          /* changes in place before it is decided, and logs what was there */
+    bool undo;          /* changes in place before it is decided, and logs what was there (recover_undo) */
     bool queues;        /* hot records have locks to wait in */
-    bool versions;      /* records keep old versions, and readers see snapshots */
     bool locks;         /* records have locks of the lock manager, shared and exclusive */
+    const struct schema_versions *versions; /* records keep old versions like that, and readers see snapshots */
 
     /*
      * What it knows of a transaction, an object or a bucket is in a struct of its own that begins with struct txn,
@@ -51,6 +53,8 @@ struct mode {
     int (*check)(const struct cellar_config *config, struct cellar_error *error);
     /* Stacks that it needs beside the coordinators'. */
     uint64_t (*stacks)(const struct cellar_config *config);
+    /* Where records have locks: do those of that algorithm (config.lock) end with their holder, however it ends? */
+    bool (*lock_recovers)(const char *algorithm);
     /* Bytes of each area of a pool that are for locks. */
     uint64_t (*locks_bytes)(const struct cellar_config *config, uint64_t area_bytes);
 
@@ -96,6 +100,9 @@ struct mode {
     int (*put)(struct txn *txn, struct cache_object *object, uint32_t cells);
     /* All is put: validates, logs, applies. As txn_commit. Never NULL. */
     int (*commit)(struct coro *co, struct txn *txn);
+    /* A change of a record that keeps old versions gets that TS: what it displaces; its WRITEs (txn_apply_write). */
+    void (*displace)(struct cache_object *object, uint64_t ts);
+    void (*apply)(struct coro *co, struct txn *txn, struct cache_object *object);
     /* It ends without effect. Before its reads are validated, and after: 0 or RETRY. */
     int (*fail)(struct coro *co, struct txn *txn);
     int (*failed)(struct coro *co, struct txn *txn);
@@ -134,13 +141,15 @@ struct mode {
     void (*returned)(struct txn *txn);
 };
 
+/* The table: by number, up to a row without a name; and the names, up to a NULL. The object that is linked has it. */
+extern const struct mode mode_table[];
+extern const char *const mode_table_names[];
+
 /* NULL: there is no such mode. */
 const struct mode *mode_of(enum cellar_cc cc);
 /* The mode of that name, or -1. */
 int mode_find(const char *name);
-/* Their names, NULL after the last one. */
-extern const char *const mode_names[];
-/* Whose pools keep old versions, or do not: "mode ..." or "other modes than ...". */
-const char *mode_of_pools(bool versions);
+/* How records keep old versions in the mode of the table that has some; NULL: none has. */
+const struct schema_versions *mode_versions(void);
 /* All that they refuse of that configuration. */
 NODISCARD int mode_check(const struct cellar_config *config, struct cellar_error *error);

@@ -2,9 +2,10 @@
  * observe.h - watching transactions from inside: each attempt's begin, what it fetched, what it is about to log, and
  * its end.
  *
- * For checkers (proof/history/) and for traces (trace/). An observer is called on the worker's thread, must not suspend,
- * and sees the attempt's objects as they are (cache.h). Costs a compare at each of these places when absent (`db_observe`
- * sets it, at rest); what only a trace wants to know is told where a transaction comes seldom, or not at all.
+ * For checkers (proof/history/) and for traces (trace/). An observer is called on the worker's thread, must not
+ * suspend, and sees the attempt's objects as they are (cache.h). Costs a compare at each of these places when absent
+ * (`db_observe` sets it, at rest); what only a trace wants to know is told where a transaction comes seldom, or not at
+ * all.
  */
 #pragma once
 

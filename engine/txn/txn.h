@@ -304,6 +304,10 @@ void txn_apply(struct coro *co, struct txn *txn, uint64_t ts);
 NODISCARD int txn_apply_first(struct coro *co, struct txn *txn, uint64_t ts);
 /* Unlocks, once all replicas have it. */
 void txn_apply_last(struct coro *co, struct txn *txn);
+/* For a mode that writes records in its own way (mode.apply): these bytes to all replicas; the changed cells. */
+void txn_apply_write(struct coro *co, struct txn *txn, struct fabric_addr addr, uint32_t offset, const void *local,
+                     uint32_t bytes);
+void txn_apply_values(struct coro *co, struct txn *txn, const struct cache_object *object);
 
 /* Ends a phase for the sampled times. */
 void txn_phase_end(struct txn *txn, enum cellar_phase phase);

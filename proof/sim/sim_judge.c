@@ -21,7 +21,6 @@
 #include "sim_failover.h"
 #include "sim_judge_locks.h"
 #include "sim_recover.h"
-#include "twopl.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -101,7 +100,7 @@ bool sim_judge_concluded(const struct sim_state *state, int code)
  */
 static bool locks_outlive(const struct sim_plan *plan)
 {
-    return !mode_of(plan->cc)->locks || twopl_recovers(plan->lock);
+    return !mode_of(plan->cc)->locks || mode_of(plan->cc)->lock_recovers(plan->lock);
 }
 
 /*

@@ -6,8 +6,8 @@
 #include "layout.h"
 #include "plant.h"
 #include "prng.h"
+#include "rivals.h"
 #include "workload.h"
-#include "twopl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -347,7 +347,7 @@ static bool outlived(const struct sim_plan *plan, uint32_t kind)
     if (kind == FABRIC_SIM_FAULT_clock_skew && clocks_trusted(plan)) return false;
     bool told = plan->lease_ns == 0 && strncmp(plan->lock, "declock", 7) == 0;
     if (kind == FABRIC_SIM_FAULT_mn_crash) return plan->replicas > 0;
-    if (twopl_recovers(plan->lock) && !told) return true;
+    if (mode_of(plan->cc)->lock_recovers(plan->lock) && !told) return true;
     return memchr(harmless, (int)kind, late ? sizeof harmless : sizeof harmless / 2) != NULL;
 }
 
@@ -360,7 +360,7 @@ static void draw_lock(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
     if (!mode_of(plan->cc)->locks) return;
     for (uint32_t kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++)
         if (!(fixed & SIM_FIXED_FAULTS) && !outlived(plan, kind)) plan->faults.rate[kind] = 0;
-    if (!(fixed & SIM_FIXED_LEASE) && !twopl_recovers(plan->lock)) plan->lease_ns = 0;
+    if (!(fixed & SIM_FIXED_LEASE) && !mode_of(plan->cc)->lock_recovers(plan->lock)) plan->lease_ns = 0;
     /*
      * By priorities a crowd that polls goes before the holder, for up to a millisecond at each of its steps: then
      * no call ends in time, which tells nothing.
@@ -462,7 +462,7 @@ static int lock_check(const struct sim_plan *plan, struct cellar_error *error)
         if (plan->faults.rate[kind] > 0 && !outlived(plan, kind))
             REFUSE("mode 2pl on lock %s does not survive %s", plan->lock,
                    fabric_sim_fault_name((enum fabric_sim_fault_kind)kind));
-    if (plan->lease_ns && !twopl_recovers(plan->lock))
+    if (plan->lease_ns && !mode_of(plan->cc)->lock_recovers(plan->lock))
         REFUSE("lock %s does not survive its holder: no --lease in mode 2pl", plan->lock);
     return 0;
 }

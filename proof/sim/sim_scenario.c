@@ -8,7 +8,6 @@
 #include "history_check.h"
 #include "history_recorder.h"
 #include "sim_scenario_judge.h"
-#include "twopl.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,12 +17,6 @@
 #define POOL_BYTES (2u << 20)
 #define LOG_BYTES (64u << 10)
 #define STEPS_MAX 200000
-/*
- * Virtual: hundreds of attempts. A preemption may let a wait for a lock run out, and of mode 2pl each is twice the one
- * before: with six preemptions, as samples of schedules have, a call may wait for 630 ms and not have tried for ever.
- */
-#define CALL_NS 1000000000ull
-_Static_assert(CALL_NS > ((1ull << TWOPL_WAIT_DOUBLINGS) - 1) * TWOPL_WAIT_NS, "a call outlasts waits that double");
 #define RECORDED_MAX 1000
 #define WATCH_NS 10000 /* between two looks of a spare node */
 
@@ -247,7 +240,7 @@ static bool reads_only(const struct sim_scenario_txn *txn)
 static void run_txn(struct lab *lab, struct coordinator *coordinator, uint32_t txn)
 {
     struct call call = {.lab = lab, .txn = txn};
-    struct cellar_call_options options = {.timeout_ns = CALL_NS};
+    struct cellar_call_options options = {.timeout_ns = SIM_SCENARIO_CALL_NS};
     struct cellar_result result;
     struct sim_scenario_outcome *outcome = &lab->report->outcomes[txn];
     uint64_t logged = coordinator->txn->log.sequence;

@@ -14,6 +14,12 @@
 #include "fabric_sim.h"
 
 #define SIM_SCENARIO_KEYS 4
+/*
+ * A call's time, virtual: hundreds of attempts. A preemption may let a wait for a lock run out, and where each is twice
+ * the one before, with six preemptions, as samples of schedules have, a call may wait for 630 ms and not have tried for
+ * ever.
+ */
+#define SIM_SCENARIO_CALL_NS 1000000000ull
 #define SIM_SCENARIO_CELLS 3
 #define SIM_SCENARIO_TXNS 6
 #define SIM_SCENARIO_ACCESSES 4

@@ -1,4 +1,5 @@
 #include "sim_scenarios.h"
+#include "rivals.h"
 
 #define A 1u /* cells: one line holds A and B, C spans several */
 #define B 2u

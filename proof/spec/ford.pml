@@ -1,6 +1,6 @@
 /*
  * ford.pml - mode `ford` with one backup of everything, write by write, on a compute node (CN) that dies between any
- * two of them; as engine/modes/ford.c and engine/recovery/recover_undo.c have it. Two coordinators of the dead CN: T1
+ * two of them; as lab/modes/ford.c and lab/modes/recover_undo.c have it. Two coordinators of the dead CN: T1
  * writes records X and Y, T2 writes X. CN 1 writes X (T3), and reads both (R).
  *
  *     T1, T2, T3:  tag and read -> old values to the log -> cells, epoch numbers -> told -> tags cleared

@@ -61,10 +61,9 @@ for operation in mixed lookup insert update delete scan; do
     field workload '"index"' && field operation "\"$operation\"" && field committed 1000
 done
 runs index --records 500 --txns 500 --threads 2 --sorted --rows --theta 0 --history "$folder/index.jsonl"
-runs index --records 500 --txns 500 --cc 2pl --lock shiftlock --operation update-heavy --fabric sim
 
 # TPC-C by ordered indexes, in all modes that have them; judged for strict serializability, too.
-for cc in record cell crest cellar ford 2pl; do
+for cc in $(modes record cell crest cellar ford 2pl); do
     runs tpcc --warehouses 1 --scale small --txns 300 --access index --cc $cc --fabric sim
     field committed 300 && field access '"index"'
 done
@@ -118,7 +117,7 @@ done
 # What is dropped after its attempts is counted, and has had no effect: all checks hold. Waits between attempts decide
 # how many there are.
 dropped() {
-    timeout -k 5 240 "$cellar" bench ycsb --records 50 --theta 0.99 --fabric sim --cc ford --cns 2 --threads 4 --seconds 0.002 --warmup 0 \
+    timeout -k 5 240 "$cellar" bench ycsb --records 50 --theta 0.99 --fabric sim --cc record --cns 2 --threads 4 --seconds 0.002 --warmup 0 \
         --json "$folder/json" "$@" >"$folder/out" 2>&1 || fail "bench ycsb $*: exit $?: $(tail -3 "$folder/out")"
     dropped=$(sed -n 's/^  "dropped": \([0-9]*\),$/\1/p' "$folder/json")
 }
@@ -138,11 +137,6 @@ grep -q "checks hold" "$folder/err" || fail "--json - printed no report on stder
 # shellcheck disable=SC2086
 timeout -k 5 240 "$cellar" bench $small_bank --json /no/such/folder/x >"$folder/out" 2>"$folder/err"
 [ $? -eq 2 ] && grep -q "No such file" "$folder/err" || fail "a JSON file that cannot be written went unnoticed"
-
-# Where a queue for a lock takes longer than one waits for it, all get through in the end: after a wait in vain the next
-# one is longer.
-timeout -k 5 240 "$cellar" bench ycsb --records 4 --cc 2pl --lock dslr+ --cns 2 --threads 1 --coros 3 --rtt-ns 1000000 --txns 60 >"$folder/out" 2>&1 ||
-    fail "mode 2pl, slow locks: exit $?: $(tail -3 "$folder/out")"
 
 # A table that fills up ends the run with one line.
 timeout -k 5 240 "$cellar" bench tpcc --warehouses 1 --scale small --pool-bytes 48M --seconds 60 --warmup 0 --threads 1 \

@@ -4,7 +4,7 @@
 set -u
 source "$(dirname "$0")/prelude.sh"
 
-for cc in record cell crest cellar ford motor; do
+for cc in $(modes record cell crest cellar ford motor); do
     timeout -s KILL 240 "$cellar" bench smallbank --fabric sim --cc $cc --cns 3 --threads 2 --coros 2 --mns 3 --replicas 1 --accounts 500 --theta 0.9 \
         --warmup 0.0005 --seconds 0.008 --kill-cn 2 --kill-at 0.002 --lease 0.001 >"$folder/out" 2>"$folder/err" </dev/null ||
         fail "$cc: status $?: $(tail -n 3 "$folder/err")"

@@ -79,7 +79,7 @@ small="smallbank --accounts 500 --txns 100"
     untouched "--durable keeps one memory node; --mns is 2" $small --mns 2 --durable "$dir"
     untouched "--inflight 3 is less than --coros 4" $small --coros 4 --inflight 3 --durable "$dir"
     rm -rf "$dir"
-    untouched "mode ford" $small --cc ford --durable "$dir"
+    for mode in $(modes ford); do untouched "mode $mode" $small --cc "$mode" --durable "$dir"; done
     mkdir "$dir"
     echo "not ours" >"$dir/file"
     untouched "$dir" $small --durable "$dir"

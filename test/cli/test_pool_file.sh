@@ -38,7 +38,10 @@ poke() {
     sum=$(sha256sum <"$pool")
 }
 
-for options in "--cc cellar" "--cc motor" "--cc ford" "--cc 2pl --lock dslr" "--cns 2"; do
+for mode in $(modes cellar motor ford 2pl) ""; do
+    options="--cc $mode"
+    [ "$mode" != 2pl ] || options="--cc 2pl --lock dslr"
+    [ -n "$mode" ] || options="--cns 2"
     # shellcheck disable=SC2086
     made $options
     run "check $options" check "$pool"
@@ -47,8 +50,10 @@ for options in "--cc cellar" "--cc motor" "--cc ford" "--cc 2pl --lock dslr" "--
     told 0 ", closed;" "0  free +incarnation 1" "1  account .*2 columns in 2 cells"
     [ "${options#*2pl}" != "$options" ] || copied "$options"
 done
-made --cc 2pl --lock dslr
-refused "mode 2pl locks what it reads" snapshot "$pool" --out "$folder/more"
+for mode in $(modes 2pl); do
+    made --cc "$mode" --lock dslr
+    refused "mode 2pl locks what it reads" snapshot "$pool" --out "$folder/more"
+done
 
 made
 refused "copy is there already" snapshot "$pool" --out "$folder/copy"

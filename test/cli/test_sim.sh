@@ -10,7 +10,6 @@ refused "--workload knows no 'tpcd'" --workload tpcd
 refused "--schedule knows no 'fifo'" --schedule fifo
 refused "--nic knows no 'cx9'; it takes one of: cx" --nic cx9
 refused "--cc knows no 'mvcc'" --cc mvcc
-refused "leases of lock drtm rest on clocks that do not jump" --cc 2pl --lock drtm --faults clock_skew=0.01
 refused "--en-bits knows no '5'" --en-bits 5
 refused "unknown option '--histories'" --histories x
 refused "unexpected argument 'now'" now

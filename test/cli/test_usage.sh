@@ -132,26 +132,8 @@ refused "--two-tables takes no value" bench smallbank --two-tables=yes
 # bench: what is not built
 refused "--cc knows no 'mvcc'" bench smallbank --cc mvcc
 refused "mode cell has locks of its own" bench smallbank --cc cell --lock mcs
-refused "no lock algorithm is called 'nosuch'" bench smallbank --cc 2pl --lock nosuch
-refused "lock algorithm netlock locks in a switch" bench smallbank --cc 2pl --lock netlock
-refused "lock algorithm rpc needs a lock server" bench smallbank --cc 2pl --lock rpc
-refused "lock algorithm declock has no policy 'nix'" bench smallbank --cc 2pl --policy nix
-"$cellar" list --json | sed -n '/"locks": \[/,/^  \],/p' | sed -n 's/^      "name": "\(.*\)",*$/\1/p' >"$folder/locks"
-[ "$(wc -l <"$folder/locks")" -ge 15 ] || fail "cellar list names too few locks: $(cat "$folder/locks")"
-while read -r lock; do
-    case $lock in
-    netlock | netchain) why="lock algorithm $lock locks in a switch" ;;
-    lotus) why="lock algorithm lotus numbers its locks" ;;
-    rpc | ncosed) why="lock algorithm $lock needs a lock server" ;;
-    dslr | dslr+ | declock | shiftlock) why="lock algorithm $lock has no policy 'fairest'; it has" ;;
-    *) why="lock algorithm $lock has no policies" ;;
-    esac
-    refused "$why" bench smallbank --cc 2pl --lock "$lock" --policy fairest
-    refused "--lease needs seconds from" bench smallbank --cc 2pl --lock "$lock" --memnodes "$folder/none" --lease 0.0000001
-done <"$folder/locks"
-refused "--lock needs a value that is not empty" bench smallbank --cc 2pl --lock ""
-refused "unknown option '--capacity'" bench smallbank --cc 2pl --lock dslr --policy plain --capacity 1
-refused "--cc knows no 'mvcc'" bench smallbank --cc mvcc
+refused "mode cellar has declock for hot records" bench smallbank --cc cellar --lock nosuch
+refused "--lock needs a value that is not empty" bench smallbank --cc cell --lock ""
 refused "hot records have no rule 'warm'" bench smallbank --cc cellar --hot warm=1
 refused "--hot is for --cc cellar, not crest" bench smallbank --cc crest --hot tries=1
 refused "ways have no rule 'warm'" bench smallbank --way warm=1
@@ -171,7 +153,6 @@ refused "--seconds and --txns exclude each other" bench smallbank --seconds 1 --
 refused "--theta is no option of tpcc" bench tpcc --theta 0.5
 refused "--access" bench tpcc --access tree
 refused "--access is no option of smallbank" bench smallbank --access index
-refused "not for --cc motor" bench tpcc --access index --cc motor
 refused "not with --process" bench tpcc --access index --memnodes a --process 0/2
 refused "--warehouses is no option of ycsb" bench ycsb --warehouses 1
 refused "--accounts is no option of ycsb" bench ycsb --accounts 10
@@ -195,12 +176,10 @@ refused "--scan-max is for --core E" bench ycsb --scan-max 10
 refused "--scan-max is for --core E" bench ycsb --core D --scan-max 10
 refused "--scan-max" bench ycsb --core E --scan-max 1001
 refused "--core E has an ordered index" bench ycsb --core E --memnodes "$folder/none" --process 0/2
-refused "mode motor has none" bench index --records 10 --cc motor
 refused "index has an ordered index" bench index --memnodes "$folder/none" --process 0/2
 refused "--scan-max" bench index --scan-max 1001
 refused "--operation" bench index --operation none
 refused "--operation" bench ycsb --operation scan
-refused "mode motor has none" bench ycsb --core E --records 10 --cc motor
 refused "tpcc needs" bench tpcc --warehouses 0
 
 refused "--history-max needs --history FILE" bench smallbank --history-max 10
@@ -223,7 +202,7 @@ refused "--lose-server is after the window's end" bench lock --lock rpc --second
 refused "--silence: lock algorithm cas has no server" bench lock --lock cas --silence 1
 
 # sim
-refused "--lock is for --cc 2pl, not cell" sim --lock declock --cc cell
+refused "--lock is for modes whose records have locks, not --cc cell" sim --lock declock --cc cell
 refused 'a rate is given twice, the second time by "delay"' sim --faults delay=0.1,delay=0.2
 refused 'a rate is given twice, the second time by "all"' sim --faults delay=0.1,all=0.2
 

@@ -13,6 +13,7 @@
 #include "index.h"
 #include "mode.h"
 #include "record.h"
+#include "rivals.h"
 #include "share.h"
 
 #include <setjmp.h>
@@ -404,6 +405,7 @@ static inline bool api_left_out(const struct api_variant *variant)
 static inline bool api_applies(const struct api_entry *test, const struct api_variant *variant)
 {
     const struct mode *mode = mode_of(variant->cc);
+    if (!mode) return false; /* of the laboratory, which is not linked */
     if ((test->shm_only || share_threads_only()) && !variant->threads) return false;
     if (test->once && variant != &api_variants[0]) return false;
     if (api_left_out(variant)) return false;

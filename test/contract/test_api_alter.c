@@ -3,6 +3,7 @@
  * is refused changes nothing.
  */
 #include "sessions.h"
+#include "rivals.h"
 
 static const struct cellar_config roomy = {.log_bytes = 512 << 10, .pool_bytes = 32 << 20};
 

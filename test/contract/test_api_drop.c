@@ -3,6 +3,7 @@
  * their handles say so, and what has read of them begins again.
  */
 #include "sessions.h"
+#include "rivals.h"
 
 static const struct cellar_index_column by_b[] = {{"b", CELLAR_SORT_UNSIGNED, false}};
 static const struct cellar_index_def def_b = {.name = "by_b", .columns = by_b, .column_count = 1};

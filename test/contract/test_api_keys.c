@@ -8,6 +8,7 @@
 #include "bytekey.h"
 #include "plant.h"
 #include "prng.h"
+#include "rivals.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 #include "sessions.h"
 
 #include "logseg.h"
+#include "rivals.h"
 
 #include <stdlib.h>
 

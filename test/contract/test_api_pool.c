@@ -163,13 +163,15 @@ static bool pools_alike(enum cellar_cc a, enum cellar_cc b)
 }
 
 /*
- * The error names the mode that the pool was formatted in, or what it was not. A pool of mode motor is known by its
- * tables, so that it can be opened, and closed unharmed.
+ * The error says what modes the pool is for. One whose records keep old versions is known by its tables, so that it
+ * can be opened, and closed unharmed.
  */
 static void refused_otherwise(const struct place *place, struct cellar_config config)
 {
     bool locks = mode_of(config.cc)->locks != mode_of(place->cc)->locks;
-    const char *word = mode_of(place->cc)->locks ? "open it in mode 2pl" : locks ? "another mode than 2pl" : NULL;
+    const char *word = mode_of(place->cc)->locks ? "a mode that locks records there"
+                       : locks                   ? "another mode, which needs none"
+                                                 : NULL;
     if (word) {
         open_fails(place, config, CELLAR_ERR_MISMATCH, word);
         return;
@@ -180,7 +182,7 @@ static void refused_otherwise(const struct place *place, struct cellar_config co
     const struct cellar_proc *proc;
     struct cellar_schema schema = {"items", sizeof(struct item), item_columns, ITEM_COLUMNS, 4000, 0, 0, 0, 0};
     struct cellar_proc_def def = {.name = "any", .fn = api_any, .records_max = 1};
-    word = mode_of(place->cc)->versions ? "it is for mode motor" : "it is for other modes than motor";
+    word = mode_of(place->cc)->versions ? "it is for modes that keep them" : "it is for modes that keep none";
     MUST(&error, cellar_open(&config, &db, &error));
     FAILS(&error, cellar_table_create(db, &schema, &table, &error), CELLAR_ERR_MISMATCH, word);
     FAILS(&error, cellar_proc_register(db, &def, &proc, &error), CELLAR_ERR_MISMATCH, word);

@@ -3,6 +3,7 @@
  * (cellar_config.pool_private).
  */
 #include "api.h"
+#include "rivals.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
  * has the sums that every moment has, what was acknowledged before, and passes the audit.
  */
 #include "sessions.h"
+#include "rivals.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -3,6 +3,7 @@
  * large.
  */
 #include "docs.h"
+#include "rivals.h"
 
 /* ---- bad input ---- */
 
@@ -146,7 +147,8 @@ static void bad_schemas_are_refused(void **state)
     struct cellar_schema schema = docs_schema();
     api_open(&api, variant);
     if (variant->cc == CELLAR_CC_MOTOR) {
-        FAILS(&api.error, cellar_table_create(api.db, &schema, &table, &api.error), CELLAR_ERR_UNSUPPORTED, "motor");
+        FAILS(&api.error, cellar_table_create(api.db, &schema, &table, &api.error), CELLAR_ERR_UNSUPPORTED,
+              "old versions");
         api_close(&api);
         return;
     }

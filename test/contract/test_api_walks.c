@@ -7,7 +7,9 @@
  */
 #include "accounts.h"
 #include "fabric_shm.h"
+#include "mode.h"
 #include "plant.h"
+#include "rivals.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -121,7 +123,7 @@ static void a_transaction_under_way_makes_busy(void **state)
     beside_one(CELLAR_CC_CELL, 1);
     beside_one(CELLAR_CC_CELL, 2); /* also of another compute node */
     beside_one(CELLAR_CC_CELLAR, 2);
-    beside_one(CELLAR_CC_TWOPL, 1);
+    if (mode_of(CELLAR_CC_TWOPL)) beside_one(CELLAR_CC_TWOPL, 1);
 }
 
 /* ---- what begins under a walk ---- */

@@ -3,6 +3,7 @@
  * which these can be foretold; what ends without effect; what is unknown; and the pool's final versions.
  */
 #include "recorded.h"
+#include "rivals.h"
 
 static void reads_and_writes(void **state)
 {

@@ -5,7 +5,7 @@
  */
 #include "api.h"
 
-#define TURNS ((enum cellar_cc)7)
+#define TURNS ((enum cellar_cc)4)
 #define CALLS 40 /* of each coordinator */
 #define HOTTEST 3
 

@@ -4,6 +4,7 @@
  */
 #include "ordered.h"
 #include "plant.h"
+#include "rivals.h"
 
 #define ROWS 900
 

@@ -4,6 +4,7 @@
  * procedures meanwhile agrees with the rows.
  */
 #include "ordered.h"
+#include "rivals.h"
 
 #define ROUNDS 300
 #define KEYS 1500

@@ -28,19 +28,19 @@ static void impossible_shapes_are_refused(void **state)
 {
     struct pool pool;
     pool_fabric(&pool, *state, 2, 1);
-    FAILS(&pool, open_as(&pool, (struct catalog_shape){0, 0, 1, NODE_BYTES, false, 0, false}, true, false),
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){0, 0, 1, NODE_BYTES, false, NULL, 0, false}, true, false),
           CELLAR_ERR_INVALID, "0 memory nodes");
-    FAILS(&pool, open_as(&pool, (struct catalog_shape){65, 0, 1, NODE_BYTES, false, 0, false}, true, false),
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){65, 0, 1, NODE_BYTES, false, NULL, 0, false}, true, false),
           CELLAR_ERR_INVALID, "65 memory nodes");
-    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 2, 1, NODE_BYTES, false, 0, false}, true, false),
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 2, 1, NODE_BYTES, false, NULL, 0, false}, true, false),
           CELLAR_ERR_INVALID, "at least 3");
-    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 0, NODE_BYTES, false, 0, false}, true, false),
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 0, NODE_BYTES, false, NULL, 0, false}, true, false),
           CELLAR_ERR_INVALID, "0 compute nodes");
-    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 256, NODE_BYTES, false, 0, false}, true, false),
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 256, NODE_BYTES, false, NULL, 0, false}, true, false),
           CELLAR_ERR_INVALID, "256 compute nodes");
-    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 1, 400000, false, 0, false}, true, false),
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 1, 400000, false, NULL, 0, false}, true, false),
           CELLAR_ERR_INVALID, "400000 bytes");
-    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 1, 1ull << 60, false, 0, false}, true, false),
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 1, 1ull << 60, false, NULL, 0, false}, true, false),
           CELLAR_ERR_INVALID, "possible");
     FAILS(&pool, open_as(&pool, pool.shape, false, false), CELLAR_ERR_CORRUPT, "not formatted");
     assert_null(pool.catalog);
@@ -142,7 +142,8 @@ static void foreign_superblocks_are_refused(void **state)
         superblock_damaged(&pool, node, 48, 4 * LAYOUT_CHUNK_BYTES, 8, CELLAR_ERR_CORRUPT, "heap");
         superblock_damaged(&pool, node, 48, 6 * LAYOUT_CHUNK_BYTES + 64, 8, CELLAR_ERR_CORRUPT, "heap");
         superblock_damaged(&pool, node, 48, NODE_BYTES, 8, CELLAR_ERR_CORRUPT, "heap");
-        superblock_damaged(&pool, node, 48, 6 * LAYOUT_CHUNK_BYTES, 8, CELLAR_ERR_MISMATCH, "open it in mode 2pl");
+        superblock_damaged(&pool, node, 48, 6 * LAYOUT_CHUNK_BYTES, 8, CELLAR_ERR_MISMATCH,
+                           "a mode that locks records there");
         superblock_damaged(&pool, node, 56, 100000, 4, CELLAR_ERR_CORRUPT, "heap");
     }
     MUST(&pool, open_as(&pool, pool.shape, false, false));

@@ -2,9 +2,8 @@
  * test_storage_audit.c - damage of each kind is found by the audit and named, and no damage breaks a reader; locks
  * left, likewise.
  */
-#include "contract_pool.h"
+#include "contract_damage.h"
 #include "loader_locks.h"
-#include "versions.h"
 
 /* ---- the audit finds damage ---- */
 
@@ -20,37 +19,6 @@ static const struct cellar_table *audited_pool(struct pool *pool, const struct c
     return table;
 }
 
-static void find_record(struct pool *pool, const struct cellar_table *table, uint64_t key, struct fabric_addr *addr,
-                        struct bucket_wire *bucket, struct fabric_addr *at)
-{
-    *at = index_bucket_addr(&table->index, key);
-    for (;;) {
-        uint32_t i = 0;
-        uint64_t offset;
-        peek(pool, *at, bucket, sizeof *bucket);
-        *addr = (struct fabric_addr){0};
-        while (index_find(bucket, index_fingerprint(key), &i, &offset)) {
-            struct record_wire header;
-            *addr = fabric_addr_of(fabric_addr_node(*at), offset);
-            peek(pool, *addr, &header, sizeof header);
-            if (header.key == key) return;
-        }
-        assert_int_not_equal(index_next(bucket), 0);
-        *at = fabric_addr_of(fabric_addr_node(*at), index_next(bucket));
-    }
-}
-
-/* Changes bytes on all replicas, so that only the invariant itself is broken; audits; and repairs. */
-static void damaged_all(struct pool *pool, struct fabric_addr addr, const void *bytes, uint32_t size, const char *word)
-{
-    uint8_t before[64];
-    peek(pool, addr, before, size);
-    for (uint32_t i = 0; i <= 1; i++) poke(pool, catalog_replica(pool->catalog, addr, i), bytes, size);
-    FAILS(pool, loader_audit(NULL, pool->loader, &pool->error), CELLAR_ERR_CORRUPT, word);
-    for (uint32_t i = 0; i <= 1; i++) poke(pool, catalog_replica(pool->catalog, addr, i), before, size);
-    audit_clean(pool);
-}
-
 static void damaged_word(struct pool *pool, struct fabric_addr addr, uint64_t word, const char *invariant)
 {
     uint64_t before;
@@ -60,12 +28,6 @@ static void damaged_word(struct pool *pool, struct fabric_addr addr, uint64_t wo
     poke_word(pool, addr, before);
     audit_clean(pool);
 }
-
-#define DAMAGED(pool, addr, field_offset, type, value, word)                                                           \
-    do {                                                                                                               \
-        type damaged_value = (value);                                                                                  \
-        damaged_all(pool, fabric_addr_plus(addr, field_offset), &damaged_value, sizeof damaged_value, word);           \
-    } while (0)
 
 static void damaged_records_are_found(void **state)
 {
@@ -131,58 +93,6 @@ static void damaged_buckets_are_found(void **state)
         }
     }
     assert_true(overflow > 3);
-    pool_close(&pool);
-}
-
-/*
- * A record whose cells 0 and 1 a transaction has written since it was loaded, in a pool that keeps old versions; on
- * all replicas.
- */
-static struct fabric_addr written_record(struct pool *pool, const struct cellar_table *table, uint8_t *image)
-{
-    const struct schema *schema = &table->schema;
-    struct fabric_addr addr, at;
-    struct bucket_wire bucket;
-    find_record(pool, table, 10, &addr, &bucket, &at);
-    peek(pool, addr, image, schema->record_bytes);
-    uint64_t ts = layout_version_ts(record_version(schema, image, 0)) + 5;
-    versions_pack(schema, image, 3, image + versions_push(schema, versions_of(image), ts, 3));
-    for (uint32_t cell = 0; cell < 2; cell++) record_version_set(schema, image, cell, layout_version_of(9, ts));
-    for (uint32_t i = 0; i <= 1; i++) {
-        struct fabric_addr to = fabric_addr_plus(catalog_replica(pool->catalog, addr, i), 8);
-        poke(pool, to, image + 8, schema->record_bytes - 8);
-    }
-    audit_clean(pool);
-    return addr;
-}
-
-#define TUPLE(field) (uint32_t)(LAYOUT_LINE + offsetof(struct tuple_wire, field))
-
-static void damaged_tuples_are_found(void **state)
-{
-    struct pool pool;
-    uint8_t image[4096] __attribute__((aligned(8)));
-    pool_fabric(&pool, *state, 2, 1);
-    pool.shape.versions = true;
-    MUST(&pool, open_as(&pool, pool.shape, true, false));
-    pool_workers_open(&pool, true);
-    const struct cellar_table *table = table_make(&pool, "t", 60, 0);
-    load_range(&pool, table, 0, 60);
-    audit_clean(&pool);
-    struct fabric_addr addr = written_record(&pool, table, image);
-    const struct schema *schema = &table->schema;
-    const struct tuple_wire tuple = versions_of(image)->tuples[0];
-    uint64_t ts = layout_version_ts(tuple.writer);
-    uint32_t other = (uint32_t)sizeof tuple, in_bar = schema->cells_end;
-    DAMAGED(&pool, addr, TUPLE(writer), uint64_t, 0, "INV-STORE-9");                /* unused, yet not empty */
-    DAMAGED(&pool, addr, TUPLE(writer), uint64_t, tuple.writer + 1, "INV-STORE-9"); /* younger than its cells */
-    DAMAGED(&pool, addr, TUPLE(writer), uint64_t, layout_version_of(UINT16_MAX, ts),
-            "INV-STORE-9"); /* behind the bar */
-    DAMAGED(&pool, addr, TUPLE(cells), uint32_t, 1u << schema->cell_count, "INV-STORE-9");
-    DAMAGED(&pool, addr, TUPLE(words), uint16_t, (uint16_t)(tuple.words + 1), "INV-STORE-9");
-    DAMAGED(&pool, addr, TUPLE(pad), uint16_t, 1, "INV-STORE-9");
-    DAMAGED(&pool, addr, LAYOUT_LINE + other, struct tuple_wire, tuple, "INV-STORE-9"); /* twice */
-    DAMAGED(&pool, addr, in_bar, uint64_t, layout_version_of(8, ts), "INV-STORE-9");    /* displaced itself */
     pool_close(&pool);
 }
 
@@ -391,9 +301,9 @@ static void random_damage_never_breaks_a_reader(void **state)
 int main(int argc, char **argv)
 {
     const struct contract_entry tests[] = {
-        ENTRY(damaged_records_are_found),   ENTRY(damaged_buckets_are_found),           ENTRY(locks_left_are_told),
-        ENTRY(misplaced_entries_are_found), ENTRY(unequal_backups_are_found),           ENTRY(damaged_runs_are_found),
-        ENTRY(damaged_tuples_are_found),    ENTRY(random_damage_never_breaks_a_reader),
+        ENTRY(damaged_records_are_found),           ENTRY(damaged_buckets_are_found), ENTRY(locks_left_are_told),
+        ENTRY(misplaced_entries_are_found),         ENTRY(unequal_backups_are_found), ENTRY(damaged_runs_are_found),
+        ENTRY(random_damage_never_breaks_a_reader),
     };
     return contract_main("storage_audit", tests, sizeof tests / sizeof *tests, argc, argv);
 }

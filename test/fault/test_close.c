@@ -6,6 +6,7 @@
 #include "db.h"
 #include "fabric_sim.h"
 #include "plant.h"
+#include "rivals.h"
 #include "share.h"
 
 #include <setjmp.h>
@@ -271,6 +272,7 @@ static void all(bool lost)
                                            CELLAR_CC_TWOPL};
     for (uint32_t m = 0; m < sizeof modes / sizeof *modes; m++) {
         uint64_t runs = 0, commits = 0, wrong = 0;
+        if (!mode_of(modes[m])) continue;
         for (uint64_t at = m; at < CLOSE_MAX; at += STRIDE) {
             if (!share_has(at)) continue;
             wrong += !closed_at(modes[m], at, lost, &commits);

@@ -15,6 +15,7 @@
 #include "fabric_sim.h"
 #include "plant.h"
 #include "prng.h"
+#include "rivals.h"
 #include "share.h"
 
 #include <setjmp.h>
@@ -77,7 +78,8 @@ static int life_open(struct lab *lab)
 {
     static const struct durable_shape shape = {.group_bytes = 64u << 10, .file_bytes = FILE_BYTES, .files = 8};
     struct cellar_config config = {.fabric = "sim",
-                                   .cc = modes[lab->seed % MODES],
+                                   .cc =
+                                       mode_of(modes[lab->seed % MODES]) ? modes[lab->seed % MODES] : CELLAR_CC_CELLAR,
                                    .threads = 2,
                                    .coros = DURABLE_RUN_CLIENTS / 2,
                                    .log_bytes = 64u << 10,

@@ -8,6 +8,7 @@
  */
 #include "share.h"
 #include "sim_scenarios.h"
+#include "rivals.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,6 +5,7 @@
  */
 #include "db.h"
 #include "fabric_sim.h"
+#include "rivals.h"
 #include "share.h"
 
 #include <setjmp.h>
@@ -203,7 +204,7 @@ static void sweep(enum what what)
 {
     static const enum cellar_cc modes[] = {CELLAR_CC_CELL, CELLAR_CC_CREST, CELLAR_CC_FORD};
     for (uint32_t m = 0; m < sizeof modes / sizeof *modes; m++)
-        for (uint32_t mns = 1; mns <= 2; mns++) {
+        for (uint32_t mns = 1; mns <= 2 && mode_of(modes[m]); mns++) {
             uint64_t at = 0;
             for (bool any = true; any && at < KILLS_MAX; at++)
                 if ((at < 30 || at % 3 == 0) && share_has(at)) any = run_one(what, modes[m], mns, at);

@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")/../.." && pwd)
 cd "${1:-$here}" || exit 2
 found=$(mktemp) && sources=$(mktemp) || exit 2
 trap 'rm -f "$found" "$sources"' EXIT
-rooms="base fabric durable storage lockmgr engine trace workload tpcc smallbank ycsb indexload cli etcd shell bench chaos program history sim lockbench exp lab"
+rooms="base fabric durable storage lockmgr engine trace workload tpcc smallbank ycsb indexload cli etcd shell bench chaos program history sim modes lockbench exp lab"
 
 # ---- the tables: what is allowed ---------------------------------------------------------------------------------
 
@@ -27,30 +27,30 @@ smallbank  workload base include
 ycsb       workload base include
 indexload  workload base include
 trace      engine storage fabric base include
-cli        base include
+cli        mode.h base include
 etcd       base include
 shell      etcd cli base include
 bench      etcd cli trace history tpcc smallbank ycsb indexload workload engine lockmgr storage fabric base include
 chaos      etcd cli mode.h base include
 program    chaos bench shell etcd cli sim trace history workload engine lockmgr storage durable fabric base include
 history    engine storage durable fabric base include
-sim        workload trace history engine storage durable fabric base include
+sim        rivals.h workload trace history engine storage durable fabric base include
+modes      engine lockmgr storage fabric base include
 lockbench  cli trace history engine lockmgr storage fabric base include
-exp        lockbench bench cli trace history workload engine lockmgr storage fabric base include
+exp        modes lockbench bench cli trace history workload engine lockmgr storage fabric base include
 lab        exp lockbench lockmgr program cli include
 sqlite     include
 examples   include
-test       lab program chaos exp lockbench bench shell etcd cli sim trace history workload tpcc smallbank ycsb indexload engine lockmgr storage durable fabric base include
+test       lab modes program chaos exp lockbench bench shell etcd cli sim trace history workload tpcc smallbank ycsb indexload engine lockmgr storage durable fabric base include
 include
 '
 # The same of the folders of the engine: below its own, and besides the rooms that it may include.
 parts='
 engine/db           engine/tree engine/modes engine/txn engine/cluster engine/recovery
-engine/modes        engine/modes/crest engine/modes/hot engine/modes/twopl engine/modes/locks engine/txn engine/cluster engine/recovery
+engine/modes        engine/modes/crest engine/modes/hot engine/modes/locks engine/txn engine/cluster engine/recovery
 engine/tree         engine/txn engine/cluster engine/recovery
 engine/modes/crest  engine/txn engine/cluster engine/recovery
 engine/modes/hot    engine/modes/crest engine/modes/locks engine/txn engine/cluster engine/recovery
-engine/modes/twopl  engine/modes/locks engine/txn engine/cluster engine/recovery
 engine/modes/locks  engine/txn engine/cluster engine/recovery
 engine/txn          engine/cluster engine/recovery
 engine/cluster      engine/recovery
@@ -81,7 +81,7 @@ folders_of() {
     case $1 in
     engine) find engine -type d 2>/dev/null ;;
     history | sim) echo "proof/$1" ;;
-    lockbench | exp) echo "lab/$1" ;;
+    modes | lockbench | exp) echo "lab/$1" ;;
     *) echo "$1" ;;
     esac
 }
@@ -91,7 +91,7 @@ done | sort >"$sources"
 find test lab/test -type f -name '*.[ch]' 2>/dev/null | sort >>"$sources"
 
 # What a mode's names begin with: its headers say. (Not arena: a transaction's cache has one, too.)
-modes=$(find engine/modes -name '*.h' 2>/dev/null | sed 's/.*\///; s/[.]h$//' | grep -vE '^(mode_table|arena)$' | tr '\n' '|')
+modes=$(find engine/modes lab/modes -name '*.h' 2>/dev/null | sed 's/.*\///; s/[.]h$//' | grep -vE '^(mode_table|arena|versions|rivals)$' | tr '\n' '|')
 awk -v parts="$parts" -v modeless="$modeless" -v modes="${modes%|}" \
     -v edges="$edges" -v timely="$timely" -v verbs="$verbs" -v hot="$hot" -v wire="$wire" -v silent="$silent" \
     -v loud="$loud" -v opening="$opening" -v opening_two="$opening_two" -v sources="$sources" '

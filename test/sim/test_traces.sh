@@ -4,6 +4,7 @@
 # colons): another compiler, a sanitizer, another processor. No trace is written down anywhere: a change may alter all.
 set -u
 source "$(dirname "$0")/../share.sh"
+source "$(dirname "$0")/../modes.sh"
 cellar=$(realpath "${1:-${CELLAR_BUILD:?}/cellar}")
 IFS=: read -r -a beside <<<"${CELLAR_BESIDE:-}"
 folder=$(mktemp -d) || exit 2
@@ -53,7 +54,7 @@ if setarch -R true 2>/dev/null; then elsewhere=(setarch -R); fi
 
 number=0
 for workload in cells smallbank ycsb tpcc sessions ranges; do
-    for mode in record cell crest cellar ford motor 2pl; do
+    for mode in $(modes record cell crest cellar ford motor 2pl); do
         number=$((number + 1))
         case $workload-$mode in sessions-2pl | ranges-motor) continue ;; esac # which do without
         [ "$workload" != tpcc ] || [ "$share" -ge 40 ] || [ $mode = cellar ] || continue
@@ -64,7 +65,7 @@ for workload in cells smallbank ycsb tpcc sessions ranges; do
     done
 done
 alike sim --workload cells --cc cellar --seeds 4..4 --replicas 1 --mns 3 --decider on --en-bits 16 --jobs 1
-for mode in cell cellar motor; do
+for mode in $(modes cell cellar motor); do
     alike bench smallbank --accounts 200 --theta 0.99 --txns 500 --fabric sim --nic cx5 --cns 3 --mns 2 --threads 2 --cc $mode
 done
 alike bench tpcc --warehouses 1 --scale small --txns 100 --fabric sim --nic cx6 --cns 2 --mns 2 --replicas 1 --threads 2

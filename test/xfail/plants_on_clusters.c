@@ -3,6 +3,7 @@
 #include "lock_run.h"
 #include "logseg.h"
 #include "recover_log.h"
+#include "rivals.h"
 #include "sim_run.h"
 
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 #include "plants_scenarios.h"
+#include "rivals.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -12,9 +12,11 @@
 
 #include "record.h"
 
+/* What a catalog is told (catalog.h). */
+extern const struct schema_versions versions_rules;
+
 /* Cells move behind the line of tuples, and a bar follows them. False: a record gets too large. */
 NODISCARD bool versions_lay_out(struct schema *schema);
-static inline bool versions_kept(const struct schema *schema) { return schema->bar_bytes > 0; }
 /* Of such a record's image. */
 static inline struct versions_wire *versions_of(uint8_t *image)
 {
@@ -40,11 +42,7 @@ uint64_t versions_newest(const struct versions_wire *versions);
  * its cells the newest version is not older, and what it displaced is older, but not than an earlier tuple of that
  * cell. False: *flaw tells.
  */
-struct versions_flaw {
-    const char *what;
-    uint64_t found, expected;
-};
-NODISCARD bool versions_sound(const struct schema *schema, const uint8_t *image, struct versions_flaw *flaw);
+NODISCARD bool versions_sound(const struct schema *schema, const uint8_t *image, struct schema_flaw *flaw);
 /*
  * What the tuple displaced is put back into the image, of those cells whose version is the tuple's writer's. `bar`:
  * the record's, whole.

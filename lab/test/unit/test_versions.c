@@ -126,7 +126,7 @@ static void a_line_of_tuples_and_a_bar_are_added(void **state)
         struct sample sample;
         sample_make(&sample, seed);
         const struct schema *schema = &sample.schema, *plain = &sample.plain;
-        assert_true(versions_kept(schema) && !versions_kept(plain));
+        assert_true(schema_keeps_versions(schema) && !schema_keeps_versions(plain));
         assert_int_equal(schema->cells_end, plain->record_bytes + LAYOUT_LINE);
         assert_int_equal(schema->record_bytes, schema->cells_end + schema->bar_bytes);
         assert_int_equal(schema->record_bytes % LAYOUT_LINE, 0);
@@ -155,7 +155,7 @@ static void old_values_are_found_or_gone(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= SAMPLES; seed++) {
         struct sample sample;
-        struct versions_flaw flaw;
+        struct schema_flaw flaw;
         sample_make(&sample, seed);
         assert_int_equal(versions_newest(versions_of(sample.image)), 0);
         for (uint32_t writer = 1; writer <= WRITERS; writer++) {
@@ -201,7 +201,7 @@ static void four_small_writers_are_kept(void **state)
 static void damage_sample(struct sample *sample, uint32_t *found)
 {
     struct versions_wire *versions = versions_of(sample->image);
-    struct versions_flaw flaw;
+    struct schema_flaw flaw;
     uint64_t words[sizeof *versions / 8];
     memcpy(words, versions, sizeof words);
     uint32_t word = (uint32_t)prng_below(&sample->prng, sizeof words / 8);

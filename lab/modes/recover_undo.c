@@ -249,12 +249,6 @@ static int write_end(struct recover *run, const struct log_write_wire *write, ui
 
 /* ---- one entry ---- */
 
-bool recover_undoes(const struct log_entry_wire *wire)
-{
-    const struct log_write_wire *first = logseg_next_write(wire, NULL);
-    return first && first->kind >= LAYOUT_LOG_UNDO_CELL;
-}
-
 /* INV-RECOVER-9: is there anything, and is it all there? */
 static int entry_judge(struct recover *run, const struct log_entry_wire *wire, bool *stays)
 {
@@ -269,7 +263,7 @@ static int entry_judge(struct recover *run, const struct log_entry_wire *wire, b
     return 0;
 }
 
-int recover_undo(struct recover *run, struct recover_entry *entry)
+static int entry_undo(struct recover *run, struct recover_entry *entry)
 {
     bool stays;
     int rc = entry_judge(run, entry->wire, &stays);
@@ -280,3 +274,5 @@ int recover_undo(struct recover *run, struct recover_entry *entry)
     return err_set(run->error, err_code(rc), "undoing a change of compute node %u: %s", run->dead,
                    cellar_error_text(rc));
 }
+
+recover_undo_fn *const recover_undo = entry_undo;

@@ -22,9 +22,11 @@ struct motor_txn {
 };
 
 struct motor_object {
-    struct cache_versions versions; /* first */
+    struct cache_object object; /* first */
     /* zeroed by cache_pin */
-    uint32_t undo_cells; /* fetched, but newer than the snapshot */
+    uint8_t *head;              /* header and tuples as read under the lock, or by a reader */
+    uint32_t bar_at, bar_bytes; /* where in the record what it displaces goes, and in slot_image is */
+    uint32_t undo_cells;        /* fetched, but newer than the snapshot */
     /* set in each round before they are used */
     bool again_before;
     uint8_t *again; /* header and tuples, read once more after the record; and before */
@@ -45,3 +47,7 @@ enum mode_absence motor_absent(const struct txn *txn, const struct cache_object 
 
 /* A reader puts old values back where what was fetched is newer than its snapshot. */
 NODISCARD int motor_fetch(struct coro *co, struct txn *txn);
+
+/* A writer: its tuple, and what goes into the bar; and how that is written (INV-MOTOR-4). */
+void motor_displace(struct cache_object *object, uint64_t ts);
+void motor_apply(struct coro *co, struct txn *txn, struct cache_object *object);

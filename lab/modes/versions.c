@@ -14,6 +14,7 @@ bool versions_lay_out(struct schema *schema)
     schema->head_bytes = LAYOUT_LINE + (uint32_t)sizeof(struct versions_wire);
     schema->cells_end = schema->record_bytes + LAYOUT_LINE;
     schema->bar_bytes = bar_bytes;
+    schema->versions = &versions_rules;
     schema->record_bytes = schema->cells_end + bar_bytes;
     return true;
 }
@@ -115,9 +116,9 @@ void versions_undo(const struct schema *schema, const struct tuple_wire *tuple, 
 
 /* ---- a record at rest ---- */
 
-static bool flawed(struct versions_flaw *flaw, const char *what, uint64_t found, uint64_t expected)
+static bool flawed(struct schema_flaw *flaw, const char *what, uint64_t found, uint64_t expected)
 {
-    *flaw = (struct versions_flaw){what, found, expected};
+    *flaw = (struct schema_flaw){what, found, expected};
     return false;
 }
 
@@ -130,7 +131,7 @@ static uint64_t displaced_ts(const struct schema *schema, const struct tuple_wir
 }
 
 /* Against those in front of it in the line. */
-static bool tuple_alone(const struct versions_wire *versions, uint32_t number, struct versions_flaw *flaw)
+static bool tuple_alone(const struct versions_wire *versions, uint32_t number, struct schema_flaw *flaw)
 {
     const struct tuple_wire *tuple = &versions->tuples[number];
     uint32_t start = tuple_start(tuple), end = start + 8u * tuple->words;
@@ -145,7 +146,7 @@ static bool tuple_alone(const struct versions_wire *versions, uint32_t number, s
 }
 
 static bool tuple_ordered(const struct schema *schema, const struct versions_wire *versions,
-                          const struct tuple_wire *tuple, const uint8_t *image, struct versions_flaw *flaw)
+                          const struct tuple_wire *tuple, const uint8_t *image, struct schema_flaw *flaw)
 {
     for (uint32_t cells = tuple->cells; cells; cells &= cells - 1) {
         uint32_t cell = (uint32_t)__builtin_ctz(cells);
@@ -164,7 +165,7 @@ static bool tuple_ordered(const struct schema *schema, const struct versions_wir
     return true;
 }
 
-bool versions_sound(const struct schema *schema, const uint8_t *image, struct versions_flaw *flaw)
+bool versions_sound(const struct schema *schema, const uint8_t *image, struct schema_flaw *flaw)
 {
     const struct versions_wire *versions = (const struct versions_wire *)(const void *)(image + LAYOUT_LINE);
     static const struct tuple_wire unused;
@@ -179,3 +180,5 @@ bool versions_sound(const struct schema *schema, const uint8_t *image, struct ve
         if (!tuple_ordered(schema, versions, &versions->tuples[i], image, flaw)) return false;
     return true;
 }
+
+const struct schema_versions versions_rules = {.lay_out = versions_lay_out, .sound = versions_sound};

@@ -3,6 +3,7 @@
  * other ways learns more than one may hold, and goes on.
  */
 #include "api.h"
+#include "rivals.h"
 
 #define READS 200
 #define ATTEMPTS 12 /* READS * ATTEMPTS is more than a transaction's locks */

@@ -78,6 +78,32 @@ int motor_commit(struct coro *co, struct txn *txn)
     return txn_commit_checked(co, txn, rc);
 }
 
+/* ---- what a writer leaves ---- */
+
+void motor_displace(struct cache_object *object, uint64_t ts)
+{
+    const struct schema *schema = &object->table->schema;
+    struct motor_object *motor = motor_of(object);
+    uint32_t cells = object->written_cells;
+    motor->bar_bytes = versions_bytes(schema, cells);
+    motor->bar_at = versions_push(schema, versions_of(motor->head), ts, cells);
+    versions_pack(schema, object->slot_image, cells, object->slot_image + motor->bar_at);
+    for (; cells; cells &= cells - 1) {
+        uint32_t cell = (uint32_t)__builtin_ctz(cells);
+        record_header(motor->head)->en[cell] = record_header(object->image)->en[cell];
+    }
+}
+
+/* The whole record is locked, so that all epoch numbers and tuples are ours. */
+void motor_apply(struct coro *co, struct txn *txn, struct cache_object *object)
+{
+    const struct motor_object *motor = motor_of(object);
+    const uint32_t en = offsetof(struct record_wire, en);
+    txn_apply_write(co, txn, object->addr, motor->bar_at, object->slot_image + motor->bar_at, motor->bar_bytes);
+    txn_apply_values(co, txn, object);
+    txn_apply_write(co, txn, object->addr, en, motor->head + en, object->table->schema.head_bytes - en);
+}
+
 /* ---- a reader's fetch ---- */
 
 static uint64_t tags_of(const struct schema *schema, const uint8_t *head)
@@ -131,7 +157,7 @@ static bool is_newer(const struct txn *txn, const struct cache_object *object, c
 
 static void fetched(struct txn *txn, struct cache_object *object)
 {
-    cache_versions(object)->head = object->fetching;
+    motor_of(object)->head = object->fetching;
     if (!motor_txn(txn)->snapshot_ts || PLANT(motor_reads_newest)) return;
     motor_of(object)->undo_cells = 0;
     for (uint32_t cells = object->fetching_cells; cells; cells &= cells - 1) {

@@ -23,10 +23,6 @@ static struct lockmgr_config config_of(const struct cellar_config *config, uint3
 int twopl_check(const struct cellar_config *config, struct cellar_error *error)
 {
     const struct mode *mode = mode_of(config->cc);
-    bool queues = mode->queues && config->lock && strcmp(config->lock, "declock") == 0 && !config->lock_policy;
-    if (!mode->locks && !queues && (config->lock || config->lock_policy))
-        return err_set(error, CELLAR_ERR_INVALID, "lock algorithms and policies are chosen in mode 2pl; mode %s has %s",
-                       mode->name, mode->queues ? "declock for hot records" : "locks of its own");
     if (!mode->locks) return 0;
     const char *name = algorithm_of(config);
     if (lockmgr_switches_max(name))

@@ -1,0 +1,11 @@
+/*
+ * rivals.h - the modes that the laboratory adds to the library's: their numbers, as cellar_config.cc and `mode_of` know
+ * them where its table is linked (mode_table.c). A program without it has no such modes.
+ */
+#pragma once
+
+#include "cellar.h"
+
+#define CELLAR_CC_FORD ((enum cellar_cc)(CELLAR_CC_CREST + 1))
+#define CELLAR_CC_MOTOR ((enum cellar_cc)(CELLAR_CC_CREST + 2))
+#define CELLAR_CC_TWOPL ((enum cellar_cc)(CELLAR_CC_CREST + 3)) /* two-phase locking */
