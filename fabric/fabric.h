@@ -272,11 +272,19 @@ struct fabric_ops {
     void (*close)(struct fabric *fabric);
 };
 
-/* What a programmable switch of this fabric takes (fabric_switch.h): nothing but real time where it is a thread. */
+/* What a programmable switch of this fabric takes: nothing but real time where it is a thread. */
 struct fabric_switch_times {
     uint32_t pass_ns;        /* from port to port, or to the port that recirculates */
     uint32_t recirculate_ps; /* that port's, for each packet */
     uint32_t control_ns;     /* until the control plane sees a packet, and between two of its turns */
+};
+
+/* What tests do to switches; may be changed at any time, from any thread. Drawn from the endpoint's generator. */
+struct fabric_switch_faults {
+    _Atomic uint32_t loss_ppm;  /* of a packet that comes in or goes out: it is lost */
+    _Atomic uint32_t twice_ppm; /* of a packet that comes in: it comes twice, with up to stray_ns between */
+    _Atomic uint32_t fail_ppm;  /* of a packet that comes in: the switch loses all its state, and is down */
+    uint64_t stray_ns, down_ns; /* at most */
 };
 
 /* A fabric: made by fabric_shm_open or fabric_sim_open. Backends embed it as their first member. */

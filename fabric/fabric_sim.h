@@ -70,8 +70,8 @@ struct fabric_sim_config {
     struct fabric_sim_faults faults; /* the menu, by rate; acts while armed */
     /*
      * Compute nodes from hubs_from on (0: none) keep a connection with every node, as servers do: no SEND from or to
-     * them pays for a change of target. Those from switch_cn on, `switches` of them, are programmable switches
-     * (fabric_switch.h): half way between all others, without CPU and links of their own.
+     * them pays for a change of target. Those from switch_cn on, `switches` of them, are programmable switches: half
+     * way between all others, without CPU and links of their own.
      */
     uint32_t hubs_from, switch_cn, switches;
     uint64_t steps_max; /* one wait gives up, as if nothing were left to happen, after so many events (0: no limit) */

@@ -40,7 +40,7 @@ struct fabric_sim_profile {
         uint32_t connections,
             percent; /* READ service by open connections to the node, interpolated in log2; 0 ends the list */
     } qp[FABRIC_SIM_QP_POINTS];
-    /* a programmable switch (fabric_switch.h) */
+    /* a programmable switch */
     uint32_t crossing_ns;      /* of message_ns: through the ordinary switch that it takes the place of */
     uint32_t pipeline_ns;      /* one pass, port to port */
     uint32_t packet_ps;        /* between two packets, at the earliest */

@@ -64,14 +64,6 @@ struct fabric_switch_program {
     uint64_t (*control)(struct fabric_switch *self, void *arg, const struct fabric_switch_packet *punted);
 };
 
-/* What tests do to switches; may be changed at any time, from any thread. Drawn from the endpoint's generator. */
-struct fabric_switch_faults {
-    _Atomic uint32_t loss_ppm;  /* of a packet that comes in or goes out: it is lost */
-    _Atomic uint32_t twice_ppm; /* of a packet that comes in: it comes twice, with up to stray_ns between */
-    _Atomic uint32_t fail_ppm;  /* of a packet that comes in: the switch loses all its state, and is down */
-    uint64_t stray_ns, down_ns; /* at most */
-};
-
 struct fabric_switch_stats {
     uint64_t packets;      /* that came in */
     uint64_t passes;       /* first ones and others */

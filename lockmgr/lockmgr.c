@@ -182,17 +182,18 @@ bool lockmgr_numbered(const char *name)
 
 void lockmgr_switch_fail(struct lockmgr_worker *worker, uint64_t down_ns)
 {
-    fabric_switch_fail(worker->pipeline, down_ns);
+    worker->lockmgr->algorithm->switch_fail(worker, down_ns);
     lockmgr_stir(worker);
 }
 
 int lockmgr_worker_audit(const struct lockmgr_worker *worker, struct fabric_addr lock, struct cellar_error *error)
 {
     const struct lockmgr_algorithm *algorithm = worker->lockmgr->algorithm;
-    if (worker->pipeline && algorithm->switch_audit) return algorithm->switch_audit(worker, lock, error);
-    if (worker->lockmgr->serves && algorithm->server_audit) return algorithm->server_audit(worker, lock, error);
-    bool clients = !worker->pipeline && !worker->lockmgr->serves;
-    return clients && algorithm->worker_audit ? algorithm->worker_audit(worker, lock, error) : 0;
+    int (*audit)(const struct lockmgr_worker *, struct fabric_addr, struct cellar_error *) =
+        worker->lockmgr->switches ? algorithm->switch_audit
+        : worker->lockmgr->serves ? algorithm->server_audit
+                                  : algorithm->worker_audit;
+    return audit ? audit(worker, lock, error) : 0;
 }
 
 int lockmgr_audit(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error)
@@ -319,7 +320,6 @@ void lockmgr_worker_close(struct lockmgr_worker *worker)
                                                                : algorithm->worker_close;
     for (uint32_t i = 0; i < worker->client_count; i++) must(!worker->clients[i].holds);
     if (close) close(worker);
-    fabric_switch_close(worker->pipeline);
     lockmgr->workers[worker->number] = NULL;
     free_worker(worker);
 }

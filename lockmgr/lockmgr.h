@@ -32,8 +32,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct fabric_switch_faults;
-
 #define LOCKMGR_LOCK_ALIGN 64
 #define LOCKMGR_HOLD_WORDS 12 /* what an algorithm may keep in a hold */
 #define LOCKMGR_TENANTS_MAX 16
@@ -117,8 +115,8 @@ struct lockmgr_config {
      */
     uint64_t silence_ns;
     /*
-     * Programmable switches (fabric_switch.h), of those algorithms that lock in the network: `switches` CNs from
-     * switch_cn on, after the clients'. Each is a lock manager, opened for that CN, of one worker without clients.
+     * Programmable switches, of those algorithms that lock in the network: `switches` CNs from switch_cn on, after
+     * the clients'. Each is a lock manager, opened for that CN, of one worker without clients.
      */
     uint32_t switch_cn, switches;
     const struct fabric_switch_faults *switch_faults; /* NULL: none */

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "err.h"
-#include "fabric_switch.h"
 #include "lockmgr.h"
 #include "plant.h"
 
@@ -92,15 +91,16 @@ struct lockmgr_algorithm {
     /* 0 if that worker, or one of the server, keeps nothing of a lock at rest; NULL where lock bytes show all */
     int (*worker_audit)(const struct lockmgr_worker *worker, struct fabric_addr lock, struct cellar_error *error);
     int (*server_audit)(const struct lockmgr_worker *worker, struct fabric_addr lock, struct cellar_error *error);
-    /*
-     * Of a server's or a switch's worker: no client holds a lock or waits there, so that no release is on its way to
-     * it. NULL: it need not be so
-     */
-    bool (*serving_quiet)(const struct lockmgr_worker *worker);
-    /* Of a switch: switch_open makes worker->pipeline, which gets each message as a packet; see fabric_switch.h. */
+    /* No client holds a lock or waits there, so that no release is on its way to it. NULL: it need not be so */
+    bool (*server_quiet)(const struct lockmgr_worker *worker);
+    /* Of a switch's worker, in place of those above: all of them, but for the audit, where there are switches. */
     uint32_t switches_max; /* 0: it needs none */
     int (*switch_open)(struct lockmgr_worker *worker, struct cellar_error *error);
-    void (*switch_close)(struct lockmgr_worker *worker); /* the pipeline is closed after it */
+    void (*switch_close)(struct lockmgr_worker *worker);
+    void (*switch_deliver)(struct lockmgr_worker *worker, const struct fabric_message *message);
+    uint64_t (*switch_tend)(struct coro *co, struct lockmgr_worker *worker);
+    bool (*switch_quiet)(const struct lockmgr_worker *worker);
+    void (*switch_fail)(struct lockmgr_worker *worker, uint64_t down_ns); /* as lockmgr_switch_fail */
     int (*switch_audit)(const struct lockmgr_worker *worker, struct fabric_addr lock, struct cellar_error *error);
 };
 
@@ -165,11 +165,10 @@ struct lockmgr_worker {
     struct sched_task tender_task;
     struct lockmgr_outbox outbox;
     uint32_t client_count;
-    bool stirred;                   /* a message has come since tend last looked */
-    bool awaits;                    /* what tend has in hand waits for other CNs; the algorithm says so */
-    _Atomic uint64_t era;           /* the lock manager's, which it follows in its own thread */
-    void *own;                      /* the algorithm's */
-    struct fabric_switch *pipeline; /* of a switch */
+    bool stirred;         /* a message has come since tend last looked */
+    bool awaits;          /* what tend has in hand waits for other CNs; the algorithm says so */
+    _Atomic uint64_t era; /* the lock manager's, which it follows in its own thread */
+    void *own;            /* the algorithm's */
 };
 
 /* ---- for algorithms ---- */

@@ -55,8 +55,8 @@ bool lockmgr_deliver(struct lockmgr_worker *worker, const struct fabric_message 
     if (lockmgr_ends(worker)) return true;
     const struct lockmgr_algorithm *algorithm = worker->lockmgr->algorithm;
     lockmgr_stir(worker);
-    if (worker->pipeline)
-        fabric_switch_receive(worker->pipeline, message);
+    if (worker->lockmgr->switches)
+        algorithm->switch_deliver(worker, message);
     else if (worker->lockmgr->serves)
         algorithm->server_deliver(worker, message, &wire);
     else if (algorithm->deliver)
@@ -237,10 +237,10 @@ bool lockmgr_quiet(const struct lockmgr_worker *worker)
 {
     const struct lockmgr_algorithm *algorithm = worker->lockmgr->algorithm;
     if (worker->outbox.head != worker->outbox.tail || worker->outbox.used || worker->stirred) return false;
-    bool serving = worker->pipeline || worker->lockmgr->serves;
-    if (serving && algorithm->serving_quiet && !algorithm->serving_quiet(worker)) return false;
-    if (worker->pipeline) return fabric_switch_quiet(worker->pipeline);
-    return worker->lockmgr->serves || !algorithm->quiet || algorithm->quiet(worker);
+    bool (*quiet)(const struct lockmgr_worker *) = worker->lockmgr->switches ? algorithm->switch_quiet
+                                                   : worker->lockmgr->serves ? algorithm->server_quiet
+                                                                             : algorithm->quiet;
+    return !quiet || quiet(worker);
 }
 
 void lockmgr_stir(struct lockmgr_worker *worker)
@@ -252,17 +252,15 @@ void lockmgr_stir(struct lockmgr_worker *worker)
 uint64_t lockmgr_tend(struct coro *co, struct lockmgr_worker *worker)
 {
     const struct lockmgr_algorithm *algorithm = worker->lockmgr->algorithm;
-    uint64_t (*tend)(struct coro *, struct lockmgr_worker *) =
-        worker->lockmgr->serves ? algorithm->server_tend : algorithm->tend;
+    uint64_t (*tend)(struct coro *, struct lockmgr_worker *) = worker->lockmgr->switches ? algorithm->switch_tend
+                                                               : worker->lockmgr->serves ? algorithm->server_tend
+                                                                                         : algorithm->tend;
     uint64_t next_ns = UINT64_MAX;
     worker->tender_task.co = worker->tender.wait.co = co;
     if (lockmgr_ends(worker)) return lockmgr_rest(worker);
     do {
         worker->stirred = false;
-        if (worker->pipeline)
-            next_ns = fabric_switch_run(worker->pipeline);
-        else if (tend)
-            next_ns = tend(co, worker);
+        if (tend) next_ns = tend(co, worker);
     } while (worker->stirred);
     if (lockmgr_ends(worker)) return lockmgr_rest(worker);
     settle_letters(worker);

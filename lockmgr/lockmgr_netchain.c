@@ -304,5 +304,10 @@ const struct lockmgr_algorithm lockmgr_algorithm_netchain = {
     .server_tend = netchain_controller_tend,
     .switches_max = NETCHAIN_SWITCHES,
     .switch_open = netchain_switch_open,
+    .switch_close = netchain_switch_close,
+    .switch_deliver = netchain_switch_deliver,
+    .switch_tend = netchain_switch_tend,
+    .switch_quiet = netchain_switch_quiet,
+    .switch_fail = netchain_switch_fail,
     .switch_audit = netchain_switch_audit,
 };

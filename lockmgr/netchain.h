@@ -89,6 +89,11 @@ static inline uint64_t netchain_lease_ns(const struct lockmgr_config *config)
 }
 
 int netchain_switch_open(struct lockmgr_worker *worker, struct cellar_error *error);
+void netchain_switch_close(struct lockmgr_worker *worker);
+void netchain_switch_deliver(struct lockmgr_worker *worker, const struct fabric_message *message);
+uint64_t netchain_switch_tend(struct coro *co, struct lockmgr_worker *worker);
+bool netchain_switch_quiet(const struct lockmgr_worker *worker);
+void netchain_switch_fail(struct lockmgr_worker *worker, uint64_t down_ns);
 int netchain_switch_audit(const struct lockmgr_worker *worker, struct fabric_addr lock, struct cellar_error *error);
 
 int netchain_controller_open(struct lockmgr_worker *worker, struct cellar_error *error);

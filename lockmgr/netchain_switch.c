@@ -4,6 +4,7 @@
  */
 #include "netchain.h"
 
+#include "fabric_switch.h"
 #include "must.h"
 #include "plant.h"
 
@@ -125,17 +126,32 @@ static const struct fabric_switch_program program = {
 
 int netchain_switch_open(struct lockmgr_worker *worker, struct cellar_error *error)
 {
-    return fabric_switch_open(worker->ep, &program, worker, worker->lockmgr->config.switch_faults, &worker->pipeline,
-                              error);
+    struct fabric_switch *pipeline;
+    int code =
+        fabric_switch_open(worker->ep, &program, worker, worker->lockmgr->config.switch_faults, &pipeline, error);
+    worker->own = pipeline;
+    return code;
 }
+
+void netchain_switch_close(struct lockmgr_worker *worker) { fabric_switch_close(worker->own); }
+
+void netchain_switch_deliver(struct lockmgr_worker *worker, const struct fabric_message *message)
+{
+    fabric_switch_receive(worker->own, message);
+}
+
+uint64_t netchain_switch_tend(struct coro *co, struct lockmgr_worker *worker) { return fabric_switch_run(worker->own); }
+bool netchain_switch_quiet(const struct lockmgr_worker *worker) { return fabric_switch_quiet(worker->own); }
+
+void netchain_switch_fail(struct lockmgr_worker *worker, uint64_t down_ns) { fabric_switch_fail(worker->own, down_ns); }
 
 /* The head's register is the lock; the others only follow it. */
 int netchain_switch_audit(const struct lockmgr_worker *worker, struct fabric_addr lock, struct cellar_error *error)
 {
-    uint64_t role = fabric_switch_peek(worker->pipeline, ROLE, 0);
+    uint64_t role = fabric_switch_peek(worker->own, ROLE, 0);
     uint64_t index = lockmgr_index_of(&worker->lockmgr->config, lock.bits);
     if (!(role & NETCHAIN_RUNS) || !(role & NETCHAIN_HEAD) || index == UINT64_MAX) return 0;
-    uint32_t holder = netchain_holder(fabric_switch_peek(worker->pipeline, LOCKS, (uint32_t)index));
+    uint32_t holder = netchain_holder(fabric_switch_peek(worker->own, LOCKS, (uint32_t)index));
     if (holder == 0) return 0;
     return err_set(error, CELLAR_ERR_CORRUPT, "a switch has client %u holding it, ticket %u", netchain_client(holder),
                    holder & 0xffff);

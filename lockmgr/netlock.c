@@ -7,6 +7,7 @@
  */
 #include "netlock.h"
 
+#include "fabric_switch.h"
 #include "must.h"
 #include "plant.h"
 
@@ -343,13 +344,6 @@ static void deliver(struct lockmgr_worker *worker, const struct fabric_message *
 
 static int audit(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error) { return 0; }
 
-static bool serving_quiet(const struct lockmgr_worker *worker)
-{
-    struct cellar_error error;
-    if (worker->pipeline) return netlock_node_audit(worker, (struct fabric_addr){0}, &error) == 0;
-    return netlock_server_idle(worker);
-}
-
 const struct lockmgr_algorithm lockmgr_algorithm_netlock = {
     .name = "netlock",
     .about = "NetLock (SIGCOMM '20): queues in a programmable switch, those that do not fit at a lock server",
@@ -369,9 +363,13 @@ const struct lockmgr_algorithm lockmgr_algorithm_netlock = {
     .server_deliver = netlock_server_deliver,
     .server_tend = netlock_server_tend,
     .server_audit = netlock_server_audit,
-    .serving_quiet = serving_quiet,
+    .server_quiet = netlock_server_idle,
     .switches_max = 1,
     .switch_open = netlock_node_open,
     .switch_close = netlock_node_close,
+    .switch_deliver = netlock_node_deliver,
+    .switch_tend = netlock_node_tend,
+    .switch_quiet = netlock_node_quiet,
+    .switch_fail = netlock_node_fail,
     .switch_audit = netlock_node_audit,
 };

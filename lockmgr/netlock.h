@@ -60,6 +60,10 @@ void netlock_to_client(struct lockmgr_worker *worker, const struct netlock_packe
 
 int netlock_node_open(struct lockmgr_worker *worker, struct cellar_error *error);
 void netlock_node_close(struct lockmgr_worker *worker);
+void netlock_node_deliver(struct lockmgr_worker *worker, const struct fabric_message *message);
+uint64_t netlock_node_tend(struct coro *co, struct lockmgr_worker *worker);
+bool netlock_node_quiet(const struct lockmgr_worker *worker);
+void netlock_node_fail(struct lockmgr_worker *worker, uint64_t down_ns);
 int netlock_node_audit(const struct lockmgr_worker *worker, struct fabric_addr lock, struct cellar_error *error);
 
 /* ---- the lock server ---- */

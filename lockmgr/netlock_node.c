@@ -2,6 +2,7 @@
  * netlock_node.c - NetLock's program on a programmable switch: messages to packets and back, the control plane's
  * turns.
  */
+#include "fabric_switch.h"
 #include "must.h"
 #include "netlock.h"
 
@@ -200,10 +201,9 @@ int netlock_node_open(struct lockmgr_worker *worker, struct cellar_error *error)
     node->program = (struct fabric_switch_program){
         .name = "netlock", .arrays = node->arrays, .array_count = count, .pass = pass, .control = control};
     node->sw = netlock_switch_new(&switch_config, &registers);
-    int code =
-        node->sw ? fabric_switch_open(worker->ep, &node->program, node, config->switch_faults, &worker->pipeline, error)
-                 : err_set(error, CELLAR_ERR_NOMEM, "no memory for netlock's switch");
-    node->pipeline = worker->pipeline;
+    int code = node->sw
+                   ? fabric_switch_open(worker->ep, &node->program, node, config->switch_faults, &node->pipeline, error)
+                   : err_set(error, CELLAR_ERR_NOMEM, "no memory for netlock's switch");
     if (code) netlock_node_close(worker);
     return code;
 }
@@ -212,11 +212,39 @@ void netlock_node_close(struct lockmgr_worker *worker)
 {
     struct node *node = worker->own;
     if (!node) return;
-    fabric_switch_close(worker->pipeline); /* it needs its program until then */
-    worker->pipeline = NULL;
+    fabric_switch_close(node->pipeline); /* it needs its program until then */
     netlock_switch_free(node->sw);
     free(node);
     worker->own = NULL;
+}
+
+/* ---- the worker's loop ---- */
+
+static struct fabric_switch *pipeline_of(const struct lockmgr_worker *worker)
+{
+    return ((const struct node *)worker->own)->pipeline;
+}
+
+void netlock_node_deliver(struct lockmgr_worker *worker, const struct fabric_message *message)
+{
+    fabric_switch_receive(pipeline_of(worker), message);
+}
+
+uint64_t netlock_node_tend(struct coro *co, struct lockmgr_worker *worker)
+{
+    return fabric_switch_run(pipeline_of(worker));
+}
+
+/* No client holds a lock or waits in its registers, and no packet is within. */
+bool netlock_node_quiet(const struct lockmgr_worker *worker)
+{
+    struct cellar_error error;
+    return netlock_node_audit(worker, (struct fabric_addr){0}, &error) == 0 && fabric_switch_quiet(pipeline_of(worker));
+}
+
+void netlock_node_fail(struct lockmgr_worker *worker, uint64_t down_ns)
+{
+    fabric_switch_fail(pipeline_of(worker), down_ns);
 }
 
 int netlock_node_audit(const struct lockmgr_worker *worker, struct fabric_addr lock, struct cellar_error *error)

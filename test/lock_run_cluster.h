@@ -3,7 +3,6 @@
  */
 #pragma once
 
-#include "fabric_switch.h"
 #include "lock_run.h"
 #include "lockmgr_algorithm.h"
 
