@@ -246,12 +246,11 @@ struct cellar_config {
      * six times at most.
      */
     uint64_t backoff_cap_ns;
-    const char *hot; /* mode cellar: rules for hot records that replace the usual ones, "NAME=N,..." */
-    const char *way; /* likewise, by which it chooses how transactions go: "plain-ns=N,..." */
-    uint64_t seed;   /* everything random follows from it (1) */
-    const char *lock,
-        *lock_policy;  /* where records have locks: their algorithm (declock), and its policy (its first) */
-    cellar_log_fn log; /* NULL: silent */
+    const char *hot;                /* mode cellar: rules for hot records that replace the usual ones, "NAME=N,..." */
+    const char *way;                /* likewise, by which it chooses how transactions go: "plain-ns=N,..." */
+    uint64_t seed;                  /* everything random follows from it (1) */
+    const char *lock, *lock_policy; /* where records have locks: declock, declock-flat; their policy (its first) */
+    cellar_log_fn log;              /* NULL: silent */
     void *log_arg;
 };
 

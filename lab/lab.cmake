@@ -1,5 +1,6 @@
 # lab.cmake - the rooms of the laboratory. CMakeLists.txt includes it, unless LAB is off.
 
+room(locks SOURCES ${locks_sources} LINKS lockmgr fabric base)
 room(modes SOURCES ${modes_sources} LINKS engine lockmgr storage durable fabric base)
 room(lockbench SOURCES ${lockbench_sources}
     LINKS cli trace history engine lockmgr storage fabric base PkgConfig::JANSSON)

@@ -1,4 +1,4 @@
-/* lockmgr.c - the table of algorithms, and what they share: operations counted, messages, waiting. */
+/* lockmgr.c - algorithms by name, and what they share: birth and death, acquire and release, operations counted. */
 #include "lockmgr.h"
 
 #include "lockmgr_algorithm.h"
@@ -9,24 +9,28 @@
 
 #define AT_ONCE_MAX 8 /* operations of one acquire that are done when they are posted, between two chances for others */
 
-#define X(name) &lockmgr_algorithm_##name,
-static const struct lockmgr_algorithm *const algorithms[] = {LOCKMGR_ALGORITHMS(X)};
-#undef X
-#define ALGORITHMS (sizeof algorithms / sizeof *algorithms)
-
 /* ---- by name ---- */
+
+/* The i-th of the table; NULL after the last. */
+static const struct lockmgr_algorithm *algorithm_at(uint32_t i)
+{
+    for (uint32_t at = 0; lockmgr_algorithms[at]; at++)
+        if (at == i) return lockmgr_algorithms[at];
+    return NULL;
+}
 
 const char *lockmgr_name(uint32_t i, const char **about)
 {
-    if (i >= ALGORITHMS) return NULL;
-    *about = algorithms[i]->about;
-    return algorithms[i]->name;
+    const struct lockmgr_algorithm *algorithm = algorithm_at(i);
+    if (!algorithm) return NULL;
+    *about = algorithm->about;
+    return algorithm->name;
 }
 
 static const struct lockmgr_algorithm *algorithm_of(const char *name)
 {
-    for (uint32_t i = 0; name && i < ALGORITHMS; i++)
-        if (strcmp(algorithms[i]->name, name) == 0) return algorithms[i];
+    for (uint32_t i = 0; name && lockmgr_algorithms[i]; i++)
+        if (strcmp(lockmgr_algorithms[i]->name, name) == 0) return lockmgr_algorithms[i];
     return NULL;
 }
 
@@ -65,7 +69,8 @@ static const char *list_names(char *text, size_t bytes, const char *(*name_of)(c
 
 static const char *name_of_algorithm(const void *arg, uint32_t i)
 {
-    return i < ALGORITHMS ? algorithms[i]->name : NULL;
+    const char *about;
+    return lockmgr_name(i, &about);
 }
 static const char *name_of_policy(const void *arg, uint32_t i) { return ((const char *const *)arg)[i]; }
 

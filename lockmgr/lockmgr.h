@@ -1,5 +1,6 @@
 /*
- * lockmgr.h - locks that live in memory nodes: one interface, one file for each algorithm, one table of them.
+ * lockmgr.h - locks that live in memory nodes: one interface, one file for each algorithm, one table of those that
+ * are linked.
  *
  * A lock is an address and lockmgr_lock_bytes() bytes there, aligned to 64 and all zero when free for the first time;
  * the caller places them. Clients are coroutines. Each compute node (CN) has a *lock manager*, shared by its workers:

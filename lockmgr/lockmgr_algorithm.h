@@ -1,32 +1,12 @@
 /*
  * lockmgr_algorithm.h - what an algorithm of the table implements, and what it may use. A new one is one file,
- * `lockmgr_NAME.c`, with one `const struct lockmgr_algorithm lockmgr_algorithm_NAME`, and one line in
- * LOCKMGR_ALGORITHMS below. lockmgr_cas.c is the shortest.
+ * `lockmgr_NAME.c`, with one `const struct lockmgr_algorithm lockmgr_algorithm_NAME`, and one line in a table.
  */
 #pragma once
 
 #include "err.h"
 #include "lockmgr.h"
 #include "plant.h"
-
-/* Every algorithm: X(name of its symbol). In the order in which `cellar list` shows them. */
-#define LOCKMGR_ALGORITHMS(X)                                                                                          \
-    X(cas)                                                                                                             \
-    X(cas_backoff)                                                                                                     \
-    X(retry)                                                                                                           \
-    X(drtm)                                                                                                            \
-    X(dslr)                                                                                                            \
-    X(dslr_plus)                                                                                                       \
-    X(declock_flat)                                                                                                    \
-    X(declock)                                                                                                         \
-    X(mcs)                                                                                                             \
-    X(ncosed)                                                                                                          \
-    X(rmarw)                                                                                                           \
-    X(rpc)                                                                                                             \
-    X(netchain)                                                                                                        \
-    X(shiftlock)                                                                                                       \
-    X(netlock)                                                                                                         \
-    X(lotus)
 
 #define LOCKMGR_CLIENT_BYTES 4096 /* of registered memory that READs and WRITEs of a client may use */
 
@@ -104,9 +84,11 @@ struct lockmgr_algorithm {
     int (*switch_audit)(const struct lockmgr_worker *worker, struct fabric_addr lock, struct cellar_error *error);
 };
 
-#define X(name) extern const struct lockmgr_algorithm lockmgr_algorithm_##name;
-LOCKMGR_ALGORITHMS(X)
-#undef X
+/*
+ * The table: those that there are, and NULL. It is chosen when a program is linked: lockmgr_table.c has the library's,
+ * lab/locks/lockmgr_table.c the laboratory's.
+ */
+extern const struct lockmgr_algorithm *const lockmgr_algorithms[];
 
 struct lockmgr {
     struct lockmgr_config config;

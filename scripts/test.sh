@@ -56,7 +56,7 @@ if [ "$mode" = gate ]; then
     # It compares traces with the build before it.
     build "ASan and UBSan" build-asan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=gcc "$sanitized" -DSHARE=3 \
         -DASAN=ON -DUBSAN=ON "-DBESIDE=$PWD/build-test" -DTEST_PREFIX=asan: \
-        "-DTEST_MATCH=^(unit|contract|fault)/|^cli/test_(usage|check|sim|pool_file)|^sim/test_traces|^sqlite/test_sqlite_(values|tables)"
+        "-DTEST_MATCH=^(unit|contract|fault)/|^cli/test_(usage|check|sim|pool_file)|^lint/test_library|^sim/test_traces|^sqlite/test_sqlite_(values|tables)"
     # What has threads, but for the long ones. It is also the build of a machine without libibverbs: nothing here that
     # TSan watches needs a device.
     build "TSan" build-tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=gcc "$sanitized" -DSHARE=3 \

@@ -390,8 +390,9 @@ static enum cellar_cc cc_draw(struct prng *prng, uint64_t seed, uint32_t fixed)
     if (cc == CELLAR_CC_CREST && prng_below(&own, 2)) cc = CELLAR_CC_CELLAR;
     prng_seed_stream(&own, seed, STREAM_RIVALS);
     if (prng_below(&own, RIVALS_ONE_IN)) return cc;
-    cc = prng_below(&own, 2) ? CELLAR_CC_MOTOR : CELLAR_CC_FORD;
-    return is_twopl(&own, fixed) ? CELLAR_CC_TWOPL : cc;
+    enum cellar_cc rival = prng_below(&own, 2) ? CELLAR_CC_MOTOR : CELLAR_CC_FORD;
+    if (is_twopl(&own, fixed)) rival = CELLAR_CC_TWOPL;
+    return mode_of(rival) ? rival : cc; /* the laboratory's may not be linked */
 }
 
 void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
@@ -401,7 +402,8 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
     if (!(fixed & SIM_FIXED_WORKLOAD)) plan->workload = workload_draw(seed);
     prng_seed_stream(&prng, seed, STREAM_PLAN);
     enum cellar_cc cc = cc_draw(&prng, seed, fixed);
-    if (!(fixed & SIM_FIXED_CC)) plan->cc = is_run_by(plan, cc) ? cc : CELLAR_CC_FORD;
+    if (!is_run_by(plan, cc)) cc = CELLAR_CC_FORD; /* a rival of which another one runs all */
+    if (!(fixed & SIM_FIXED_CC)) plan->cc = cc;
     draw_shape(plan, &prng, fixed);
     draw_hardware(plan, &prng, fixed);
     draw_load(plan, &prng);

@@ -1,6 +1,7 @@
 /* sim_templates.c - the product of scenarios and variants, and the ways to search through it. */
 #include "sim_templates.h"
 
+#include "mode.h"
 #include "must.h"
 #include "sim_programs.h"
 
@@ -33,6 +34,7 @@ struct sim_template sim_templates_at(uint32_t i)
     uint32_t variants = by_rule ? MODES : sim_scenarios_variant_count;
     if (by_rule) i -= written_out();
     struct sim_template template = {.variant = &sim_scenarios_variants[i % variants]};
+    if (!mode_of(template.variant->options.cc)) template.variant = &sim_scenarios_variants[0]; /* it is not linked */
     template.scenario = by_rule ? sim_programs_at(i / variants) : sim_scenarios_all[i / variants];
     template.txns = sim_scenario_txn_count(&template.scenario);
     int wrote = snprintf(template.name, sizeof template.name, "%s/%s", template.scenario.name, template.variant->name);

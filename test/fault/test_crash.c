@@ -8,6 +8,7 @@
  *     test_crash pairs [NAME]                 likewise, of the first thirty scenarios with two transactions
  *     test_crash all|pairs NAME I/N           the I-th of N parts of them, from 1 on
  */
+#include "mode.h"
 #include "share.h"
 #include "sim_scenarios.h"
 
@@ -135,7 +136,11 @@ static const struct sim_scenarios_variant *variant_at(uint32_t v)
     return v < others ? &sim_scenarios_variants[v] : &sim_scenarios_crest[v - others];
 }
 
-static bool wanted(uint32_t v) { return !only || strcmp(only, variant_at(v)->name) == 0; }
+/* A mode of the laboratory may not be linked. */
+static bool wanted(uint32_t v)
+{
+    return mode_of(variant_at(v)->options.cc) && (!only || strcmp(only, variant_at(v)->name) == 0);
+}
 
 /* Of pairs: those of two transactions, up to a number. */
 static bool chosen(uint32_t scenario)

@@ -114,6 +114,17 @@ static void who_comes_late_is_alive(void **state)
     change = NULL;
 }
 
+/* Those of the names that are linked, up to a NULL. */
+static uint32_t add_named(struct CMUnitTest *tests, uint32_t count, const char *const *names, const char *what,
+                          void (*function)(void **state))
+{
+    struct lock_run_plan plan;
+    for (; *names && count < MOST; names++)
+        if (lock_run_draw(&plan, *names, NULL, 1))
+            tests[count++] = (struct CMUnitTest){what, function, NULL, NULL, (void *)*names};
+    return count;
+}
+
 static void (*change_of(const char *name))(struct lock_run_plan *)
 {
     return strcmp(name, "lose") == 0 ? lock_run_lose : strcmp(name, "join") == 0 ? lock_run_join : lock_run_linger;
@@ -144,14 +155,12 @@ int main(int argc, char **argv)
     const char *about, *name;
     for (; count < MOST && (name = lockmgr_name(count, &about)); count++)
         tests[count] = (struct CMUnitTest){name, every_promise_is_kept, NULL, NULL, (void *)name};
-    static const char *const lost[] = {"rpc", "netchain", "netlock"};
-    for (uint32_t i = 0; i < sizeof lost / sizeof *lost; i++)
-        tests[count++] = (struct CMUnitTest){"loss", a_loss_is_an_error, NULL, NULL, (void *)lost[i]};
+    static const char *const lost[] = {"rpc", "netchain", "netlock", NULL};
+    count = add_named(tests, count, lost, "loss", a_loss_is_an_error);
     for (uint32_t i = 0; count < MOST && (name = lockmgr_name(i, &about)); i++)
         tests[count++] = (struct CMUnitTest){"long holds", long_holds_are_kept, NULL, NULL, (void *)name};
-    static const char *const taking[] = {"cas", "cas-backoff", "declock", "declock-flat"};
-    for (uint32_t i = 0; i < sizeof taking / sizeof *taking; i++)
-        tests[count++] = (struct CMUnitTest){"comes late", who_comes_late_is_alive, NULL, NULL, (void *)taking[i]};
+    static const char *const taking[] = {"cas", "cas-backoff", "declock", "declock-flat", NULL};
+    count = add_named(tests, count, taking, "comes late", who_comes_late_is_alive);
     must(count < MOST);
     return _cmocka_run_group_tests("locks", tests, count, NULL, NULL);
 }

@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")/../.." && pwd)
 cd "${1:-$here}" || exit 2
 found=$(mktemp) && sources=$(mktemp) || exit 2
 trap 'rm -f "$found" "$sources"' EXIT
-rooms="base fabric durable storage lockmgr engine trace workload tpcc smallbank ycsb indexload cli etcd shell bench chaos program history sim modes lockbench exp lab"
+rooms="base fabric durable storage lockmgr engine trace workload tpcc smallbank ycsb indexload cli etcd shell bench chaos program history sim locks modes lockbench exp lab"
 
 # ---- the tables: what is allowed ---------------------------------------------------------------------------------
 
@@ -35,13 +35,14 @@ chaos      etcd cli mode.h base include
 program    chaos bench shell etcd cli sim trace history workload engine lockmgr storage durable fabric base include
 history    engine storage durable fabric base include
 sim        rivals.h workload trace history engine storage durable fabric base include
+locks      lockmgr fabric base include
 modes      engine lockmgr storage fabric base include
 lockbench  cli trace history engine lockmgr storage fabric base include
 exp        modes lockbench bench cli trace history workload engine lockmgr storage fabric base include
 lab        exp lockbench lockmgr program cli include
 sqlite     include
 examples   include
-test       lab modes program chaos exp lockbench bench shell etcd cli sim trace history workload tpcc smallbank ycsb indexload engine lockmgr storage durable fabric base include
+test       lab locks modes program chaos exp lockbench bench shell etcd cli sim trace history workload tpcc smallbank ycsb indexload engine lockmgr storage durable fabric base include
 include
 '
 # The same of the folders of the engine: below its own, and besides the rooms that it may include.
@@ -65,7 +66,7 @@ verbs='^(fabric/fabric_verbs[a-z0-9_]*[.][ch]|(lab/)?test/.*)$'
 hot='^(engine/([a-z]+/)*(txn|commit|cache|log)[a-z_]*[.]c|storage/(record|index|logseg)[.]c|fabric/(fabric|sched)[.]c|fabric/fabric_shm_exec[.]c)$'
 # A line there that does allocate, when the database opens or closes, says so: a comment with the word set-up.
 # Structs of remote bytes: the layouts, the lock words, and what a fabric itself keeps beside the regions it offers.
-wire='^(storage/layout[.]h|lockmgr/.*|fabric/fabric_(shm|verbs)[a-z_]*[.]h|fabric/fabric_shm_roll[.]c|(lab/)?test/.*)$'
+wire='^(storage/layout[.]h|lockmgr/.*|lab/locks/.*|fabric/fabric_(shm|verbs)[a-z_]*[.]h|fabric/fabric_shm_roll[.]c|(lab/)?test/.*)$'
 # Rooms of the library: they report errors to their caller, and neither print nor end the process.
 silent='^(base|fabric|durable|storage|lockmgr|engine|etcd|tpcc|smallbank|ycsb|indexload|sqlite)/'
 loud='^base/must[.][ch]$'
@@ -81,7 +82,7 @@ folders_of() {
     case $1 in
     engine) find engine -type d 2>/dev/null ;;
     history | sim) echo "proof/$1" ;;
-    modes | lockbench | exp) echo "lab/$1" ;;
+    locks | modes | lockbench | exp) echo "lab/$1" ;;
     *) echo "$1" ;;
     esac
 }
@@ -228,7 +229,11 @@ if [ -n "${CELLAR_BUILD:-}" ] && command -v nm >/dev/null; then
         [ -f "$archive" ] || continue
         prefixes=$room
         for header in $(folders_of "$room" | sed 's/$/\/*.h/'); do prefixes="$prefixes|$(basename "$header" .h)"; done
-        case $room in base | engine) prefixes="$prefixes|cellar" ;; esac
+        case $room in
+        base | engine) prefixes="$prefixes|cellar" ;;
+        locks) prefixes="$prefixes|lockmgr_algorithm|lockmgr_algorithms" ;; # what a table of them has
+        modes) prefixes="$prefixes|mode_table" ;;
+        esac
         nm -A -f sysv --defined-only "$archive" 2>/dev/null | awk -F '|' -v room="$room" -v prefixes="$prefixes" '
             NF < 7 { next }
             { gsub(/ /, "", $1); gsub(/ /, "", $3); gsub(/ /, "", $4); gsub(/[ \t]/, "", $7)

@@ -27,7 +27,7 @@ struct node {
 static void node_open(struct node *node)
 {
     const struct lockmgr_config config = {
-        .algorithm = "cas", .cn_count = 1, .workers_per_cn = WORKERS, .clients_per_worker = 1, .rtt_ns = 2000};
+        .algorithm = "declock-flat", .cn_count = 1, .workers_per_cn = WORKERS, .clients_per_worker = 1, .rtt_ns = 2000};
     struct fabric_sim_config sim;
     struct cellar_error error;
     fabric_sim_config_default(&sim);

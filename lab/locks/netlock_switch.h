@@ -1,6 +1,6 @@
 /*
  * netlock_switch.h - NetLock's switch: a program over register arrays, packet in, packets out (sections 4.2 to 4.4 of
- * its paper). No fabric: a node of one runs it (netlock_node.c), and test/unit/test_netlock_switch.c holds it to a
+ * its paper). No fabric: a node of one runs it (netlock_node.c), and lab/test/unit/test_netlock_switch.c holds it to a
  * plain queue.
  *
  *     packet ─> match lock ─> bounds ─> head ─> room ─> exclusives ─> holders ─> tail ─> slot ─> grant, forward, room
