@@ -8,7 +8,7 @@
 #
 #     scripts/mutate.sh --build build-mutate engine/modes/hot/hot.c ./test_hot './cellar sim --cc cellar --seeds 1..20'
 #
-# --build DIR     a configured build folder (build); best a Debug one with -DWERROR=OFF, since a mutation often leaves
+# --build DIR     a configured build folder (build); best a Debug one without -DWERROR=ON, since a mutation often leaves
 #                 something unused
 # --seconds S     a check that takes longer has found something, too (60)
 # --most N        so many mutations, spread over the file (all)

@@ -63,6 +63,7 @@ static __attribute__((cold, noinline)) int refused(const struct cellar *db, stru
 
 int db_look_begin(struct cellar *db, uint32_t **counted, struct cellar_error *error)
 {
+    *counted = NULL;
     if (!db) return refused(db, error);
     uint32_t *count = &db->calls[thread_hash() / (UINT32_MAX / DB_CALLS + 1)].count;
     *counted = count;
@@ -74,6 +75,7 @@ int db_look_begin(struct cellar *db, uint32_t **counted, struct cellar_error *er
 
 int db_call_begin(struct cellar *db, uint32_t **counted, struct cellar_error *error)
 {
+    *counted = NULL;
     if (__builtin_expect(coro_is_inside(), 0))
         return err_set(error, CELLAR_ERR_INVALID,
                        "a procedure or a client function makes a call that would wait for itself");

@@ -1,4 +1,5 @@
 #include "sim_scenarios.h"
+#include "mode.h"
 #include "rivals.h"
 
 #define A 1u /* cells: one line holds A and B, C spans several */
@@ -200,11 +201,11 @@ const struct sim_scenarios_variant sim_scenarios_variants[] = {
       .threads = true,
       .words = true}},
     {"record-words", {.cc = CELLAR_CC_RECORD, .seed = 1, .torn = true, .warm = true, .words = true}},
+    /* Of the laboratory's modes, which may not be linked; the last ones are the quick ones. */
     {"ford-spread",
      {.cc = CELLAR_CC_FORD, .seed = 1, .torn = true, .warm = true, .clients_per_cn = 3, .mns = 3, .replicas = 1}},
     {"ford-words", {.cc = CELLAR_CC_FORD, .seed = 1, .torn = true, .warm = true, .words = true}},
-/* The rivals, last. */
-#define RIVALS 6
+#define RIVALS_QUICK 6
     {"2pl", {.cc = CELLAR_CC_TWOPL, .seed = 1, .torn = true, .warm = true, .clients_per_cn = 2}},
     {"2pl-cas-replicas",
      {.cc = CELLAR_CC_TWOPL, .lock = "cas", .seed = 1, .torn = true, .warm = true, .mns = 2, .replicas = 1}},
@@ -214,9 +215,17 @@ const struct sim_scenarios_variant sim_scenarios_variants[] = {
     {"ford",
      {.cc = CELLAR_CC_FORD, .seed = 1, .torn = true, .warm = true, .clients_per_cn = 2, .mns = 2, .replicas = 1}},
 };
-const uint32_t sim_scenarios_variant_count = sizeof sim_scenarios_variants / sizeof *sim_scenarios_variants;
+#define VARIANTS (sizeof sim_scenarios_variants / sizeof *sim_scenarios_variants)
 const uint32_t sim_scenarios_variants_quick = QUICK_VARIANTS;
-const uint32_t sim_scenarios_rivals = RIVALS;
+
+uint32_t sim_scenarios_variant_count(void)
+{
+    uint32_t count = 0;
+    while (count < VARIANTS && mode_of(sim_scenarios_variants[count].options.cc)) count++;
+    return count;
+}
+
+uint32_t sim_scenarios_rivals(void) { return sim_scenarios_variant_count() == VARIANTS ? RIVALS_QUICK : 0; }
 
 /* In mode crest what clients of one compute node share matters most. */
 const struct sim_scenarios_variant sim_scenarios_crest[] = {

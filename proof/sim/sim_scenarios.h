@@ -15,9 +15,11 @@ struct sim_scenarios_variant {
     struct sim_scenario_options options;
 };
 extern const struct sim_scenarios_variant sim_scenarios_variants[];
-extern const uint32_t sim_scenarios_variant_count, sim_scenarios_variants_quick;
-/* of the variants, the last ones: of modes that stand beside the engine's own (lab/docs/rivals.md) */
-extern const uint32_t sim_scenarios_rivals;
+extern const uint32_t sim_scenarios_variants_quick;
+/* Returns how many variants there are of modes that are linked. */
+uint32_t sim_scenarios_variant_count(void);
+/* Returns how many of these, the last ones, are of modes of the laboratory (lab/docs/rivals.md), for quick searches. */
+uint32_t sim_scenarios_rivals(void);
 /* The same in mode crest; for tests in which compute nodes die. */
 extern const struct sim_scenarios_variant sim_scenarios_crest[];
 extern const uint32_t sim_scenarios_crest_count, sim_scenarios_crest_quick;

@@ -1,7 +1,6 @@
 /* sim_templates.c - the product of scenarios and variants, and the ways to search through it. */
 #include "sim_templates.h"
 
-#include "mode.h"
 #include "must.h"
 #include "sim_programs.h"
 
@@ -19,7 +18,7 @@ struct runner {
     bool unheld;
 };
 
-static uint32_t written_out(void) { return sim_scenarios_count * sim_scenarios_variant_count; }
+static uint32_t written_out(void) { return sim_scenarios_count * sim_scenarios_variant_count(); }
 
 uint32_t sim_templates_pairs(void) { return sim_programs_pairs() * MODES; }
 
@@ -31,10 +30,9 @@ struct sim_template sim_templates_at(uint32_t i)
 {
     must(i < sim_templates_count());
     bool by_rule = i >= written_out();
-    uint32_t variants = by_rule ? MODES : sim_scenarios_variant_count;
+    uint32_t variants = by_rule ? MODES : sim_scenarios_variant_count();
     if (by_rule) i -= written_out();
     struct sim_template template = {.variant = &sim_scenarios_variants[i % variants]};
-    if (!mode_of(template.variant->options.cc)) template.variant = &sim_scenarios_variants[0]; /* it is not linked */
     template.scenario = by_rule ? sim_programs_at(i / variants) : sim_scenarios_all[i / variants];
     template.txns = sim_scenario_txn_count(&template.scenario);
     int wrote = snprintf(template.name, sizeof template.name, "%s/%s", template.scenario.name, template.variant->name);

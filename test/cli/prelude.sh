@@ -13,7 +13,7 @@
 #   contains TEXT
 #   told STATUS TEXT... a test's own `run NAME ARGUMENTS...` has left $name, $status and $folder/out: of that status, with
 #   each text
-#   modes NAME... prints those of these modes that the program has (test/modes.sh)
+#   modes NAME..., has_laboratory   what the program has (test/modes.sh)
 #   $share       the percentage of long tests that this build makes: $CELLAR_SHARE, where that is not set or empty all
 cellar=${1:-${CELLAR_BUILD:?}/cellar}
 source "$(dirname "${BASH_SOURCE[0]}")/../share.sh"

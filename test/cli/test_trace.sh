@@ -130,31 +130,38 @@ judge tpcc
 has tpcc '"name":"NewOrder"'
 
 # ---- clients of locks: rounds and their steps, hand-overs; a trace changes nothing, and twice it is the same
-locks=(lock --fabric sim --cns 3 --threads 2 --clients 24 --locks 5 --ops 600)
-for lock in declock shiftlock rpc dslr mcs; do
-    for run in first again; do
-        bench "${locks[@]}" --lock $lock --trace "$folder/$run.json" --trace-every 1 --json "$folder/$run"
+clients_of_locks() {
+    locks=(lock --fabric sim --cns 3 --threads 2 --clients 24 --locks 5 --ops 600)
+    for lock in declock shiftlock rpc dslr mcs; do
+        for run in first again; do
+            bench "${locks[@]}" --lock $lock --trace "$folder/$run.json" --trace-every 1 --json "$folder/$run"
+        done
+        cmp "$folder/first.json" "$folder/again.json" || fail "$lock: another file when run again"
+        bench "${locks[@]}" --lock $lock --json "$folder/without"
+        [ "$(grep trace_hash "$folder/first")" = "$(grep trace_hash "$folder/without")" ] || fail "$lock: the trace changed the run"
+        judge first
+        for step in acquire use release; do
+            [ "$(grep -c "\"name\":\"$step\"" "$folder/first.json")" -eq 600 ] || fail "$lock: $step of 600 rounds"
+        done
+        has first '"name":"hand-over"'
+        has first '"mode":"exclusive"'
     done
-    cmp "$folder/first.json" "$folder/again.json" || fail "$lock: another file when run again"
-    bench "${locks[@]}" --lock $lock --json "$folder/without"
-    [ "$(grep trace_hash "$folder/first")" = "$(grep trace_hash "$folder/without")" ] || fail "$lock: the trace changed the run"
-    judge first
-    for step in acquire use release; do
-        [ "$(grep -c "\"name\":\"$step\"" "$folder/first.json")" -eq 600 ] || fail "$lock: $step of 600 rounds"
-    done
-    has first '"name":"hand-over"'
-    has first '"mode":"exclusive"'
-done
-bench "${locks[@]}" --trace "$folder/some.json" --trace-every 10
-judge some
-rounds=$(grep -c '"name":"round"' "$folder/some.json")
-[ "$rounds" -ge 48 ] && [ "$rounds" -le 72 ] || fail "one of 10 rounds of 600: $rounds"
-grep -q 'hand-over' "$folder/some.json" && fail "hand-overs between rounds of which some are left out"
-bench lock --cns 3 --threads 2 --clients 24 --locks 20 --seconds 0.006 --kill-cn 1 --trace "$folder/killed.json" --trace-every 1
-judge killed
-has killed '"outcome":"unfinished"'
-bench lock --fabric shm --cns 2 --threads 1 --clients 4 --locks 3 --mix tatp --ops 400 --trace "$folder/shm.json" --trace-every 1
-judge shm
+    bench "${locks[@]}" --trace "$folder/some.json" --trace-every 10
+    judge some
+    rounds=$(grep -c '"name":"round"' "$folder/some.json")
+    [ "$rounds" -ge 48 ] && [ "$rounds" -le 72 ] || fail "one of 10 rounds of 600: $rounds"
+    grep -q 'hand-over' "$folder/some.json" && fail "hand-overs between rounds of which some are left out"
+    bench lock --cns 3 --threads 2 --clients 24 --locks 20 --seconds 0.006 --kill-cn 1 --trace "$folder/killed.json" --trace-every 1
+    judge killed
+    has killed '"outcome":"unfinished"'
+    bench lock --fabric shm --cns 2 --threads 1 --clients 4 --locks 3 --mix tatp --ops 400 --trace "$folder/shm.json" --trace-every 1
+    judge shm
+    refused "$folder/none/x.json: no file can be made in its folder: No such file" bench lock --ops 10 --trace "$folder/none/x.json"
+    refused "--trace-every needs --trace FILE" bench lock --ops 10 --trace-every 5
+    refused "--trace needs a file of its own" bench lock --ops 10 --trace -
+    refused "cannot both go to" bench lock --ops 10 --trace "$folder/x" --json "$folder/x"
+}
+! has_laboratory || clients_of_locks
 
 # ---- bad input
 refused "$folder/none/x.json: no file can be made in its folder: No such file" bench smallbank --txns 10 --trace "$folder/none/x.json"
@@ -165,10 +172,6 @@ refused "--trace needs a file of its own" bench smallbank --txns 10 --trace -
 refused "--trace-every must be from 1" bench smallbank --txns 10 --trace "$folder/x" --trace-every 0
 refused "--trace-every needs --trace FILE" bench smallbank --txns 10 --trace-every 5
 refused "--trace-events needs --trace FILE" bench smallbank --txns 10 --trace-events 50000
-refused "$folder/none/x.json: no file can be made in its folder: No such file" bench lock --ops 10 --trace "$folder/none/x.json"
-refused "--trace-every needs --trace FILE" bench lock --ops 10 --trace-every 5
-refused "--trace needs a file of its own" bench lock --ops 10 --trace -
-refused "cannot both go to" bench lock --ops 10 --trace "$folder/x" --json "$folder/x"
 refused "cannot both go to" bench smallbank --txns 10 --trace "$folder/x" --json "$folder/x"
 subcommand=(sim)
 refused "$folder/none/x.json: no file can be made in its folder: No such file" --seed 1 --trace "$folder/none/x.json"

@@ -144,8 +144,6 @@ refused "unable to open" bench smallbank --cluster "$folder/none"
 refused "exclude each other" bench smallbank --cluster "$folder/none" --memnodes 10.0.0.1
 refused "--rtt-ns and --pool are for --fabric shm" bench smallbank --fabric verbs --rtt-ns 100 --memnodes 10.0.0.1
 refused "--secret is for --fabric verbs" bench smallbank --secret x
-refused "--fabric verbs needs --memnodes ADDRESS" bench lock --fabric verbs
-refused "--secret is for --fabric verbs" bench lock --secret x
 refused "--faults is not built yet" bench smallbank --faults x
 
 # bench: what does not go together
@@ -191,23 +189,10 @@ refused "planted bug" bench smallbank --plant no_such_bug
 refused "rule tries of hot records is given twice" bench smallbank --hot tries=1,tries=2
 refused "hot records have no rule ''" bench smallbank --hot tries=1,
 
-# bench lock: what another mix or another lock has
-for option in --theta --read-ratio --update-ratio; do
-    for mix in tatp tpcc; do refused "$option is for --mix micro and objects, not $mix" bench lock --mix $mix $option 0.5; done
-done
-refused "--warehouses is for --mix tpcc, not micro" bench lock --warehouses 3
-refused "--warehouses is for --mix tpcc, not tatp" bench lock --mix tatp --warehouses 3
-refused "--scan-ns is for --scan-ratio" bench lock --mix tpcc --scan-ns 10
-refused "--lose-server is after the window's end" bench lock --lock rpc --seconds 0.001 --lose-server 5
-refused "--silence: lock algorithm cas has no server" bench lock --lock cas --silence 1
-
 # sim
 refused "--lock is for modes whose records have locks, not --cc cell" sim --lock declock --cc cell
 refused 'a rate is given twice, the second time by "delay"' sim --faults delay=0.1,delay=0.2
 refused 'a rate is given twice, the second time by "all"' sim --faults delay=0.1,all=0.2
-
-# exp
-refused "--jobs: experiment nic has nothing to share out" exp nic --jobs 2 --out "$folder/exp"
 
 # check
 refused "name what is to be checked" check
@@ -216,7 +201,6 @@ refused "--history is given twice" check --history a --history b
 
 # bench: memory and files
 refused "--json /no/such/folder/j" bench smallbank --json /no/such/folder/j
-refused "--json /no/such/folder/j" bench lock --json /no/such/folder/j
 refused "--json /no/such/folder/j" check --history "$folder/h" --json /no/such/folder/j
 refused "/no/such/folder/h" bench smallbank --history /no/such/folder/h
 refused "no regular file" bench smallbank --history /dev/null

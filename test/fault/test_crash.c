@@ -8,7 +8,6 @@
  *     test_crash pairs [NAME]                 likewise, of the first thirty scenarios with two transactions
  *     test_crash all|pairs NAME I/N           the I-th of N parts of them, from 1 on
  */
-#include "mode.h"
 #include "share.h"
 #include "sim_scenarios.h"
 
@@ -125,22 +124,19 @@ static uint32_t quick_crest(void) { return sim_scenarios_variants_quick + sim_sc
 /* Kinds of cluster: those of the engine's own modes, those of mode crest, the rivals'. */
 static uint32_t variants_of(void)
 {
-    return everything ? sim_scenarios_variant_count + sim_scenarios_crest_count : quick_crest() + sim_scenarios_rivals;
+    return everything ? sim_scenarios_variant_count() + sim_scenarios_crest_count
+                      : quick_crest() + sim_scenarios_rivals();
 }
 
 static const struct sim_scenarios_variant *variant_at(uint32_t v)
 {
-    uint32_t others = everything ? sim_scenarios_variant_count : sim_scenarios_variants_quick;
+    uint32_t others = everything ? sim_scenarios_variant_count() : sim_scenarios_variants_quick;
     if (!everything && v >= quick_crest())
-        return &sim_scenarios_variants[sim_scenarios_variant_count - sim_scenarios_rivals + v - quick_crest()];
+        return &sim_scenarios_variants[sim_scenarios_variant_count() - sim_scenarios_rivals() + v - quick_crest()];
     return v < others ? &sim_scenarios_variants[v] : &sim_scenarios_crest[v - others];
 }
 
-/* A mode of the laboratory may not be linked. */
-static bool wanted(uint32_t v)
-{
-    return mode_of(variant_at(v)->options.cc) && (!only || strcmp(only, variant_at(v)->name) == 0);
-}
+static bool wanted(uint32_t v) { return !only || strcmp(only, variant_at(v)->name) == 0; }
 
 /* Of pairs: those of two transactions, up to a number. */
 static bool chosen(uint32_t scenario)

@@ -94,7 +94,7 @@ static int replay(const char *scenario, const char *variant, const char *choices
     for (uint32_t i = 0; i < sim_scenarios_count; i++) {
         if (strcmp(sim_scenarios_all[i].name, scenario) == 0) run.scenario = &sim_scenarios_all[i];
     }
-    for (uint32_t i = 0; i < sim_scenarios_variant_count; i++) {
+    for (uint32_t i = 0; i < sim_scenarios_variant_count(); i++) {
         if (strcmp(sim_scenarios_variants[i].name, variant) == 0) run.variant = &sim_scenarios_variants[i];
     }
     struct sim_explore_config config = explorer(&run, SIM_EXPLORE_PREEMPTIONS_MAX);
@@ -116,11 +116,11 @@ int main(int argc, char **argv)
     if (argc > 2) samples = strtoull(argv[2], NULL, 10);
     if (argc > 3) sample_seed = strtoull(argv[3], NULL, 10);
     struct CMUnitTest tests[VARIANTS_MAX];
-    uint32_t quick = sim_scenarios_variants_quick, count = quick + sim_scenarios_rivals;
+    uint32_t quick = sim_scenarios_variants_quick, count = quick + sim_scenarios_rivals();
     must(count <= VARIANTS_MAX);
     for (uint32_t i = 0; i < count; i++) {
         const struct sim_scenarios_variant *variant =
-            &sim_scenarios_variants[i < quick ? i : sim_scenarios_variant_count - count + i];
+            &sim_scenarios_variants[i < quick ? i : sim_scenarios_variant_count() - count + i];
         tests[i] = (struct CMUnitTest){variant->name, explore_variant, NULL, NULL, (void *)(uintptr_t)variant};
     }
     return _cmocka_run_group_tests("variants", tests, count, NULL, NULL); /* the macro counts the array */

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_rivals.sh [CELLAR] - the modes that the laboratory adds, by the program's options: which locks mode 2pl runs, what
-# is refused with one line and exit 2, and runs that end.
+# test_lab_usage.sh [CELLAR] - what the laboratory adds to the program's options: which locks mode 2pl runs, what is
+# refused with one line and exit 2, and runs that end.
 set -u
 source "$(dirname "$0")/../../../test/cli/prelude.sh"
 
@@ -27,6 +27,20 @@ refused "not for --cc motor" bench tpcc --access index --cc motor
 refused "mode motor has none" bench index --records 10 --cc motor
 refused "mode motor has none" bench ycsb --core E --records 10 --cc motor
 refused "leases of lock drtm rest on clocks that do not jump" sim --cc 2pl --lock drtm --faults clock_skew=0.01
+
+# bench lock and exp: what another mix, lock or experiment has
+refused "--fabric verbs needs --memnodes ADDRESS" bench lock --fabric verbs
+refused "--secret is for --fabric verbs" bench lock --secret x
+for option in --theta --read-ratio --update-ratio; do
+    for mix in tatp tpcc; do refused "$option is for --mix micro and objects, not $mix" bench lock --mix $mix $option 0.5; done
+done
+refused "--warehouses is for --mix tpcc, not micro" bench lock --warehouses 3
+refused "--warehouses is for --mix tpcc, not tatp" bench lock --mix tatp --warehouses 3
+refused "--scan-ns is for --scan-ratio" bench lock --mix tpcc --scan-ns 10
+refused "--lose-server is after the window's end" bench lock --lock rpc --seconds 0.001 --lose-server 5
+refused "--silence: lock algorithm cas has no server" bench lock --lock cas --silence 1
+refused "--jobs: experiment nic has nothing to share out" exp nic --jobs 2 --out "$folder/exp"
+refused "--json /no/such/folder/j" bench lock --json /no/such/folder/j
 
 timeout -k 5 240 "$cellar" bench index --records 500 --txns 500 --cc 2pl --lock shiftlock --operation update-heavy --fabric sim \
     >"$folder/out" 2>&1 || fail "mode 2pl, shiftlock: exit $?: $(tail -3 "$folder/out")"
