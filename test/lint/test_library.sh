@@ -14,7 +14,7 @@ names=$("$build/cellar" list --json | tr -d '\n' | grep -oE '"(modes|locks)": *\
 [ "$(wc -w <<<"$names")" -ge 10 ] || { echo "without a laboratory there is nothing to look for: $names"; exit 77; }
 status=0
 for name in $names twopl; do
-    found=$(grep -iwF -- "$name" <<<"$texts" | head -3) || continue
+    found=$(grep -E -m 3 "(^|[ '\`(])${name//+/[+]}($|[ '\`,:;.)])" <<<"$texts") || continue
     echo "the library says '$name': $found"
     status=1
 done
