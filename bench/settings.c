@@ -33,8 +33,7 @@ static int workload_find(const char *name, const struct workload **workload, str
             *workload = settings_workloads[i];
             return 0;
         }
-    return err_set(error, CELLAR_ERR_INVALID, "unknown workload '%.60s'; one of: tpcc, smallbank, ycsb, index, lock",
-                   name);
+    return err_set(error, CELLAR_ERR_INVALID, "unknown workload '%.60s'; one of: tpcc, smallbank, ycsb, index", name);
 }
 
 static uint32_t workload_set(const struct workload *workload)
@@ -420,8 +419,6 @@ void settings_print_help(FILE *out)
           out);
     for (uint32_t i = 0; settings_workloads[i]; i++)
         fprintf(out, "  %-26s %s\n", settings_workloads[i]->name, settings_workloads[i]->summary);
-    fprintf(out, "  %-26s %s\n", "lock",
-            "clients of one lock algorithm, with options of its own: cellar bench lock --help");
     options_print(&settings_options, out);
     fputs("\nExamples\n"
           "  cellar bench smallbank                             five seconds on all cores of this machine\n"

@@ -80,6 +80,7 @@ static const struct command commands[] = {
     {"exp", "cellar exp", "repeat published measurements on the simulator", exp_main},
     {.name = NULL},
 };
-static const struct command bench_lock = {"lock", "cellar bench lock", NULL, lockbench_main};
+static const struct command bench_lock = {"lock", "cellar bench lock", "measure clients of one lock algorithm",
+                                          lockbench_main};
 
 const struct addition addition = {.commands = commands, .of_bench = &bench_lock, .list = list, .list_json = list_json};

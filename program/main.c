@@ -53,6 +53,7 @@ static void print_help(void)
            cellar_version());
     print_commands(commands);
     print_commands(addition.commands);
+    if (addition.of_bench) printf("\nAlso\n  %s  %s\n", addition.of_bench->full_name, addition.of_bench->summary);
     fputs("\nOptions\n"
           "  --help     print this; cellar COMMAND --help tells more\n"
           "  --version  print the version\n"

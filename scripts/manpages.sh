@@ -46,5 +46,7 @@ while read -r name summary; do
     { if [ "$name" = list ]; then "$program" list --help; else "$program" "$name" --help; fi; } |
         page "cellar-$name" "$summary" '.BR cellar (1)' >"$folder/cellar-$name.1"
 done < <("$program" --help | awk '/^Commands$/ { on = 1; next } on && $0 == "" { exit } on')
-"$program" bench lock --help | page cellar-bench-lock "measure clients of one lock algorithm" '.BR cellar-bench (1)' >"$folder/cellar-bench-lock.1"
+summary=$("$program" --help | sed -n 's/^  cellar bench lock  //p') # of a program with the laboratory
+[ -z "$summary" ] ||
+    "$program" bench lock --help | page cellar-bench-lock "$summary" '.BR cellar-bench (1)' >"$folder/cellar-bench-lock.1"
 "$program" --help | page cellar "a transaction engine for disaggregated memory" "$(sed 's/, /,\n/g' <<<"$see")" >"$folder/cellar.1"
