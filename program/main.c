@@ -1,8 +1,8 @@
 /* main.c - the `cellar` program: finds the subcommand and gives it the process it needs. */
+#include "addition.h"
 #include "bench.h"
 #include "cellar.h"
 #include "chaos.h"
-#include "addition.h"
 #include "err.h"
 #include "main_watch.h"
 #include "program.h"

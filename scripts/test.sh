@@ -2,9 +2,9 @@
 # test.sh [all] - installs what is missing, builds, runs the tests; exit 0 only if all builds and all tests are good.
 #
 # Without an argument, what a change must pass: a build with gcc -O2 and the planted bugs; one with ASan and UBSan;
-# one with TSan. It takes some twelve minutes on two idle cores. `all` adds the release build, clang, whole searches,
-# planted bugs by search, models, guests, a browser and experiments: hours, so it prints what failed and goes on.
-# Warnings are errors everywhere. The summary of ctest ends the output.
+# one with TSan. It takes some twelve minutes on two idle cores. `all` adds the release build, clang, one without the
+# laboratory, whole searches, planted bugs by search, models, guests, a browser and experiments: hours, so it prints
+# what failed and goes on. Warnings are errors everywhere. The summary of ctest ends the output.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 jobs=$(($(nproc) + 1)) # tests wait for each other and for the disk, too
@@ -76,6 +76,9 @@ else
     build "TSan" build-tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=gcc -DTSAN=ON -DWITH_VERBS=OFF \
         -DTEST_PREFIX=tsan: "-DTEST_MATCH=$threads"
     filter=()
+    build "gcc, without the laboratory" build-product -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=gcc "$quick" \
+        -DLAB=OFF -DSHARE=6 -DTEST_PREFIX=product: \
+        "-DTEST_MATCH=^(unit|contract|interleave|fault|sim)/|^cli/test_(usage|bench|check|pool_file|sim)"
     echo "== aarch64: traces"
     if bash scripts/install-deps.sh aarch64 && ! bash scripts/aarch64.sh '^sim[.]traces$'; then unbuilt=$((unbuilt + 1)); fi
 fi

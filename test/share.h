@@ -1,6 +1,6 @@
 /*
  * share.h - a part of a long search, where $CELLAR_SHARE says so, in percent. One build makes all of it; the others
- * (another compiler, sanitizers, which are slow) repeat some of the same. CMakeLists.txt has the numbers.
+ * (another compiler, sanitizers, which are slow) repeat some of the same. tests.cmake has the numbers.
  */
 #pragma once
 

@@ -85,7 +85,7 @@ static int count_and_say(struct cellar_txn *txn, struct api_call *call)
     return cellar_put(txn, ref, ITEM_A, &seen);
 }
 
-/* Where nobody is, it comes itself: into the data cell that it has read. */
+/* A count that finds no row inserts one: into the data cell that it has read. */
 static int count_and_come(struct cellar_txn *txn, struct api_call *call)
 {
     struct between *between = between_of(call);

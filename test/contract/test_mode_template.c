@@ -1,7 +1,7 @@
 /*
  * test_mode_template.c - the example of docs/modes.md, "An eighth mode", as it stands there: two files and a row of
  * the table make a mode that can be chosen, and keeps what it promises: attempts of one compute node never abort each
- * other. (CMakeLists.txt takes it out of the page.)
+ * other. (tests.cmake takes it out of the page.)
  */
 #include "api.h"
 

@@ -2,7 +2,7 @@
  * test_memory.c - without memory: a database is opened, gets a table and a procedure, and runs transactions, while
  * its n-th allocation fails, for each n. What cannot be had is refused with NOMEM and a line; nothing crashes,
  * nothing is left to wait for, and nothing leaks (which ASan's build sees). Allocations are met where the linker
- * leads them (CMakeLists.txt, --wrap): the engine's own, not those of the C library.
+ * leads them (tests.cmake, --wrap): the engine's own, not those of the C library.
  */
 #include "cellar.h"
 #include "mode.h"

@@ -201,7 +201,7 @@ FILENAME ~ silent && FILENAME != "base/descriptor.c" {
 END { if (past && !once) printf "%s:1: no #pragma once\n", past }
 ' $(cat "$sources") >>"$found"
 
-grep -nE 'T[O]DO|FIX[M]E|X[X]X' CMakeLists.txt scripts/*.sh test/*/*.sh 2>/dev/null | grep -v '^test/lint/' |
+grep -nE 'T[O]DO|FIX[M]E|X[X]X' CMakeLists.txt test/*.cmake lab/*.cmake scripts/*.sh lab/scripts/*.sh test/*/*.sh lab/test/*/*.sh 2>/dev/null | grep -v '^test/lint/' |
     sed 's/$/: unfinished/' >>"$found"
 
 # ---- each header compiles alone: where its own source begins with it, the build has shown it ------------------------

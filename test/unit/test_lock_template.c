@@ -1,7 +1,7 @@
 /*
  * test_lock_template.c - the example of lab/docs/locks.md, "Adding an algorithm", as it stands there: one file and one
  * line of the table make a lock that is listed, runs in simulated clusters under its promises, and is found out when
- * it breaks one. (CMakeLists.txt takes it out of the page; the table is this program's own.)
+ * it breaks one. (tests.cmake takes it out of the page; the table is this program's own.)
  */
 #include "lock_run.h"
 #include "lockmgr_algorithm.h"

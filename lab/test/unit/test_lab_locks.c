@@ -2,36 +2,7 @@
  * test_lab_locks.c - the laboratory's locks, each by itself: names, configurations that are refused, spin locks' bytes
  * at rest.
  */
-#include "lockmgr_algorithm.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-#include <string.h>
-
-static struct lockmgr_config config_of(const char *algorithm, const char *policy)
-{
-    struct lockmgr_config config = {.algorithm = algorithm,
-                                    .policy = policy,
-                                    .cn_count = 3,
-                                    .workers_per_cn = 2,
-                                    .clients_per_worker = 4,
-                                    .rtt_ns = 2000};
-    if (!lockmgr_has_server(algorithm)) return config;
-    config.server_cn = 3;
-    config.server_workers = 1;
-    return config;
-}
-
-static void is_refused(struct lockmgr_config config, const char *text)
-{
-    struct cellar_error error = {0};
-    assert_int_equal(lockmgr_check(&config, &error), -CELLAR_ERR_INVALID);
-    if (!strstr(error.text, text)) fail_msg("'%s' does not say '%s'", error.text, text);
-    assert_null(strchr(error.text, '\n'));
-}
+#include "lock_configs.h"
 
 static void policies_are_named(void **state)
 {
