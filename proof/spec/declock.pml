@@ -1,5 +1,5 @@
 /*
- * declock.pml - DecLock's queue with readers and writers (lockmgr/cql.c, declock_place.c) and its reset
+ * declock.pml - DecLock's queue with readers and writers (lockmgr/declock/cql.c, declock_place.c) and its reset
  * (declock_reset.c): three clients, each of a compute node of its own, each with some rounds (client 0 with ON_FIRST of
  * them); each round shared or exclusive. A WRITE of an entry is on its way until the NIC executes it; grants and
  * signals come late. TEMPLATE chooses the scenario:

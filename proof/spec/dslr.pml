@@ -1,5 +1,5 @@
 /*
- * dslr.pml - DSLR's tickets with leases (lab/locks/lockmgr_dslr.c, policy field): three clients, as many slots of tickets
+ * dslr.pml - DSLR's tickets with leases (lab/locks/dslr/dslr_ticket.c, policy field): three clients, as many slots of tickets
  * as TICKETS. (That a counter comes full circle while somebody waits is kept out by time, in the code:
  * FORGOTTEN_LEASES.)
  *

@@ -60,13 +60,13 @@ engine/cluster      engine/recovery
 # bugs, bits of the lock word and public counters are common to all.
 modeless='^engine/(db|tree|txn|cluster|recovery)/'
 # Regular expressions of files. Clock, random, sleep and threads: only where a real fabric meets the machine, and main.
-timely='^(fabric/fabric_(shm|verbs|thread)[a-z0-9_]*[.][ch]|etcd/etcd[.]c|program/main[a-z_]*[.]c|sqlite/sqlite_pool[.]c|(lab/)?test/.*|examples/.*)$'
-verbs='^(fabric/fabric_verbs[a-z0-9_]*[.][ch]|(lab/)?test/.*)$'
+timely='^(fabric/((shm|verbs)/)?fabric_(shm|verbs|thread|word)[a-z0-9_]*[.][ch]|etcd/etcd[.]c|program/main[a-z_]*[.]c|sqlite/sqlite_pool[.]c|(lab/)?test/.*|examples/.*)$'
+verbs='^(fabric/verbs/[a-z0-9_]*[.][ch]|(lab/)?test/.*)$'
 # Transactions pass through these: nothing here may allocate, set-up code better lives in other files.
-hot='^(engine/([a-z]+/)*(txn|commit|cache|log)[a-z_]*[.]c|storage/(record|index|logseg)[.]c|fabric/(fabric|sched)[.]c|fabric/fabric_shm_exec[.]c)$'
+hot='^(engine/([a-z]+/)*(txn|commit|cache|log)[a-z_]*[.]c|storage/(record|index|logseg)[.]c|fabric/(fabric|sched)[.]c|fabric/shm/fabric_shm_exec[.]c)$'
 # A line there that does allocate, when the database opens or closes, says so: a comment with the word set-up.
 # Structs of remote bytes: the layouts, the lock words, and what a fabric itself keeps beside the regions it offers.
-wire='^(storage/layout[.]h|lockmgr/.*|lab/locks/.*|fabric/fabric_(shm|verbs)[a-z_]*[.]h|fabric/fabric_shm_roll[.]c|(lab/)?test/.*)$'
+wire='^(storage/layout[.]h|lockmgr/.*|lab/locks/.*|fabric/(shm|verbs)/[a-z_]*[.]h|fabric/shm/fabric_shm_roll[.]c|(lab/)?test/.*)$'
 # Rooms of the library: they report errors to their caller, and neither print nor end the process.
 silent='^(base|fabric|durable|storage|lockmgr|engine|etcd|tpcc|smallbank|ycsb|indexload|sqlite)/'
 loud='^base/must[.][ch]$'
@@ -77,12 +77,13 @@ opening_two='fopen|freopen|popen|tmpfile|opendir|scandir|ftw|nftw|pipe|pipe2|soc
 
 # ---- source text -------------------------------------------------------------------------------------------------
 
-# The folders of a room: the engine alone has some of its own; proof/ and lab/ have rooms in them.
+# The folders of a room: some have their own; proof/ and lab/ have rooms in them.
 folders_of() {
     case $1 in
-    engine) find engine -type d 2>/dev/null ;;
+    fabric | lockmgr | engine) find "$1" -type d 2>/dev/null ;;
+    locks | modes) find "lab/$1" -type d 2>/dev/null ;;
     history | sim) echo "proof/$1" ;;
-    locks | modes | lockbench | exp) echo "lab/$1" ;;
+    lockbench | exp) echo "lab/$1" ;;
     *) echo "$1" ;;
     esac
 }
@@ -136,7 +137,7 @@ function includes(line,    header, target) {
     if (header ~ /\//) { report("include \"" header "\" by its name alone: basenames are unique"); return }
     if (!(header in folder)) { report("include \"" header "\": no such header in the tree"); return }
     target = folder[header]
-    if (target == room && room == "engine" && part ~ /\// && place[header] ~ /\// && place[header] != part &&
+    if (target == room && room ~ /^(engine|fabric)$/ && place[header] ~ /\// && place[header] != part &&
         !((part, place[header]) in below))
         report(part " may not include " header " of " place[header])
     if (target != room && !((room, target) in edge) && !((room, header) in edge))
@@ -183,7 +184,7 @@ FNR == 1 {
 { code = code_of($0) }
 code ~ /^[ \t]*#[ \t]*include/ { includes($0); next }
 FILENAME ~ modeless && names_mode(code, $0) { report("a mode is named: it is reached through its row (mode.h)") }
-code ~ /(^|[^A-Za-z0-9_])(ibv|rdma)_/ && FILENAME !~ verbs { report("verbs belong to fabric_verbs*") }
+code ~ /(^|[^A-Za-z0-9_])(ibv|rdma)_/ && FILENAME !~ verbs { report("verbs belong to fabric/verbs") }
 (code ~ /(^|[^A-Za-z0-9_])(pthread|thrd|mtx|sem)_/ || code ~ /rdtsc/ ||
  calls(code, "clock_gettime|clock_nanosleep|nanosleep|gettimeofday|usleep|sleep|time|clock|random|rand|srand|srandom|rand_r|drand48|getrandom|sched_yield")) &&
     FILENAME !~ timely { report("clock, random, sleep and threads belong to the fabric backends and main") }

@@ -13,7 +13,7 @@ unset CELLAR_BUILD
 
 fresh() {
     rm -rf "${copy:?}"/*
-    mkdir -p "$copy"/{base,fabric,storage,lockmgr,engine/{txn,cluster,db,modes/crest},workload,tpcc,smallbank,ycsb,indexload,bench,examples,include,test/unit,scripts}
+    mkdir -p "$copy"/{base,fabric/{shm,sim,verbs},storage,lockmgr,engine/{txn,cluster,db,modes/crest},workload,tpcc,smallbank,ycsb,indexload,bench,examples,include,test/unit,scripts}
     cp "$here"/include/*.h "$copy/include"
     cp "$here"/base/*.[ch] "$copy/base"
     cp "$here"/fabric/fabric.h "$copy/fabric"
@@ -61,7 +61,7 @@ planted 'unknown header' engine/txn.c '#include "nowhere.h"' 'no such header'
 planted 'header by path' engine/txn.c '#include "fabric/fabric.h"' 'by its name alone'
 planted 'verbs outside' engine/txn.c 'int n = ibv_poll_cq(cq, 1, wc);' 'verbs belong'
 planted 'clock in the engine' engine/txn.c 'clock_gettime(CLOCK_MONOTONIC, &now);' 'clock, random'
-planted 'clock in the simulator' fabric/fabric_sim.c 'clock_gettime(CLOCK_MONOTONIC, &now);' 'clock, random'
+planted 'clock in the simulator' fabric/sim/fabric_sim.c 'clock_gettime(CLOCK_MONOTONIC, &now);' 'clock, random'
 planted 'thread in storage' storage/record.c 'pthread_mutex_lock(&m);' 'clock, random'
 planted 'random in a workload' ycsb/ycsb.c 'x = rand();' 'clock, random'
 planted 'allocation on the hot path' engine/txn/txn_fetch.c 'p = malloc(8);' 'no allocation'
@@ -90,7 +90,7 @@ fresh
 unplanted base/err.c '' # a clean tree
 unplanted engine/txn.c '/* malloc(1); pthread_x */ const char *s = "printf(clock_gettime(";\n// exit(1)' # a comment and a string
 unplanted engine/txn.c 'p = calloc(1, 8); /* set-up */' # set-up allocation
-unplanted fabric/fabric_shm.c 'clock_gettime(CLOCK_MONOTONIC, &now);' # clock in shm
+unplanted fabric/shm/fabric_shm.c 'clock_gettime(CLOCK_MONOTONIC, &now);' # clock in shm
 unplanted tpcc/tpcc.c '#include "workload.h"\n#include "cellar.h"\n#include "zipf.h"' # workload contract
 unplanted engine/txn/commit.c 'bool bad = PLANT(crest_ts_of_base) || LOCKWORD_HOT; /* as at a crest */'
 unplanted engine/modes/crest/crest_a.c '#include "crest.h"\nint rc = crest_a(CELLAR_CC_CREST); /* mode `crest` */'

@@ -1,5 +1,5 @@
 /*
- * lockmgr_rpc.c - a client of the lock server: asks, waits, asks again when refused, and lets go of what it no longer
+ * rpc.c - a client of the lock server: asks, waits, asks again when refused, and lets go of what it no longer
  * wants.
  */
 #include "must.h"

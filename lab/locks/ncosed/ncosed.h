@@ -1,5 +1,5 @@
 /*
- * ncosed.h - what clients and homes of N-CoSED (lockmgr_ncosed.c) tell each other. A home has a record for each lock
+ * ncosed.h - what clients and homes of N-CoSED (ncosed.c) tell each other. A home has a record for each lock
  * of which readers have left that are still in the word, or a writer waits for some: of a table that is made at open
  * and cannot overflow. Each client holds or waits for locks_per_client locks at most, those it gave up waiting for
  * included until the tender has seen to them, and has told so many times at most that it left without a home's answer

@@ -1,5 +1,5 @@
 /*
- * lockmgr_retry.c - Retry-on-Fail: the reader-writer spin lock that DSLR's and DecLock's papers compare with (after
+ * retry.c - Retry-on-Fail: the reader-writer spin lock that DSLR's and DecLock's papers compare with (after
  * Chung and Zamanian).
  *
  *     word 0   [63:32] the exclusive holder's client id; 0: none    [31:0] readers that hold or wait

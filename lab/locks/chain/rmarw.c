@@ -1,5 +1,5 @@
 /*
- * lockmgr_rmarw.c - RMA-RW (Schmid et al., HPDC '16) as ShiftLock's evaluation has it: writers queue as in MCS,
+ * rmarw.c - RMA-RW (Schmid et al., HPDC '16) as ShiftLock's evaluation has it: writers queue as in MCS,
  * readers count themselves in and out; a flag keeps readers out while writers have the lock, which they hand over so
  * many times in a row. A reader that comes in vain counts itself out again.
  *

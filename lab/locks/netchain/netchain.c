@@ -1,5 +1,5 @@
 /*
- * lockmgr_netchain.c - a client of NetChain's locks: swaps its number into the register, tries again while another
+ * netchain.c - a client of NetChain's locks: swaps its number into the register, tries again while another
  * one's is there.
  */
 #include "netchain.h"

@@ -4,7 +4,7 @@
  *   fabric_shm.c          open, control, spawn, wait, wake, idle, poll, close
  *   fabric_shm_exec.c     post: the operations themselves; the hot path
  *   fabric_shm_mailbox.c  messages: stacks of buffers in memory shared by all compute nodes
- *   fabric_shm_word.c     threads that wait for a count to be 0
+ *   fabric_word.c     threads that wait for a count to be 0
  *   fabric_shm_memory.c   mapping: anonymous, files, received descriptors
  *   fabric_shm_pool.c     a pool file, its locks, and its door
  *   fabric_shm_roll.c     which process has which compute nodes of a pool file; their messages; fencing them

@@ -1,5 +1,5 @@
 /*
- * lockmgr_drtm.c - DrTM's lock: readers by lease, in a clock that all nodes share, writers by owner.
+ * drtm.c - DrTM's lock: readers by lease, in a clock that all nodes share, writers by owner.
  *
  *     word 0   0: free; bit 63: exclusive, [31:0] its holder's client id; else until when readers may read, in ns of
  *              the common time

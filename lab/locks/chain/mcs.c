@@ -1,5 +1,5 @@
 /*
- * lockmgr_mcs.c - MCS over the network, as ShiftLock's evaluation has it: one swap enters the queue, one CAS leaves
+ * mcs.c - MCS over the network, as ShiftLock's evaluation has it: one swap enters the queue, one CAS leaves
  * it, and between clients the lock goes from hand to hand. Exclusive only.
  *
  *     word 0   the last client in the queue, as a tail (chain.h); 0: free

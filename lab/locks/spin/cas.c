@@ -1,5 +1,5 @@
 /*
- * lockmgr_cas.c - the spin lock: CAS the word from 0 to one's own number, again and again. `cas-backoff` waits
+ * cas.c - the spin lock: CAS the word from 0 to one's own number, again and again. `cas-backoff` waits
  * between tries, truncated exponentially, with a bound that follows the share of tries in vain (SMART's backoff, as
  * ShiftLock's evaluation has it).
  *

@@ -1,4 +1,4 @@
-/* lockmgr_lotus.c - a client of Lotus's locks: takes the lock at home, or asks its home, and again when refused. */
+/* lotus.c - a client of Lotus's locks: takes the lock at home, or asks its home, and again when refused. */
 #include "lotus.h"
 #include "plant.h"
 

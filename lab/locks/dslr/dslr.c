@@ -1,5 +1,5 @@
 /*
- * lockmgr_dslr.c - DSLR: tickets, first come first served (dslr.h has the word and its rules), and DSLR+, DecLock's
+ * dslr.c - DSLR: tickets, first come first served (dslr.h has the word and its rules), and DSLR+, DecLock's
  * variant of it. `dslr` waits in proportion to the tickets before it, `dslr+` backs off.
  */
 #include "dslr.h"

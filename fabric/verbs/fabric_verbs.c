@@ -4,7 +4,7 @@
  */
 #include "fabric_verbs_internal.h"
 #include "descriptor.h"
-#include "fabric_shm_word.h"
+#include "fabric_word.h"
 #include "must.h"
 
 #include <errno.h>
@@ -72,7 +72,7 @@ static int verbs_spawn(struct fabric *fabric, struct fabric_ep *ep, fabric_worke
 static int verbs_wait(struct fabric *fabric, uint32_t *word, uint64_t timeout_ns)
 {
     (void)fabric;
-    return fabric_shm_word_wait(word, timeout_ns);
+    return fabric_word_wait(word, timeout_ns);
 }
 
 void fabric_verbs_ring(struct fabric_verbs_ep *vep, bool links)
@@ -88,7 +88,7 @@ static void verbs_wake(struct fabric *fabric, struct fabric_ep *ep, uint32_t *wo
 {
     (void)fabric;
     if (ep) fabric_verbs_ring(vep_of(ep), false);
-    if (word) fabric_shm_word_wake(word);
+    if (word) fabric_word_wake(word);
 }
 
 /* ---- idling ---- */

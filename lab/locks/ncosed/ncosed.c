@@ -1,5 +1,5 @@
 /*
- * lockmgr_ncosed.c - N-CoSED (Narravula et al., CCGrid '07), with a home node: the word names the last writer and
+ * ncosed.c - N-CoSED (Narravula et al., CCGrid '07), with a home node: the word names the last writer and
  * counts readers. Writers queue after the last one, readers that come while it is there wait for it, and the home,
  * the lock's server, counts readers that have left.
  *

@@ -6,7 +6,7 @@
  *               its helm lent it looks again, whatever woke it.
  */
 #include "fabric_shm_internal.h"
-#include "fabric_shm_word.h"
+#include "fabric_word.h"
 #include "must.h"
 #include "plant.h"
 
@@ -275,14 +275,14 @@ static int shm_spawn(struct fabric *fabric, struct fabric_ep *ep, fabric_worker_
 static int shm_wait(struct fabric *fabric, uint32_t *word, uint64_t timeout_ns)
 {
     (void)fabric;
-    return fabric_shm_word_wait(word, timeout_ns);
+    return fabric_word_wait(word, timeout_ns);
 }
 
 static void shm_wake(struct fabric *fabric, struct fabric_ep *ep, uint32_t *word)
 {
     (void)fabric;
     if (ep) fabric_shm_ring(sep_of(ep)->mailbox);
-    if (word) fabric_shm_word_wake(word);
+    if (word) fabric_word_wake(word);
 }
 
 /* ---- polling and idling ---- */
