@@ -2,6 +2,7 @@
 
 #include "db.h"
 #include "recover.h"
+#include "coordinator.h"
 
 #include <stddef.h>
 

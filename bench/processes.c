@@ -2,6 +2,7 @@
 
 #include "db.h"
 #include "must.h"
+#include "db_recover.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,6 +3,7 @@
 #include "db.h"
 #include "fabric_sim.h"
 #include "must.h"
+#include "db_open.h"
 
 int simulation_open(const struct settings *settings, struct census *census, struct fabric **fabric, struct cellar **db,
                     struct cellar_error *error)

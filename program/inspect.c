@@ -15,6 +15,7 @@
 #include "pool_file.h"
 #include "record.h"
 #include "style.h"
+#include "db_config.h"
 
 #include <ctype.h>
 #include <stdlib.h>

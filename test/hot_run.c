@@ -5,6 +5,7 @@
 #include "hot.h"
 #include "lockmgr.h"
 #include "locktable.h"
+#include "coordinator.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,8 @@
 /* restart_run.c - see restart_run.h. */
 #include "restart_run.h"
+#include "db_open.h"
+#include "worker.h"
+#include "coordinator.h"
 
 #include <stdio.h>
 #include <string.h>

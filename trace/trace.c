@@ -2,6 +2,7 @@
 #include "trace_lane.h"
 
 #include "err.h"
+#include "coordinator.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,6 +13,8 @@
 #include "bulk.h"
 #include "db_index.h"
 #include "client.h"
+#include "coordinator.h"
+#include "worker.h"
 
 static void gates_leave(struct cellar *db, unsigned kind, uint32_t entered)
 {

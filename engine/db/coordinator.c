@@ -8,6 +8,10 @@
 
 #include "counter.h"
 #include "must.h"
+#include "coordinator.h"
+#include "db_tally.h"
+#include "stage.h"
+#include "worker.h"
 
 #define DURABLE_POLL_NS 100000 /* between two looks whether an epoch is durable, at least */
 #define TURN_CALLS 8 /* calls in a turn, at most: then other coordinators, messages and requests get theirs, */

@@ -4,6 +4,8 @@
 
 #include "coro.h"
 #include "must.h"
+#include "coordinator.h"
+#include "worker.h"
 
 #include <errno.h>
 #include <stdlib.h>

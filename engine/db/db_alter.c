@@ -5,6 +5,8 @@
 #include "db_drop.h"
 #include "treenode.h"
 #include "plant.h"
+#include "worker.h"
+#include "loader.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 
 #include "member.h"
 #include "reclaim.h"
+#include "worker.h"
 
 int db_company_look(struct coro *co, struct worker *worker, struct db_company *company, struct cellar_error *error)
 {

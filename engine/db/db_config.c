@@ -7,6 +7,7 @@
 #include "fabric_verbs.h"
 #include "catalog.h"
 #include "layout.h"
+#include "db_config.h"
 
 #include <errno.h>
 #include <fcntl.h>

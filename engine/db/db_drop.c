@@ -10,6 +10,8 @@
 #include "plant.h"
 #include "reclaim.h"
 #include "session.h"
+#include "coordinator.h"
+#include "worker.h"
 
 /* ---- what this process knows ---- */
 

@@ -6,6 +6,9 @@
 
 #include "plant.h"
 #include "settle.h"
+#include "coordinator.h"
+#include "db_failover.h"
+#include "worker.h"
 
 #include <stdlib.h>
 #include <string.h>

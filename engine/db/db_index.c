@@ -16,6 +16,8 @@
 #include "reclaim.h"
 #include "tree.h"
 #include "tree_build.h"
+#include "coordinator.h"
+#include "worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,6 +5,8 @@
 #include "hotspots.h"
 #include "session.h"
 #include "vacant.h"
+#include "db_stats.h"
+#include "worker.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -10,6 +10,17 @@
 #include "seal.h"
 #include "session.h"
 #include "tree.h"
+#include "coordinator.h"
+#include "db_config.h"
+#include "db_failover.h"
+#include "db_open.h"
+#include "db_queue.h"
+#include "db_recover.h"
+#include "db_schema.h"
+#include "db_snapshot.h"
+#include "db_tally.h"
+#include "worker.h"
+#include "loader.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,6 +9,9 @@
 
 #include "handle.h"
 #include "must.h"
+#include "coordinator.h"
+#include "db_queue.h"
+#include "worker.h"
 
 #include <stdlib.h>
 

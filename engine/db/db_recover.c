@@ -2,6 +2,10 @@
 #include "db.h"
 
 #include "plant.h"
+#include "coordinator.h"
+#include "db_failover.h"
+#include "db_recover.h"
+#include "worker.h"
 
 #define JOIN_WAIT_NS 1000000ull /* between two looks at a recovery that is under way */
 #define JOIN_WAITS_MAX 5000

@@ -18,6 +18,9 @@
 #include "plant.h"
 #include "pwrite_all.h"
 #include "session.h"
+#include "coordinator.h"
+#include "db_snapshot.h"
+#include "worker.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -5,6 +5,7 @@
 #include "db_space.h"
 
 #include "db_company.h"
+#include "worker.h"
 
 static int found(struct coro *co, struct worker *worker, bool alone, struct cellar_error *error)
 {

@@ -7,6 +7,8 @@
 
 #include "counter.h"
 #include "lazy.h"
+#include "db_tally.h"
+#include "worker.h"
 
 _Static_assert(CELLAR_LATENCY_BUCKETS == (64 - DB_TALLY_SUB_BITS + 1) << DB_TALLY_SUB_BITS, "as buckets need them");
 _Static_assert(sizeof(struct cellar_tally) % sizeof(uint64_t) == 0, "counts only");

@@ -5,6 +5,7 @@
 #include "counter.h"
 #include "db.h"
 #include "plant.h"
+#include "db_config.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,6 +9,8 @@
 
 #include "db_index.h"
 #include "plant.h"
+#include "coordinator.h"
+#include "worker.h"
 
 #include <string.h>
 

@@ -13,6 +13,8 @@
 
 #include "plant.h"
 #include "tree.h"
+#include "coordinator.h"
+#include "db_schema.h"
 
 #include <string.h>
 

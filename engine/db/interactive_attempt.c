@@ -5,6 +5,9 @@
 #include "interactive.h"
 
 #include "db_index.h"
+#include "coordinator.h"
+#include "db_schema.h"
+#include "worker.h"
 
 #include <string.h>
 

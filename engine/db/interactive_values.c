@@ -7,6 +7,7 @@
 
 #include "extent.h"
 #include "plant.h"
+#include "coordinator.h"
 
 #include <string.h>
 

@@ -9,6 +9,11 @@
 
 #include "handle.h"
 #include "plant.h"
+#include "coordinator.h"
+#include "db_open.h"
+#include "db_tally.h"
+#include "worker.h"
+#include "loader.h"
 
 #include <stdlib.h>
 

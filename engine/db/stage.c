@@ -18,6 +18,9 @@
 #include "db.h"
 
 #include "plant.h"
+#include "coordinator.h"
+#include "stage.h"
+#include "worker.h"
 
 #define STAGE_NS 1000000 /* from a coordinator's first call while another one waits: a thousand short ones */
 

@@ -5,6 +5,9 @@
 #include "db.h"
 
 #include "must.h"
+#include "coordinator.h"
+#include "stage.h"
+#include "worker.h"
 
 #define LEAVE_LOOK_NS 20000
 /* a thread from outside drives on so long, then leaves it to the worker's: some round trips, or a short backoff */

@@ -7,6 +7,7 @@
 #include "history_digest.h"
 #include "loader_logs.h"
 #include "session.h"
+#include "coordinator.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,6 +6,8 @@
 
 #include "history_digest.h"
 #include "history_touched.h"
+#include "coordinator.h"
+#include "loader.h"
 
 #include <stdlib.h>
 

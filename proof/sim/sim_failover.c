@@ -1,4 +1,5 @@
 #include "sim_failover.h"
+#include "coordinator.h"
 
 #define POLL_NS 100000ull
 #define POLLS_MAX 600000 /* a minute, virtual: more than any failover takes, and filling a big pool by torn words */

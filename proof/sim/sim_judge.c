@@ -21,6 +21,7 @@
 #include "sim_failover.h"
 #include "sim_judge_locks.h"
 #include "sim_recover.h"
+#include "coordinator.h"
 
 #include <stdarg.h>
 #include <stdio.h>

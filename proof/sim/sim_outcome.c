@@ -4,6 +4,7 @@
  * so each is one or the other.
  */
 #include "sim_state.h"
+#include "db_recover.h"
 
 struct question {
     struct sim_state *state;

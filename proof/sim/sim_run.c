@@ -11,6 +11,9 @@
 #include "sim_reopen.h"
 #include "sim_state.h"
 #include "sim_walk.h"
+#include "db_open.h"
+#include "worker.h"
+#include "coordinator.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,6 +8,11 @@
 #include "history_check.h"
 #include "history_recorder.h"
 #include "sim_scenario_judge.h"
+#include "db_failover.h"
+#include "db_open.h"
+#include "db_recover.h"
+#include "worker.h"
+#include "coordinator.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -11,6 +11,7 @@
 #include "prng.h"
 #include "session.h"
 #include "sim_texts.h"
+#include "coordinator.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,7 @@
 #include "sim_walk.h"
 
 #include "prng.h"
+#include "coordinator.h"
 
 #define STREAM_WALKS 0x77616c6bull
 #define WALK_ONE_IN 24 /* transactions */

@@ -15,6 +15,7 @@
 #include "record.h"
 #include "rivals.h"
 #include "share.h"
+#include "coordinator.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api.h"
+#include "coordinator.h"
 
 #include <stdlib.h>
 #include <unistd.h>

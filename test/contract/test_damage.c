@@ -12,6 +12,7 @@
 #include "plant.h"
 #include "prng.h"
 #include "rivals.h"
+#include "coordinator.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,6 +7,7 @@
 #include "history_logs.h"
 #include "history_recorder.h"
 #include "loader_logs.h"
+#include "coordinator.h"
 
 struct change {
     struct api_call call;

@@ -8,6 +8,8 @@
 #include "fabric_sim.h"
 #include "plant.h"
 #include "vigil.h"
+#include "db_open.h"
+#include "coordinator.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,8 @@
 /* failover_steps.c - see failover_steps.h. */
 #include "failover_steps.h"
+#include "db_open.h"
+#include "worker.h"
+#include "coordinator.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,6 +8,9 @@
 #include "plant.h"
 #include "rivals.h"
 #include "share.h"
+#include "db_open.h"
+#include "worker.h"
+#include "coordinator.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

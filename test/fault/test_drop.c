@@ -9,6 +9,8 @@
 #include "fabric_sim.h"
 #include "plant.h"
 #include "share.h"
+#include "db_open.h"
+#include "coordinator.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

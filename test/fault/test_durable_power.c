@@ -17,6 +17,7 @@
 #include "prng.h"
 #include "rivals.h"
 #include "share.h"
+#include "db_open.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

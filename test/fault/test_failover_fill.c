@@ -10,6 +10,7 @@
 
 #include "batch.h"
 #include "plant.h"
+#include "coordinator.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

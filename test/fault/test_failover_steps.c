@@ -7,6 +7,7 @@
 #include "failover_steps.h"
 #include "plant.h"
 #include "vigil.h"
+#include "coordinator.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,6 +9,7 @@
 #include "plant.h"
 #include "rivals.h"
 #include "share.h"
+#include "db_open.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

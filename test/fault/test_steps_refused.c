@@ -7,6 +7,8 @@
 #include "failover_steps.h"
 
 #include "recover.h"
+#include "coordinator.h"
+#include "db_failover.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,6 +9,9 @@
 #include "fabric_sim.h"
 #include "plant.h"
 #include "rivals.h"
+#include "db_open.h"
+#include "worker.h"
+#include "coordinator.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

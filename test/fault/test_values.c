@@ -7,6 +7,7 @@
 #include "fabric_sim.h"
 #include "rivals.h"
 #include "share.h"
+#include "db_open.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
