@@ -1,8 +1,8 @@
 #include "death.h"
 
+#include "coordinator.h"
 #include "db.h"
 #include "recover.h"
-#include "coordinator.h"
 
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 #include "processes.h"
 
 #include "db.h"
-#include "must.h"
 #include "db_recover.h"
+#include "must.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -324,7 +324,8 @@ static int plant_resolve(const struct settings *settings, struct cellar_error *e
 {
     if (!settings->plant) return 0;
 #ifdef CELLAR_PLANTS
-    if (!plant_choose(settings->plant)) CONFLICT("there is no planted bug '%.60s' (base/plant.h)", settings->plant);
+    if (!plant_choose(settings->plant))
+        CONFLICT("there is no planted bug '%.60s' (*_plants.h in the rooms)", settings->plant);
     return 0;
 #else
     return err_set(error, CELLAR_ERR_UNSUPPORTED,

@@ -1,9 +1,9 @@
 #include "simulation.h"
 
 #include "db.h"
+#include "db_open.h"
 #include "fabric_sim.h"
 #include "must.h"
-#include "db_open.h"
 
 int simulation_open(const struct settings *settings, struct census *census, struct fabric **fabric, struct cellar **db,
                     struct cellar_error *error)

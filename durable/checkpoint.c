@@ -1,8 +1,8 @@
 /* checkpoint.c - writing and reading the two files of a folder. */
 #include "checkpoint.h"
 
+#include "durable_plants.h"
 #include "must.h"
-#include "plant.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,8 +4,8 @@
  */
 #include "journal.h"
 
+#include "durable_plants.h"
 #include "must.h"
-#include "plant.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

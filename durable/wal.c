@@ -3,8 +3,8 @@
  * one begins. Each opening begins a file of its own: what a torn tail left behind is never written over, and its head
  * says how many groups of the file before it count.
  */
+#include "durable_plants.h"
 #include "must.h"
-#include "plant.h"
 #include "wal_internal.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
  * wal_read.c - reads a log whose bytes may be anything. What is whole counts; where it ends, all that lies behind is
  * looked at: whole blocks of a later group show that this one was synced, so the place is damage and no torn tail.
  */
+#include "durable_plants.h"
 #include "must.h"
-#include "plant.h"
 #include "wal_internal.h"
 
 #include <inttypes.h>

@@ -1,7 +1,8 @@
 /* fabric.c - the calls that all backends share: waiting, the inbox, and the control calls by name. */
 #include "fabric.h"
+
+#include "fabric_plants.h"
 #include "must.h"
-#include "plant.h"
 
 #define LOCK_TRIES 64 /* held for some ten instructions: longer only by a thread that does not run */
 

@@ -1,7 +1,7 @@
 #include "sched.h"
 
+#include "fabric_plants.h"
 #include "must.h"
-#include "plant.h"
 #include "probe.h"
 
 #include <stddef.h>

@@ -6,7 +6,7 @@
 
 #include "err.h"
 #include "lockmgr.h"
-#include "plant.h"
+#include "lockmgr_plants.h"
 
 #define LOCKMGR_CLIENT_BYTES 4096 /* of registered memory that READs and WRITEs of a client may use */
 

@@ -20,9 +20,8 @@
  * with them: they are sent again (resets), or there are none, since no client here has asked for a lock yet.
  */
 #include "lockmgr.h"
-
 #include "lockmgr_algorithm.h"
-#include "plant.h"
+#include "lockmgr_plants.h"
 
 #define LOOK_NS 2000 /* until a call has ended, or a letter was answered */
 

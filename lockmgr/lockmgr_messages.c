@@ -3,10 +3,9 @@
  * its clients' work.
  */
 #include "lockmgr.h"
-
 #include "lockmgr_algorithm.h"
+#include "lockmgr_plants.h"
 #include "must.h"
-#include "plant.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,7 @@
 /* lockmgr_wait.c - how a client waits: for a time, for a signal, and for an answer that may never come. */
 #include "lockmgr.h"
-
 #include "lockmgr_algorithm.h"
-#include "plant.h"
+#include "lockmgr_plants.h"
 
 #define SILENCE_PARTS 4 /* one question counts for so small a part of config.silence_ns at most */
 

@@ -3,9 +3,9 @@
  * nothing is written. For who looks into a pool that is damaged, or was not closed. Of a durable folder that is the
  * memory which an opening restores, before its recovery, and the log of the folder.
  */
-#include "program.h"
 #include "batch.h"
 #include "db.h"
+#include "db_config.h"
 #include "fabric_shm.h"
 #include "folder_look.h"
 #include "heap.h"
@@ -13,9 +13,9 @@
 #include "members.h"
 #include "options.h"
 #include "pool_file.h"
+#include "program.h"
 #include "record.h"
 #include "style.h"
-#include "db_config.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -18,7 +18,8 @@ shift $(($# < 2 ? $# : 2))
 root=$(cd "$(dirname "$0")/.." && pwd)
 names=("$@")
 if [ ${#names[@]} -eq 0 ]; then
-    mapfile -t names < <(sed -n 's/^    X(\([a-z_0-9]*\), ".*/\1/p' "$root/base/plant.h")
+    mapfile -t names < <(find "$root" -path "$root/build*" -prune -o -name '*_plants.h' -print | sort |
+        xargs sed -n 's/^    X(\([a-z_0-9]*\),.*/\1/p')
 fi
 
 # The failing seed and its checker, or nothing; what it printed is in $log.

@@ -1,6 +1,6 @@
 #include "bytekey.h"
 
-#include "plant.h"
+#include "storage_plants.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
 #include "catalog_internal.h"
 #include "handle.h"
 #include "lazy.h"
-#include "plant.h"
 #include "stock.h"
+#include "storage_plants.h"
 #include "vacant.h"
 
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 #include "logseg.h"
 
 #include "must.h"
+#include "storage_plants.h"
 
 #include <string.h>
 #define XXH_INLINE_ALL

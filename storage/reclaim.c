@@ -5,7 +5,7 @@
 #include "catalog_internal.h"
 #include "heap.h"
 #include "lazy.h"
-#include "plant.h"
+#include "storage_plants.h"
 #include "vacant.h"
 
 #include <stdlib.h>

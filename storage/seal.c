@@ -2,7 +2,7 @@
 #include "seal.h"
 
 #include "batch.h"
-#include "plant.h"
+#include "storage_plants.h"
 
 #include <string.h>
 #include <sys/mman.h>

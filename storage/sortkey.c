@@ -1,7 +1,7 @@
 #include "sortkey.h"
 
 #include "cellar.h"
-#include "plant.h"
+#include "storage_plants.h"
 
 static bool is_number(uint8_t type) { return type == CELLAR_SORT_UNSIGNED || type == CELLAR_SORT_SIGNED; }
 

@@ -4,12 +4,11 @@
  */
 #include "space.h"
 
-#include "lazy.h"
-
 #include "batch.h"
 #include "heap.h"
-#include "plant.h"
+#include "lazy.h"
 #include "stock.h"
+#include "storage_plants.h"
 
 #include <stdlib.h>
 #include <string.h>

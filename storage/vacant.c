@@ -4,7 +4,7 @@
 #include "batch.h"
 #include "catalog_internal.h"
 #include "lazy.h"
-#include "plant.h"
+#include "storage_plants.h"
 
 #include <stdlib.h>
 

@@ -1,11 +1,11 @@
 #include "hot_run.h"
 
 #include "batch.h"
+#include "coordinator.h"
 #include "db.h"
 #include "hot.h"
 #include "lockmgr.h"
 #include "locktable.h"
-#include "coordinator.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,9 @@
 /* restart_run.c - see restart_run.h. */
 #include "restart_run.h"
+
+#include "coordinator.h"
 #include "db_open.h"
 #include "worker.h"
-#include "coordinator.h"
 
 #include <stdio.h>
 #include <string.h>

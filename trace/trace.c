@@ -1,8 +1,7 @@
 /* trace.c - what the engine tells of transactions, waits and hot locks, into lanes. */
-#include "trace_lane.h"
-
-#include "err.h"
 #include "coordinator.h"
+#include "err.h"
+#include "trace_lane.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "agent.h"
 
+#include "cluster_plants.h"
 #include "node.h"
-#include "plant.h"
 
 #define PAUSE_NS 5000 /* between two looks at the word, while it stands still; doubles with each further one */
 #define PAUSE_MAX_NS 200000

@@ -1,8 +1,8 @@
 /* epochs.c - drawing epochs, and waiting for them. */
 #include "epochs.h"
 
+#include "cluster_plants.h"
 #include "must.h"
-#include "plant.h"
 
 #include <stdlib.h>
 #include <string.h>

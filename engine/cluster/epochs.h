@@ -14,9 +14,9 @@
  */
 #pragma once
 
+#include "cluster_plants.h"
 #include "fabric.h"
 #include "layout.h"
-#include "plant.h"
 
 #include <stdatomic.h>
 

@@ -1,8 +1,7 @@
 /* failover.c - the order of the steps, and which nodes must stand still before each. */
+#include "cluster_plants.h"
 #include "failover_internal.h"
-
 #include "must.h"
-#include "plant.h"
 
 #include <stdlib.h>
 

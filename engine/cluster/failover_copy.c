@@ -8,9 +8,8 @@
  * equal then stays equal, as all WRITEs go to both. What differs (overtaken by a copy, or just being written) is
  * copied again while all stand still once more.
  */
+#include "cluster_plants.h"
 #include "failover_internal.h"
-
-#include "plant.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,7 @@
 /* failover_words.c - words that WRITEs do not reach, so that backups lack them: counts, members, lock words. */
+#include "cluster_plants.h"
 #include "failover_internal.h"
-
 #include "must.h"
-#include "plant.h"
 
 #include <string.h>
 

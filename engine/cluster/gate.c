@@ -1,6 +1,6 @@
 #include "gate.h"
 
-#include "plant.h"
+#include "cluster_plants.h"
 
 /* Between any two steps of this file another thread of the CN may run; each fabric_preempt stands for that. */
 static void active_add(struct gate *gate, uint32_t worker, uint32_t n, struct sched *sched)

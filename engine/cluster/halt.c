@@ -1,7 +1,7 @@
 #include "halt.h"
 
+#include "cluster_plants.h"
 #include "must.h"
-#include "plant.h"
 
 enum { ROUTE_DRAINING, ROUTE_LOST, ROUTE_JOINING };
 

@@ -1,7 +1,7 @@
 /* node.c - what a compute node says, and recoveries that it makes, as its own or a caller's task. */
 #include "node.h"
 
-#include "plant.h"
+#include "cluster_plants.h"
 #include "vigil.h"
 
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 #include "view.h"
 
+#include "cluster_plants.h"
 #include "halt.h"
-#include "plant.h"
 
 #define MEMBERS_NODE 0 /* whose words are the truth */
 

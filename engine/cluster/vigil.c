@@ -9,9 +9,9 @@
  */
 #include "vigil.h"
 
+#include "cluster_plants.h"
 #include "must.h"
 #include "node.h"
-#include "plant.h"
 
 #include <stdlib.h>
 

@@ -11,9 +11,11 @@
  *             changed: what it had changed half would show a tag, or a version that moves.
  */
 #include "bulk.h"
-#include "db_index.h"
+
 #include "client.h"
 #include "coordinator.h"
+#include "db_index.h"
+#include "db_plants.h"
 #include "worker.h"
 
 static void gates_leave(struct cellar *db, unsigned kind, uint32_t entered)

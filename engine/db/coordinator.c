@@ -1,16 +1,16 @@
 /* coordinator.c - a coordinator serves requests: runs a procedure until it commits or fails, or a client function. */
-#include "db.h"
+#include "coordinator.h"
 
 #include "client.h"
-#include "draft.h"
-#include "settle.h"
-#include "tree.h"
-
 #include "counter.h"
-#include "must.h"
-#include "coordinator.h"
+#include "db.h"
+#include "db_plants.h"
 #include "db_tally.h"
+#include "draft.h"
+#include "must.h"
+#include "settle.h"
 #include "stage.h"
+#include "tree.h"
 #include "worker.h"
 
 #define DURABLE_POLL_NS 100000 /* between two looks whether an epoch is durable, at least */

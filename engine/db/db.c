@@ -1,10 +1,10 @@
 /* db.c - requests to a database: from any thread to one of its coordinators (cellar.h). */
 #include "db.h"
-#include "session.h"
 
+#include "coordinator.h"
 #include "coro.h"
 #include "must.h"
-#include "coordinator.h"
+#include "session.h"
 #include "worker.h"
 
 #include <errno.h>

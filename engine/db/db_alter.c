@@ -3,10 +3,10 @@
  * then takes the place of the first by one decision (reclaim.h, INV-RECLAIM-5).
  */
 #include "db_drop.h"
-#include "treenode.h"
-#include "plant.h"
-#include "worker.h"
+
 #include "loader.h"
+#include "treenode.h"
+#include "worker.h"
 
 #include <stdlib.h>
 #include <string.h>

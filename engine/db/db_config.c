@@ -1,13 +1,13 @@
 /* db_config.c - what a configuration may be, and the fabric that it asks for. */
+#include "db_config.h"
+
+#include "catalog.h"
 #include "db.h"
 #include "descriptor.h"
-
 #include "fabric_shm.h"
 #include "fabric_sim.h"
 #include "fabric_verbs.h"
-#include "catalog.h"
 #include "layout.h"
-#include "db_config.h"
 
 #include <errno.h>
 #include <fcntl.h>

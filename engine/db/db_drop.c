@@ -2,15 +2,16 @@
  * db_drop.c - tables and indexes of an open database that go, and tables that are emptied (cellar.h): with the pool to
  * itself, at rest. Deciding, and giving space back, is reclaim.h; here is what a process knows of a table besides.
  */
+#include "db_drop.h"
+
 #include "bulk.h"
 #include "client.h"
+#include "coordinator.h"
 #include "db_company.h"
-#include "db_drop.h"
 #include "db_index.h"
-#include "plant.h"
+#include "db_plants.h"
 #include "reclaim.h"
 #include "session.h"
-#include "coordinator.h"
 #include "worker.h"
 
 /* ---- what this process knows ---- */

@@ -2,12 +2,12 @@
  * db_failover.c - memory nodes that are lost and replaced, as a database does it: agents of its compute nodes,
  * leaving meanwhile, and calls from outside.
  */
-#include "db.h"
-
-#include "plant.h"
-#include "settle.h"
-#include "coordinator.h"
 #include "db_failover.h"
+
+#include "coordinator.h"
+#include "db.h"
+#include "db_plants.h"
+#include "settle.h"
 #include "worker.h"
 
 #include <stdlib.h>

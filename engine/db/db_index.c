@@ -11,12 +11,12 @@
 #include "bulk.h"
 #include "bytekey.h"
 #include "client.h"
+#include "coordinator.h"
 #include "db_company.h"
 #include "handle.h"
 #include "reclaim.h"
 #include "tree.h"
 #include "tree_build.h"
-#include "coordinator.h"
 #include "worker.h"
 
 #include <stdio.h>

@@ -2,10 +2,10 @@
  * db_metrics.c - what goes on in this process, for people who watch it: hot records, and all counts as Prometheus text.
  */
 #include "db.h"
+#include "db_stats.h"
 #include "hotspots.h"
 #include "session.h"
 #include "vacant.h"
-#include "db_stats.h"
 #include "worker.h"
 
 #include <inttypes.h>

@@ -5,12 +5,12 @@
  * thread that uses the queue takes slots and gives them back, so only the list of ended ones is shared, with the
  * threads that serve the calls. Each call in flight counts among its database's calls: closing waits for it.
  */
-#include "db.h"
+#include "db_queue.h"
 
+#include "coordinator.h"
+#include "db.h"
 #include "handle.h"
 #include "must.h"
-#include "coordinator.h"
-#include "db_queue.h"
 #include "worker.h"
 
 #include <stdlib.h>

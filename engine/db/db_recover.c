@@ -1,10 +1,9 @@
 /* db_recover.c - recovery as a database does it: at open, for a caller, or because a compute node was found dead. */
-#include "db.h"
-
-#include "plant.h"
-#include "coordinator.h"
-#include "db_failover.h"
 #include "db_recover.h"
+
+#include "coordinator.h"
+#include "db.h"
+#include "db_failover.h"
 #include "worker.h"
 
 #define JOIN_WAIT_NS 1000000ull /* between two looks at a recovery that is under way */

@@ -1,12 +1,13 @@
 /* db_schema.c - tables and procedures of an open database (cellar.h). */
+#include "db_schema.h"
+
+#include "coordinator.h"
 #include "counter.h"
 #include "db.h"
+#include "db_tally.h"
 #include "handle.h"
 #include "session.h"
 #include "tree.h"
-#include "coordinator.h"
-#include "db_schema.h"
-#include "db_tally.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,17 +9,18 @@
  *                 what the pool has.
  * INV-SNAPSHOT-2: while it is made no other process was a member: all that writes to the pool is watched.
  */
+#include "db_snapshot.h"
+
 #include "batch.h"
+#include "coordinator.h"
 #include "db_company.h"
 #include "db_index.h"
+#include "db_plants.h"
 #include "descriptor.h"
 #include "fabric_route.h"
 #include "lazy.h"
-#include "plant.h"
 #include "pwrite_all.h"
 #include "session.h"
-#include "coordinator.h"
-#include "db_snapshot.h"
 #include "worker.h"
 
 #include <fcntl.h>

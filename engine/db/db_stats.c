@@ -1,12 +1,12 @@
 /* db_stats.c - what the workers of a database have counted (cellar.h). */
 #include "db_stats.h"
 
+#include "coordinator.h"
 #include "counter.h"
 #include "db.h"
-#include "session.h"
-#include "coordinator.h"
-#include "worker.h"
 #include "loader.h"
+#include "session.h"
+#include "worker.h"
 
 /* Kinds after SEND are none of the engine's. */
 _Static_assert((int)CELLAR_VERBS == (int)FABRIC_SEND + 1 && (int)CELLAR_VERB_MASKED_CAS == (int)FABRIC_MASKED_CAS,

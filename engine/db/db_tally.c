@@ -2,12 +2,12 @@
  * db_tally.c - what calls of each procedure came to, and what was done with the records of each table (cellar.h): each
  * worker counts in lines of its own, and who reads adds them up.
  */
-#include "db.h"
-#include "session.h"
+#include "db_tally.h"
 
 #include "counter.h"
+#include "db.h"
 #include "lazy.h"
-#include "db_tally.h"
+#include "session.h"
 #include "worker.h"
 
 _Static_assert(CELLAR_LATENCY_BUCKETS == (64 - DB_TALLY_SUB_BITS + 1) << DB_TALLY_SUB_BITS, "as buckets need them");

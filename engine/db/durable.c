@@ -4,8 +4,8 @@
 #include "batch.h"
 #include "counter.h"
 #include "db.h"
-#include "plant.h"
 #include "db_config.h"
+#include "db_plants.h"
 
 #include <stdlib.h>
 #include <string.h>

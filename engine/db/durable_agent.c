@@ -6,14 +6,14 @@
  * INV-DURABLE-19: an epoch's end comes behind the headers of all runs, and the catalog's entries, that its entries
  * need.
  */
-#include "durable.h"
-
 #include "batch.h"
+#include "cluster_plants.h"
 #include "counter.h"
 #include "db.h"
+#include "db_plants.h"
+#include "durable.h"
+#include "durable_plants.h"
 #include "must.h"
-#include "plant.h"
-
 #include "vacant.h"
 
 #include <string.h>

@@ -2,12 +2,11 @@
  * durable_keeper.c - checkpoints: all stand still for a moment, when all that is logged is applied; then the memory is
  * copied while transactions run.
  */
-#include "durable.h"
-
 #include "batch.h"
 #include "counter.h"
 #include "db.h"
-#include "plant.h"
+#include "db_plants.h"
+#include "durable.h"
 
 #define POLL_NS 500000
 #define CRAMPED_POLL_NS 20000000

@@ -7,9 +7,9 @@
  */
 #include "interactive.h"
 
-#include "db_index.h"
-#include "plant.h"
 #include "coordinator.h"
+#include "db_index.h"
+#include "db_plants.h"
 #include "worker.h"
 
 #include <string.h>

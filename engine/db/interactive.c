@@ -11,10 +11,10 @@
  */
 #include "interactive.h"
 
-#include "plant.h"
-#include "tree.h"
 #include "coordinator.h"
+#include "db_plants.h"
 #include "db_schema.h"
+#include "tree.h"
 
 #include <string.h>
 

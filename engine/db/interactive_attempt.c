@@ -4,8 +4,8 @@
  */
 #include "interactive.h"
 
-#include "db_index.h"
 #include "coordinator.h"
+#include "db_index.h"
 #include "db_schema.h"
 #include "worker.h"
 

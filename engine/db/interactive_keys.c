@@ -6,7 +6,7 @@
 #include "interactive.h"
 
 #include "bytekey.h"
-#include "plant.h"
+#include "db_plants.h"
 
 #include <string.h>
 

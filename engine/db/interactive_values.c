@@ -5,9 +5,9 @@
  */
 #include "interactive.h"
 
-#include "extent.h"
-#include "plant.h"
 #include "coordinator.h"
+#include "db_plants.h"
+#include "extent.h"
 
 #include <string.h>
 

@@ -2,10 +2,10 @@
 #include "session.h"
 
 #include "client.h"
+#include "coordinator.h"
 #include "coro.h"
 #include "handle.h"
 #include "worker.h"
-#include "coordinator.h"
 
 #define SERVE_TRIES 2000 /* glances at a helm that is about to be lent; a microsecond or two */
 

@@ -7,13 +7,12 @@
  */
 #include "session.h"
 
-#include "handle.h"
-#include "plant.h"
 #include "coordinator.h"
 #include "db_open.h"
 #include "db_tally.h"
-#include "worker.h"
+#include "handle.h"
 #include "loader.h"
+#include "worker.h"
 
 #include <stdlib.h>
 

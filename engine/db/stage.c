@@ -15,11 +15,11 @@
  * waits there are as many on the stage as it has room for, each of which leaves it after a time. So a call is begun,
  * whatever the others do, and goes on.
  */
-#include "db.h"
-
-#include "plant.h"
-#include "coordinator.h"
 #include "stage.h"
+
+#include "coordinator.h"
+#include "db.h"
+#include "db_plants.h"
 #include "worker.h"
 
 #define STAGE_NS 1000000 /* from a coordinator's first call while another one waits: a thousand short ones */

@@ -2,12 +2,12 @@
  * worker.c - a worker's queue and main loop: requests in, coordinators resumed, the fabric reaped; by its thread, or
  * by one that borrows it for a call.
  */
-#include "db.h"
-
-#include "must.h"
-#include "coordinator.h"
-#include "stage.h"
 #include "worker.h"
+
+#include "coordinator.h"
+#include "db.h"
+#include "must.h"
+#include "stage.h"
 
 #define LEAVE_LOOK_NS 20000
 /* a thread from outside drives on so long, then leaves it to the worker's: some round trips, or a short backoff */

@@ -1,7 +1,7 @@
 #include "decision.h"
 
-#include "plant.h"
 #include "recover.h"
+#include "recovery_plants.h"
 
 #define PAUSE_NS 20000ull /* between two looks for an answer; doubles with each further one */
 #define PAUSE_MAX_NS 1000000ull

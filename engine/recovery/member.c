@@ -1,8 +1,8 @@
 /* member.c - membership by the words of members.h, and by these after a register has decided. */
 #include "member.h"
 
-#include "plant.h"
 #include "recover.h"
+#include "recovery_plants.h"
 
 static int look(struct coro *co, const struct member *member, struct fabric_ep *ep, uint32_t cn,
                 struct members_state *now)

@@ -3,8 +3,8 @@
 
 #include "lazy.h"
 #include "must.h"
-#include "plant.h"
 #include "recover_internal.h"
+#include "recovery_plants.h"
 #include "takeover.h"
 
 #include <stdlib.h>

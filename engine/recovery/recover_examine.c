@@ -6,8 +6,8 @@
  * cannot be told from one that was being written.
  */
 #include "configuration.h"
-#include "plant.h"
 #include "recover_internal.h"
+#include "recovery_plants.h"
 
 #define AHEAD 16 /* chunks after those handed out that must have no header */
 #define TEXT(number) ((unsigned long long)(number))

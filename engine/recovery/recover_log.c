@@ -1,6 +1,6 @@
 #include "recover_log.h"
 
-#include "plant.h"
+#include "recovery_plants.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  * recover_read.c - the dead node's segments: read from all replicas, copied where they lack what counts, rid of what
  * does not.
  */
-#include "plant.h"
 #include "recover_internal.h"
+#include "recovery_plants.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -16,8 +16,8 @@
  * had that number.
  */
 #include "must.h"
-#include "plant.h"
 #include "recover_internal.h"
+#include "recovery_plants.h"
 
 #include <stdlib.h>
 #include <string.h>

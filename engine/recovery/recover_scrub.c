@@ -2,8 +2,8 @@
  * recover_scrub.c - clearing the dead node's tags: those that its log names first, as others wait for them most; then
  * whatever is left.
  */
-#include "plant.h"
 #include "recover_internal.h"
+#include "recovery_plants.h"
 
 /*
  * Until the word shows none: others take over single ones of them meanwhile, and then what was read is not there any

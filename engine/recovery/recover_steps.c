@@ -2,7 +2,7 @@
 #include "recover_internal.h"
 
 #include "must.h"
-#include "plant.h"
+#include "recovery_plants.h"
 
 #define REFUSALS_MAX 16   /* operations in a row that surely did not run: the memory node counts as lost */
 #define PAUSE_NS 1000     /* between two tries; doubles with each further one */

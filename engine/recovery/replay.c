@@ -2,8 +2,8 @@
 
 #include "batch.h"
 #include "lockword.h"
-#include "plant.h"
 #include "record.h"
+#include "recovery_plants.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 
 #include "draft.h"
 #include "lazy.h"
-#include "plant.h"
+#include "tree_plants.h"
 
 int tree_open(struct txn *txn)
 {

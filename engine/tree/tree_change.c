@@ -7,8 +7,8 @@
  * next one is taken into use, as a change of the shape in the same transaction. Else a cell without room ends the
  * attempt, and the leaf is split for all that it adds there.
  */
-#include "plant.h"
 #include "tree.h"
+#include "tree_plants.h"
 
 static bool change_push(struct txn *txn, const struct cellar_index *index, uint64_t record, const uint8_t *key,
                         const uint8_t *was, enum tree_kind kind)

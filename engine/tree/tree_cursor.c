@@ -7,8 +7,8 @@
  */
 #include "draft.h"
 #include "observe.h"
-#include "plant.h"
 #include "tree.h"
+#include "tree_plants.h"
 
 static struct txn *txn_of(struct cellar_txn *public_txn) { return &public_txn->txn; }
 

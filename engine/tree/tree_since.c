@@ -6,8 +6,8 @@
  * Leaves have the transaction's changes once they are flushed, which other cursors and lookups have done, too. The
  * attempt keeps its changes until its end: the first one of a record since then tells what there was.
  */
-#include "plant.h"
 #include "tree.h"
+#include "tree_plants.h"
 
 bool tree_deleted(const struct txn *txn, const struct cellar_index *index, uint64_t record)
 {

@@ -9,8 +9,8 @@
  *
  * The root's number never changes: its content moves away and it is one level higher, or the reverse.
  */
-#include "plant.h"
 #include "tree.h"
+#include "tree_plants.h"
 
 #define NODES_NEW_MAX 9 /* of one split */
 #define GIVE_UP CELLAR_USER_ABORT

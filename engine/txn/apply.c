@@ -14,6 +14,7 @@
  */
 #include "settle.h"
 #include "txn.h"
+#include "txn_plants.h"
 
 #include <string.h>
 

@@ -9,14 +9,13 @@
  *               completed.
  * INV-COMMIT-3: TS_commit is larger than the TS of every version overwritten, and than this worker's last.
  */
+#include "counter.h"
 #include "draft.h"
 #include "fetch.h"
 #include "large.h"
-#include "settle.h"
-
-#include "counter.h"
-#include "plant.h"
 #include "probe.h"
+#include "settle.h"
+#include "txn_plants.h"
 
 #include <string.h>
 

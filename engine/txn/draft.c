@@ -2,7 +2,7 @@
 #include "draft.h"
 
 #include "lazy.h"
-#include "plant.h"
+#include "txn_plants.h"
 
 #include <string.h>
 

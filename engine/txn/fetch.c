@@ -21,8 +21,8 @@
  */
 #include "fetch.h"
 
-#include "plant.h"
 #include "settle.h"
+#include "txn_plants.h"
 
 #include <string.h>
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "txn.h"
+#include "txn_plants.h"
 
 #define FETCH_INLINE static inline __attribute__((always_inline))
 

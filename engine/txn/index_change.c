@@ -1,5 +1,6 @@
 /* index_change.c - the index parts of inserts and deletes, on bucket images. */
 #include "txn.h"
+#include "txn_plants.h"
 
 #include <string.h>
 

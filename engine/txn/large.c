@@ -1,7 +1,7 @@
 #include "large.h"
 
 #include "lazy.h"
-#include "plant.h"
+#include "txn_plants.h"
 
 #define ARENA_FIRST_BYTES (16u << 20)
 #define PIECE_BYTES LAYOUT_CHUNK_BYTES /* of an entry: no fabric is asked for a longer WRITE */

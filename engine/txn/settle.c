@@ -1,5 +1,7 @@
 #include "settle.h"
 
+#include "txn_plants.h"
+
 /*
  * In a row: in a partition of seconds there are many tries, and single ones of them are refused for reasons of their
  * own.

@@ -11,6 +11,7 @@
 #include "must.h"
 #include "probe.h"
 #include "settle.h"
+#include "txn_plants.h"
 
 #include <stdlib.h>
 #include <string.h>

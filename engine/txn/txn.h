@@ -16,14 +16,14 @@
 #include "epochs.h"
 #include "gate.h"
 #include "halt.h"
+#include "hotspots.h"
 #include "logseg.h"
 #include "mode.h"
-#include "hotspots.h"
 #include "node.h"
 #include "observe.h"
-#include "plant.h"
 #include "space.h"
 #include "tabletally.h"
+#include "txn_plants.h"
 #include "vigil.h"
 
 #include <stdbool.h>

@@ -6,9 +6,9 @@
  *               its helm lent it looks again, whatever woke it.
  */
 #include "fabric_shm_internal.h"
+#include "fabric_shm_plants.h"
 #include "fabric_word.h"
 #include "must.h"
-#include "plant.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -8,11 +8,11 @@
  * last removes it. An entry is believed as long as its index is locked and its process is the one that it names. What
  * is written to has blocks: the head, entries and mailboxes from the start, buffers when an endpoint is opened.
  */
-#include "fabric_shm_internal.h"
 #include "descriptor.h"
+#include "fabric_shm_internal.h"
+#include "fabric_shm_plants.h"
 #include "file_limit.h"
 #include "must.h"
-#include "plant.h"
 
 #include <errno.h>
 #include <fcntl.h>

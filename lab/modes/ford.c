@@ -6,6 +6,8 @@
 
 #include "draft.h"
 #include "fetch.h"
+#include "modes_plants.h"
+#include "txn_plants.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 #include "motor.h"
 
 #include "fetch.h"
+#include "modes_plants.h"
 #include "versions.h"
 
 #include <string.h>

@@ -11,8 +11,9 @@
  * transaction has, and an epoch number that is larger by two, which no transaction can have read. So a second
  * recoverer writes the same bytes.
  */
-#include "plant.h"
+#include "modes_plants.h"
 #include "recover_internal.h"
+#include "recovery_plants.h"
 
 #include <string.h>
 

@@ -13,7 +13,7 @@
 #include "fetch.h"
 #include "lazy.h"
 #include "lockmgr.h"
-
+#include "modes_plants.h"
 #include "must.h"
 
 #include <string.h>

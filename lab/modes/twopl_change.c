@@ -2,11 +2,11 @@
  * twopl_change.c - mode `2pl` while the configuration changes (lab/docs/rivals.md): all compute nodes stand still, so
  * no lock is held, and all locks begin anew.
  */
-#include "twopl.h"
-
 #include "configuration.h"
 #include "lockmgr.h"
+#include "modes_plants.h"
 #include "settle.h"
+#include "twopl.h"
 #include "txn.h"
 
 #define BEGIN_LOOK_NS 1000

@@ -1,5 +1,7 @@
 #include "versions.h"
 
+#include "modes_plants.h"
+
 #include <string.h>
 
 bool versions_lay_out(struct schema *schema)

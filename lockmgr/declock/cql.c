@@ -1,8 +1,8 @@
 /* cql.c - see cql.h. */
 #include "cql.h"
 
+#include "declock_plants.h"
 #include "must.h"
-#include "plant.h"
 
 #include <stddef.h>
 

@@ -1,7 +1,8 @@
 /* declock.c - acquire and release; see declock.h for the whole, docs/declock.md for the protocol and its races. */
 #include "declock.h"
+
+#include "declock_plants.h"
 #include "must.h"
-#include "plant.h"
 
 #include <stdlib.h>
 #include <string.h>

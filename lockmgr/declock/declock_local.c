@@ -14,7 +14,6 @@
  */
 #include "declock.h"
 #include "must.h"
-#include "plant.h"
 
 #include <stddef.h>
 

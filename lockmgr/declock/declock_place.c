@@ -3,8 +3,8 @@
  * wait; FAA and READ in one doorbell to leave, then a message to those that the entries name.
  */
 #include "declock.h"
+#include "declock_plants.h"
 #include "must.h"
-#include "plant.h"
 
 #include <string.h>
 

@@ -12,8 +12,9 @@
  * the living one's: that one is told that it is named, and leads.
  */
 #include "declock.h"
+#include "declock_plants.h"
+#include "lockmgr_plants.h"
 #include "must.h"
-#include "plant.h"
 
 #include <string.h>
 

@@ -4,10 +4,10 @@
  */
 #include "history_logs.h"
 
+#include "coordinator.h"
 #include "history_digest.h"
 #include "loader_logs.h"
 #include "session.h"
-#include "coordinator.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,9 +4,9 @@
  */
 #include "history_snapshot.h"
 
+#include "coordinator.h"
 #include "history_digest.h"
 #include "history_touched.h"
-#include "coordinator.h"
 #include "loader.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 #include "sim_failover.h"
+
 #include "coordinator.h"
 
 #define POLL_NS 100000ull

@@ -16,12 +16,12 @@
  *                          mode ford it may have what is to be undone
  *     a memory node lost   likewise, and its part of the pool cannot be read
  */
+#include "coordinator.h"
 #include "history_file.h"
 #include "history_logs.h"
 #include "sim_failover.h"
 #include "sim_judge_locks.h"
 #include "sim_recover.h"
-#include "coordinator.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "sim_judge_locks.h"
 
-#include "loader_locks.h"
 #include "coordinator.h"
+#include "loader_locks.h"
 
 struct owners {
     struct sim_state *state;

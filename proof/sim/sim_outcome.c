@@ -3,8 +3,8 @@
  * committed one is there, or what came over it; of an aborted one none is. In a simulated run no index is used twice,
  * so each is one or the other.
  */
-#include "sim_state.h"
 #include "db_recover.h"
+#include "sim_state.h"
 
 struct question {
     struct sim_state *state;

@@ -1,7 +1,7 @@
 #include "sim_recover.h"
 
-#include "sim_failover.h"
 #include "coordinator.h"
+#include "sim_failover.h"
 
 #define RECOVERY_MAX_NS 100000000ull /* virtual */
 #define LEASE_JUDGED_NS 20000000ull  /* with longer ones to find out takes a good part of that */

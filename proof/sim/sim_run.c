@@ -4,6 +4,8 @@
  */
 #include "sim_run.h"
 
+#include "coordinator.h"
+#include "db_open.h"
 #include "history_journal.h"
 #include "plant.h"
 #include "sim_failover.h"
@@ -11,9 +13,7 @@
 #include "sim_reopen.h"
 #include "sim_state.h"
 #include "sim_walk.h"
-#include "db_open.h"
 #include "worker.h"
-#include "coordinator.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,15 +4,15 @@
  */
 #include "sim_scenario.h"
 
+#include "coordinator.h"
 #include "db.h"
-#include "history_check.h"
-#include "history_recorder.h"
-#include "sim_scenario_judge.h"
 #include "db_failover.h"
 #include "db_open.h"
 #include "db_recover.h"
+#include "history_check.h"
+#include "history_recorder.h"
+#include "sim_scenario_judge.h"
 #include "worker.h"
-#include "coordinator.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -8,10 +8,10 @@
 #include "sim_sessions.h"
 
 #include "client.h"
+#include "coordinator.h"
 #include "prng.h"
 #include "session.h"
 #include "sim_texts.h"
-#include "coordinator.h"
 
 #include <stdlib.h>
 #include <string.h>

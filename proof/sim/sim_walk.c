@@ -1,8 +1,8 @@
 /* sim_walk.c - draws it, and judges what it is told. */
 #include "sim_walk.h"
 
-#include "prng.h"
 #include "coordinator.h"
+#include "prng.h"
 
 #define STREAM_WALKS 0x77616c6bull
 #define WALK_ONE_IN 24 /* transactions */

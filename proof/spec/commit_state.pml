@@ -44,7 +44,7 @@
 byte template, removed, on_first, cells_per_record = 1, absent_at_first;
 bit draining, user_aborts, stops, all_commit;
 
-/* The rules that `removed` can take away, by the names of their plants in base/plant.h, where there is one. */
+/* The rules that `removed` can take away, by the names of their plants (*_plants.h), where there is one. */
 #define WITHOUT(rule) (removed == rule)
 #define crest_validating_ignored 1
 #define crest_base_stale 2

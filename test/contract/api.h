@@ -9,13 +9,13 @@
 
 #include "batch.h"
 #include "cellar.h"
+#include "coordinator.h"
 #include "db.h"
 #include "index.h"
 #include "mode.h"
 #include "record.h"
 #include "rivals.h"
 #include "share.h"
-#include "coordinator.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,11 +8,11 @@
  * `test_damage N` draws N flips of each kind of file instead of a sample; `test_damage N PLANT` with a planted bug.
  */
 #include "batch.h"
+#include "coordinator.h"
 #include "db.h"
 #include "plant.h"
 #include "prng.h"
 #include "rivals.h"
-#include "coordinator.h"
 
 #include <errno.h>
 #include <fcntl.h>

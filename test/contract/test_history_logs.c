@@ -4,10 +4,10 @@
  */
 #define API_REDO_LOGS
 #include "api.h"
+#include "coordinator.h"
 #include "history_logs.h"
 #include "history_recorder.h"
 #include "loader_logs.h"
-#include "coordinator.h"
 
 struct change {
     struct api_call call;

@@ -3,13 +3,13 @@
  * not from SCRUBBED on; and its index is not free as long as another node is down as a taker, unless all stand still.
  * Node 0 is dead, node 1 meets a tag of it, node 2 recovers it, step by step.
  */
+#include "coordinator.h"
 #include "crest.h"
 #include "db.h"
+#include "db_open.h"
 #include "fabric_sim.h"
 #include "plant.h"
 #include "vigil.h"
-#include "db_open.h"
-#include "coordinator.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

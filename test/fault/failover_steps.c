@@ -1,8 +1,9 @@
 /* failover_steps.c - see failover_steps.h. */
 #include "failover_steps.h"
+
+#include "coordinator.h"
 #include "db_open.h"
 #include "worker.h"
-#include "coordinator.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

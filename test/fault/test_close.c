@@ -3,14 +3,14 @@
  * while the backups of a lost memory node take over. All calls that run come to an end, what a client was told
  * was committed is there when the pool is opened again, and nothing else is.
  */
+#include "coordinator.h"
 #include "db.h"
+#include "db_open.h"
 #include "fabric_sim.h"
 #include "plant.h"
 #include "rivals.h"
 #include "share.h"
-#include "db_open.h"
 #include "worker.h"
-#include "coordinator.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

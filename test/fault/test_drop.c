@@ -4,13 +4,13 @@
  * again; and what was begun is at its end once a process has been alone with the pool (INV-RECLAIM-1..4, 6,
  * INV-VACANT-1, 2).
  */
+#include "coordinator.h"
 #include "db.h"
 #include "db_company.h"
+#include "db_open.h"
 #include "fabric_sim.h"
 #include "plant.h"
 #include "share.h"
-#include "db_open.h"
-#include "coordinator.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,6 +9,7 @@
  * databases say.
  */
 #include "db.h"
+#include "db_open.h"
 #include "disk_sim.h"
 #include "disk_timed.h"
 #include "durable_run.h"
@@ -17,7 +18,6 @@
 #include "prng.h"
 #include "rivals.h"
 #include "share.h"
-#include "db_open.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

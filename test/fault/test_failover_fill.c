@@ -6,11 +6,10 @@
  *     fresh: X's place on the memory node that is filled
  *     primary: its backup on the next one, which has taken over
  */
-#include "failover_steps.h"
-
 #include "batch.h"
-#include "plant.h"
 #include "coordinator.h"
+#include "failover_steps.h"
+#include "plant.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,10 +4,10 @@
  * way.
  */
 #include "batch.h"
+#include "coordinator.h"
 #include "failover_steps.h"
 #include "plant.h"
 #include "vigil.h"
-#include "coordinator.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

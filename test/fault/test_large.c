@@ -5,11 +5,11 @@
  * 2).
  */
 #include "db.h"
+#include "db_open.h"
 #include "fabric_sim.h"
 #include "plant.h"
 #include "rivals.h"
 #include "share.h"
-#include "db_open.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

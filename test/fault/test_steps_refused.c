@@ -4,11 +4,10 @@
  * change is led again. A step that goes on all the same is found here, though the next one may hide what it has
  * missed.
  */
-#include "failover_steps.h"
-
-#include "recover.h"
 #include "coordinator.h"
 #include "db_failover.h"
+#include "failover_steps.h"
+#include "recover.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

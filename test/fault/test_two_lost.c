@@ -5,13 +5,13 @@
  * compute nodes transfer between a few accounts; at one of many moments memory nodes go. Virtual time, so a call that
  * would never return is one that is late.
  */
+#include "coordinator.h"
 #include "db.h"
+#include "db_open.h"
 #include "fabric_sim.h"
 #include "plant.h"
 #include "rivals.h"
-#include "db_open.h"
 #include "worker.h"
-#include "coordinator.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

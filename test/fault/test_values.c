@@ -4,10 +4,10 @@
  * and rows one to one (INV-VALUE-1, 2).
  */
 #include "db.h"
+#include "db_open.h"
 #include "fabric_sim.h"
 #include "rivals.h"
 #include "share.h"
-#include "db_open.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

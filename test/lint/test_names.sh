@@ -1,9 +1,11 @@
 #!/bin/bash
-# Names that documents cite exist: steps of the models in proof/spec/*.pml, functions in the code, planted bugs in
-# base/plant.h and their searches.
+# Names that documents cite exist: steps of the models in proof/spec/*.pml, functions in the code, planted bugs
+# (*_plants.h) and their searches. And each of these bugs is in the code of the folder that lists it.
 set -eu
 cd "$(dirname "$0")/../.."
 failed=0
+plant_lists() { find "$1" -path "$1/build*" -prune -o -path "$1/.git" -prune -o -name '*_plants.h' -print | sort; }
+plants_in() { sed -n 's/^    X(\([a-z_0-9]*\),.*/\1/p' "$@"; }
 missing() { echo "$1 names $2, which $3 does not have"; failed=1; }
 
 # The table of proof/spec/README.md: | steps of the model | functions |
@@ -24,17 +26,42 @@ for name in $(sed 's|/[*].*||' storage/layout.h | awk '/^#define LAYOUT_[A-Z_0-9
     grep -q "^    $name,$" storage/layout.c || missing storage/layout.h "$name" "the fingerprint of storage/layout.c"
 done
 
+plants=$(plants_in $(plant_lists .))
+[ -n "$plants" ] || { echo "no *_plants.h lists a planted bug"; failed=1; }
+
 # docs/testing.md: what stands for what
 for name in $(sed -n '/^### What stands for what/,/^##/p' docs/testing.md | grep -o '`[a-z_]*`' | tr -d '\`' | sort -u); do
-    grep -q "^    X($name," base/plant.h || missing docs/testing.md "$name" base/plant.h
+    grep -qx "$name" <<<"$plants" || missing docs/testing.md "$name" "*_plants.h"
 done
 
-# base/plant.h: each plant has a search or a test, or docs/testing.md says why none.
+# *_plants.h: each plant has a search or a test, or docs/testing.md says why none.
 unsearched=$(sed -n '/^[*][*]Plants without a search/,/^|/p' docs/testing.md | sed -n 's/^- `\([a-z_]*\)`.*/\1/p')
-for name in $(sed -n 's/^    X(\([a-z_0-9]*\),.*/\1/p' base/plant.h); do
+for name in $plants; do
     grep -rqw --include='*.[ch]' --include='*.sh' "$name" test/unit test/contract test/interleave test/fault test/sim test/xfail test/cli test/*.[ch] lab/test 2>/dev/null ||
-        grep -qx "$name" <<<"$unsearched" || missing base/plant.h "$name" "test/ or docs/testing.md (plants without a search)"
+        grep -qx "$name" <<<"$unsearched" || missing '*_plants.h' "$name" "test/ or docs/testing.md (plants without a search)"
 done
+
+# What a list of plants says twice, or no code of its folder has.
+misplaced() {
+    local list
+    plants_in $(plant_lists "$1") | sort | uniq -d | sed 's/$/ is listed twice/'
+    for list in $(plant_lists "$1"); do
+        comm -23 <(plants_in "$list" | sort) <(cat "${list%/*}"/*.[ch] | grep -o '\bPLANT([a-z_0-9]*)' | sed 's/PLANT(//; s/)//' | sort -u) |
+            sed "s|.*|$list names &, which the code beside it does not have|"
+    done
+}
+found=$(misplaced .)
+[ -z "$found" ] || { echo "$found"; failed=1; }
+# ... and that is seen: one bug without code, and one that its neighbour lists, too.
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+mkdir "$copy"/{lower,upper}
+printf '    X(here, "")\n    X(elsewhere, "")\n' >"$copy/lower/lower_plants.h"
+printf '    X(here, "")\n' >"$copy/upper/upper_plants.h"
+printf 'if (PLANT(here)) return;\n' | tee "$copy/lower/lower.c" >"$copy/upper/upper.c"
+printf 'if (PLANT(elsewhere)) return;\n' >>"$copy/upper/upper.c"
+[ "$(misplaced "$copy" | sed "s|$copy/||; s/,.*//")" = "here is listed twice
+lower/lower_plants.h names elsewhere" ] || { echo "plants in the wrong list are not seen:"; misplaced "$copy"; failed=1; }
 
 # lab/docs/rivals.md, bugs of prototypes: `plant`, `plant` [suite, suite]: one of these has a search for each.
 while read -r row; do

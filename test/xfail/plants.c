@@ -1,6 +1,5 @@
-#include "plants_methods.h"
-
 #include "plant.h"
+#include "plants_methods.h"
 #include "share.h"
 
 #include <setjmp.h>
@@ -144,11 +143,9 @@ static void plant_is_caught(void **state)
 
 static const char *text_of(const char *plant)
 {
-#define X(name, text)                                                                                                  \
-    if (strcmp(plant, #name) == 0) return text;
-    PLANT_MAP(X)
-#undef X
-    return "";
+    const char *text = plant_choose(plant) ? plant_choice.plant->text : "";
+    plant_choice.plant = NULL;
+    return text;
 }
 
 static int print_table(const struct plants_search *searches, uint32_t count)

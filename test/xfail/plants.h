@@ -1,5 +1,5 @@
 /*
- * plants.h - for each planted bug (base/plant.h) a search that is known to meet it soon: seeds from 1 on, until a
+ * plants.h - for each planted bug (*_plants.h) a search that is known to meet it soon: seeds from 1 on, until a
  * checker complains. The same seeds without the bug must find nothing.
  */
 #pragma once

@@ -1,5 +1,5 @@
 /*
- * test_schedules.c - schedules against planted bugs (base/plant.h): every pair of small programs with one preemption
+ * test_schedules.c - schedules against planted bugs (*_plants.h): every pair of small programs with one preemption
  * finds them, and both judges say so; PCT of depths 2 and 3 finds them within a small budget; printed beside it:
  * preemptions at random, and time alone.
  */

@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "crest_plants.h"
 #include "large.h"
 #include "local.h"
 #include "logring.h"

@@ -9,8 +9,7 @@
  * another.
  */
 #include "crest_fetch.h"
-
-#include "plant.h"
+#include "crest_plants.h"
 
 #include <string.h>
 

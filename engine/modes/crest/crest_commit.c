@@ -15,8 +15,8 @@
  *              committed and durable versions only.
  */
 #include "crest.h"
-
-#include "plant.h"
+#include "crest_plants.h"
+#include "txn_plants.h"
 
 #include <string.h>
 

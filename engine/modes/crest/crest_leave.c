@@ -3,8 +3,8 @@
  * without effect.
  */
 #include "crest.h"
-
-#include "plant.h"
+#include "crest_plants.h"
+#include "txn_plants.h"
 
 #include <string.h>
 

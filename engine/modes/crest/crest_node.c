@@ -1,8 +1,7 @@
 /* crest_node.c - mode `crest` of a compute node, a worker, a coordinator: their birth and death. */
 #include "crest.h"
-
+#include "crest_plants.h"
 #include "lazy.h"
-#include "plant.h"
 
 #include <stdlib.h>
 

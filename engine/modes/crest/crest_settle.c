@@ -1,7 +1,6 @@
 /* crest_settle.c - tags given back from memory, and cleared on sight (INV-LOCAL-7, settle.h). */
 #include "crest.h"
-
-#include "plant.h"
+#include "crest_plants.h"
 #include "settle.h"
 
 #define SIGHT (1ull << LOCAL_SETTLEMENTS_BITS)

@@ -17,9 +17,8 @@
  * newcomer that it does not find has its own v later (INV-CREST-1).
  */
 #include "crest.h"
-
+#include "crest_plants.h"
 #include "must.h"
-#include "plant.h"
 
 #include <string.h>
 

@@ -6,9 +6,8 @@
  * Those in sole use need neither.
  */
 #include "crest.h"
-
+#include "crest_plants.h"
 #include "must.h"
-#include "plant.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 #include "local.h"
 
+#include "crest_plants.h"
 #include "lazy.h"
 #include "must.h"
-#include "plant.h"
 
 #include <string.h>
 

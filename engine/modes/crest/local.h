@@ -33,7 +33,7 @@
 
 #include "arena.h"
 #include "catalog.h"
-#include "plant.h"
+#include "crest_plants.h"
 #include "record.h"
 #include "sched.h"
 

@@ -1,7 +1,8 @@
 #include "logring.h"
 
+#include "crest_plants.h"
 #include "must.h"
-#include "plant.h"
+#include "txn_plants.h"
 
 static struct logring_entry *at(const struct logring *ring, uint64_t sequence)
 {

@@ -5,11 +5,10 @@
  * and its look. So a grant is none's in particular: a waiter that looks and finds the lock open enters it, and the
  * keeper gives it away when none uses it or waits for it, both under the lock's word (INV-HOT-5).
  */
-#include "hot_internal.h"
-
 #include "counter.h"
 #include "crest_fetch.h"
-#include "plant.h"
+#include "hot_internal.h"
+#include "hot_plants.h"
 
 /* ---- which locks ---- */
 

@@ -2,10 +2,9 @@
  * hot_hint.c - which records are hot: what this CN has lost, and what HOT in their lock words says. All of it are
  * hints: a wrong one costs an attempt or a turn in a queue (INV-HOT-1).
  */
-#include "hot_internal.h"
-
 #include "counter.h"
-#include "plant.h"
+#include "hot_internal.h"
+#include "hot_plants.h"
 #include "txn.h"
 
 static uint64_t name_of(const struct cellar_table *table, uint64_t key)

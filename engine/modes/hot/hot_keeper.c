@@ -8,12 +8,11 @@
  *
  * No coordinator waits inside the lock manager: it may have to lead a reset, or to wait for one whose end is not known.
  */
-#include "hot_internal.h"
-
 #include "counter.h"
 #include "crest.h"
+#include "hot_internal.h"
+#include "hot_plants.h"
 #include "must.h"
-#include "plant.h"
 #include "probe.h"
 
 #include <stdlib.h>

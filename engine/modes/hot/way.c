@@ -1,11 +1,11 @@
 #include "way.h"
 
+#include "cluster_plants.h"
 #include "hot_internal.h"
+#include "hot_plants.h"
+#include "must.h"
 #include "plain.h"
 #include "rules.h"
-
-#include "must.h"
-#include "plant.h"
 
 #define STACK_BYTES (64u << 10)
 

@@ -1,6 +1,7 @@
 #include "lockservice.h"
 
 #include "lockmgr.h"
+#include "lockservice_plants.h"
 #include "node.h"
 #include "txn.h"
 

@@ -1,6 +1,6 @@
 #include "chain.h"
 
-#include "plant.h"
+#include "chain_plants.h"
 
 #include <stdlib.h>
 

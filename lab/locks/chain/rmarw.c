@@ -9,7 +9,7 @@
  * Readers go first: as long as they overlap no writer gets in, until READERS_IN_A_ROW have come.
  */
 #include "chain.h"
-#include "plant.h"
+#include "chain_plants.h"
 
 #define POLL_NS 1862
 #define WRITERS_IN_A_ROW 16

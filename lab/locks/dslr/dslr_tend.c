@@ -3,9 +3,8 @@
  * waiters that gave up.
  */
 #include "dslr.h"
-
+#include "dslr_plants.h"
 #include "must.h"
-#include "plant.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,5 @@
 #include "dslr.h"
-
-#include "plant.h"
+#include "dslr_plants.h"
 
 #define FULL 32768u /* tickets, half of what 16 bits hold */
 #define LEASE_NS 10000000

@@ -1,6 +1,7 @@
 /* lotus.c - a client of Lotus's locks: takes the lock at home, or asks its home, and again when refused. */
 #include "lotus.h"
-#include "plant.h"
+
+#include "lotus_plants.h"
 
 #define ASK_AGAIN_NS 1000000 /* messages are delivered, unless the fabric says otherwise: only a reply can be missing */
 #define ASK_AGAIN_MAX_NS 16000000

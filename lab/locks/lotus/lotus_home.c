@@ -1,7 +1,7 @@
 /* lotus_home.c - a compute node as the home of a shard of locks: its words, and taking over a dead one's shard. */
 #include "lotus.h"
+#include "lotus_plants.h"
 #include "must.h"
-#include "plant.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,9 +13,10 @@
  * *ghost* there, which the worker's tender releases when the grant has come. The word and messages name a place by its
  * client and lock alone, so a client comes to a lock again when its ghost there has gone (INV-NCOSED-2).
  */
-#include "must.h"
 #include "ncosed.h"
-#include "plant.h"
+
+#include "must.h"
+#include "ncosed_plants.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  */
 #include "must.h"
 #include "ncosed.h"
-#include "plant.h"
+#include "ncosed_plants.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,8 @@
  * one's is there.
  */
 #include "netchain.h"
-#include "plant.h"
+
+#include "netchain_plants.h"
 
 #include <stdlib.h>
 

@@ -9,8 +9,7 @@
  * switch is left that does.
  */
 #include "netchain.h"
-
-#include "plant.h"
+#include "netchain_plants.h"
 
 #include <stdlib.h>
 

@@ -2,11 +2,10 @@
  * netchain_switch.c - the program of NetChain's switches: one pass a packet, two registers in it, one of them the
  * lock's. Its ALU compares the holder with `from` and with `to`, or (a replica) the sequence number.
  */
-#include "netchain.h"
-
 #include "fabric_switch.h"
 #include "must.h"
-#include "plant.h"
+#include "netchain.h"
+#include "netchain_plants.h"
 
 #include <string.h>
 

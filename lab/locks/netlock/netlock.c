@@ -9,7 +9,7 @@
 
 #include "fabric_switch.h"
 #include "must.h"
-#include "plant.h"
+#include "netlock_plants.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "netlock_memory.h"
 
 #include "must.h"
-#include "plant.h"
+#include "netlock_plants.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
  */
 #include "must.h"
 #include "netlock.h"
-#include "plant.h"
+#include "netlock_plants.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
  */
 #include "must.h"
 #include "netlock.h"
-#include "plant.h"
+#include "netlock_plants.h"
 
 #define GAP_ROUND_TRIPS 16  /* for one that is late */
 #define AGAIN_ROUND_TRIPS 8 /* for a push that was lost */

@@ -4,7 +4,7 @@
  */
 #include "must.h"
 #include "netlock.h"
-#include "plant.h"
+#include "netlock_plants.h"
 
 #include <stdlib.h>
 #include <string.h>

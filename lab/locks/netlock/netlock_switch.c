@@ -2,8 +2,8 @@
 #include "netlock_switch.h"
 
 #include "lockmgr.h"
+#include "netlock_plants.h"
 #include "netlock_switch_internal.h"
-#include "plant.h"
 
 #define NO_PRIORITY NETLOCK_PRIORITIES
 

@@ -3,8 +3,8 @@
  * leases that run out.
  */
 #include "lockmgr.h"
+#include "netlock_plants.h"
 #include "netlock_switch_internal.h"
-#include "plant.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
  * rpc.c - a client of the lock server: asks, waits, asks again when refused, and lets go of what it no longer
  * wants.
  */
-#include "must.h"
-#include "plant.h"
 #include "rpc.h"
+
+#include "must.h"
 
 #define ASK_AGAIN_NS 1000000 /* messages are delivered, unless the fabric says otherwise: only a reply can be missing */
 #define ASK_AGAIN_MAX_NS 16000000

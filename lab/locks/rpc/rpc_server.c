@@ -4,8 +4,8 @@
  * access to a record.
  */
 #include "must.h"
-#include "plant.h"
 #include "rpc.h"
+#include "rpc_plants.h"
 
 #include <stdlib.h>
 #include <string.h>

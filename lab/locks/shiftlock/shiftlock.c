@@ -8,7 +8,7 @@
 #include "shiftlock.h"
 
 #include "must.h"
-#include "plant.h"
+#include "shiftlock_plants.h"
 
 #include <stdlib.h>
 #include <string.h>

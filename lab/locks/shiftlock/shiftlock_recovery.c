@@ -8,10 +8,9 @@
  * this a late reader's FAA would take a reader off that a later writer must wait for. A compute node that is dead and
  * fenced need not answer.
  */
-#include "shiftlock.h"
-
 #include "must.h"
-#include "plant.h"
+#include "shiftlock.h"
+#include "shiftlock_plants.h"
 
 #include <stdlib.h>
 #include <string.h>

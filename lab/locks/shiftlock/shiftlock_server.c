@@ -8,10 +8,9 @@
  * A request of an era that is over, or that has seen other words than are there now, is void: another client has
  * asked, or something moves.
  */
-#include "shiftlock.h"
-
 #include "must.h"
-#include "plant.h"
+#include "shiftlock.h"
+#include "shiftlock_plants.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,8 +9,7 @@
  * a CAS from that id to its own.
  */
 #include "lockmgr_algorithm.h"
-
-#include "plant.h"
+#include "spin_plants.h"
 
 #define BACKOFF_NS 1862      /* 4096 cycles of 2.2 GHz */
 #define BACKOFF_DOUBLINGS 10 /* at most */

@@ -9,8 +9,7 @@
  * that of a dead node is taken over.
  */
 #include "lockmgr_algorithm.h"
-
-#include "plant.h"
+#include "spin_plants.h"
 
 #define EXCLUSIVE (1ull << 63)
 #define LEASE_NS 1000000 /* as ShiftLock's evaluation of it has it */

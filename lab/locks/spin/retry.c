@@ -9,8 +9,7 @@
  * move the word.
  */
 #include "lockmgr_algorithm.h"
-
-#include "plant.h"
+#include "spin_plants.h"
 
 #define EXCLUSIVE_SHIFT 32
 

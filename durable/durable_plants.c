@@ -1,0 +1,3 @@
+#include "durable_plants.h"
+
+DURABLE_PLANTS(PLANT_DEFINE)

@@ -1,0 +1,3 @@
+#include "cluster_plants.h"
+
+CLUSTER_PLANTS(PLANT_DEFINE)

@@ -1,0 +1,3 @@
+#include "db_plants.h"
+
+DB_PLANTS(PLANT_DEFINE)

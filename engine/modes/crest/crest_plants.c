@@ -1,0 +1,3 @@
+#include "crest_plants.h"
+
+CREST_PLANTS(PLANT_DEFINE)

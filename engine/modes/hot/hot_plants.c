@@ -1,0 +1,3 @@
+#include "hot_plants.h"
+
+HOT_PLANTS(PLANT_DEFINE)

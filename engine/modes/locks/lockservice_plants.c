@@ -1,0 +1,3 @@
+#include "lockservice_plants.h"
+
+LOCKSERVICE_PLANTS(PLANT_DEFINE)

@@ -1,0 +1,3 @@
+#include "recovery_plants.h"
+
+RECOVERY_PLANTS(PLANT_DEFINE)

@@ -1,0 +1,3 @@
+#include "tree_plants.h"
+
+TREE_PLANTS(PLANT_DEFINE)

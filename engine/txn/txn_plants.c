@@ -1,0 +1,3 @@
+#include "txn_plants.h"
+
+TXN_PLANTS(PLANT_DEFINE)

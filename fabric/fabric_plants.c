@@ -1,0 +1,3 @@
+#include "fabric_plants.h"
+
+FABRIC_PLANTS(PLANT_DEFINE)

@@ -1,0 +1,3 @@
+#include "chain_plants.h"
+
+CHAIN_PLANTS(PLANT_DEFINE)

@@ -1,0 +1,3 @@
+#include "dslr_plants.h"
+
+DSLR_PLANTS(PLANT_DEFINE)

@@ -1,0 +1,3 @@
+#include "lotus_plants.h"
+
+LOTUS_PLANTS(PLANT_DEFINE)

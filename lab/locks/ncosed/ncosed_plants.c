@@ -1,0 +1,3 @@
+#include "ncosed_plants.h"
+
+NCOSED_PLANTS(PLANT_DEFINE)

@@ -1,0 +1,3 @@
+#include "netchain_plants.h"
+
+NETCHAIN_PLANTS(PLANT_DEFINE)

@@ -1,0 +1,3 @@
+#include "netlock_plants.h"
+
+NETLOCK_PLANTS(PLANT_DEFINE)

@@ -1,0 +1,3 @@
+#include "rpc_plants.h"
+
+RPC_PLANTS(PLANT_DEFINE)

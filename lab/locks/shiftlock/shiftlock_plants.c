@@ -1,0 +1,3 @@
+#include "shiftlock_plants.h"
+
+SHIFTLOCK_PLANTS(PLANT_DEFINE)

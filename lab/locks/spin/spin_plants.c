@@ -1,0 +1,3 @@
+#include "spin_plants.h"
+
+SPIN_PLANTS(PLANT_DEFINE)

@@ -1,0 +1,3 @@
+#include "modes_plants.h"
+
+MODES_PLANTS(PLANT_DEFINE)

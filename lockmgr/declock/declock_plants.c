@@ -1,0 +1,3 @@
+#include "declock_plants.h"
+
+DECLOCK_PLANTS(PLANT_DEFINE)

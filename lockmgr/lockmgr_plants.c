@@ -1,0 +1,3 @@
+#include "lockmgr_plants.h"
+
+LOCKMGR_PLANTS(PLANT_DEFINE)

@@ -1,0 +1,3 @@
+#include "storage_plants.h"
+
+STORAGE_PLANTS(PLANT_DEFINE)
