@@ -2,8 +2,9 @@
  * test_api_snapshot.c - cellar_snapshot: a copy of the pool as of one moment, made while transactions run. Opened, it
  * has the sums that every moment has, what was acknowledged before, and passes the audit.
  */
-#include "sessions.h"
 #include "rivals.h"
+#include "session.h"
+#include "sessions.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -52,12 +53,14 @@ static void copy_open(struct api *copy, const struct place *place, const struct 
 
 /* ---- movers: cents go from one account to another, and records come and go in pairs ---- */
 
+static _Atomic uint64_t transfers; /* that have committed */
+
 struct mover {
     struct api_call call; /* first */
     struct api *api;
     pthread_t thread;
     atomic_bool *stop;
-    uint64_t from, to, moved;
+    uint64_t from, to;
     int odd; /* a code that no transfer ends with */
 };
 
@@ -108,7 +111,7 @@ static void *mover_main(void *arg)
         mover->call = (struct api_call){.body = renames ? rename_body : move, .items = api->items};
         int rc = cellar_call(api->db, api->any, mover, NULL, &result);
         if (rc && rc != -CELLAR_ERR_EXISTS) mover->odd = rc;
-        mover->moved += rc == 0;
+        if (rc == 0) atomic_fetch_add(&transfers, 1);
     }
     return NULL;
 }
@@ -125,59 +128,101 @@ static int accounts_load(struct cellar_client *client, void *arg, struct cellar_
     return rc;
 }
 
-/* Snapshots while they move; true when each has the sum that is always there. */
-static bool snapshots_hold(struct api *api, int rounds)
+/* Makes a snapshot now: has it the sum that is always there, and does it pass the audit? */
+static bool snapshot_holds(struct api *api)
 {
-    struct mover movers[MOVERS];
-    atomic_bool stop = false;
-    bool right = true;
-    uint64_t moved = 0;
-    MUST(&api->error, api_alone(api, accounts_load, api));
-    for (int i = 0; i < MOVERS; i++) {
-        movers[i] = (struct mover){.api = api, .stop = &stop, .from = (uint64_t)i * 77};
-        assert_int_equal(pthread_create(&movers[i].thread, NULL, mover_main, &movers[i]), 0);
-    }
-    for (int round = 0; round < rounds && right; round++) {
-        struct place place;
-        struct api copy;
-        struct cellar_error error;
-        place_make(&place);
-        MUST(&error, cellar_snapshot(api->db, place.path, &error));
-        copy_open(&copy, &place, api);
-        struct api_range range = {.table = copy.items};
-        right = api_alone(&copy, api_scan_job, &range) == 0 && range.seen == ACCOUNTS + 64 &&
-                range.sum_a == (uint64_t)CENTS * (ACCOUNTS + 64) && api_audit(&copy) == 0;
-        api_close(&copy);
-        place_remove(&place);
-    }
-    atomic_store(&stop, true);
-    for (int i = 0; i < MOVERS; i++) {
-        assert_int_equal(pthread_join(movers[i].thread, NULL), 0);
-        assert_code(movers[i].odd, 0);
-        moved += movers[i].moved;
-    }
-    assert_true(moved > 0);
+    struct place place;
+    struct api copy;
+    struct cellar_error error;
+    place_make(&place);
+    MUST(&error, cellar_snapshot(api->db, place.path, &error));
+    copy_open(&copy, &place, api);
+    struct api_range range = {.table = copy.items};
+    bool right = api_alone(&copy, api_scan_job, &range) == 0 && range.seen == ACCOUNTS + 64 &&
+                 range.sum_a == (uint64_t)CENTS * (ACCOUNTS + 64) && api_audit(&copy) == 0;
+    api_close(&copy);
+    place_remove(&place);
     return right;
+}
+
+struct movers {
+    struct mover each[MOVERS];
+    atomic_bool stop;
+};
+
+static void movers_begin(struct movers *movers, struct api *api)
+{
+    MUST(&api->error, api_alone(api, accounts_load, api));
+    atomic_store(&movers->stop, false);
+    for (int i = 0; i < MOVERS; i++) {
+        movers->each[i] = (struct mover){.api = api, .stop = &movers->stop, .from = (uint64_t)i * 77};
+        assert_int_equal(pthread_create(&movers->each[i].thread, NULL, mover_main, &movers->each[i]), 0);
+    }
+}
+
+static void movers_end(struct movers *movers)
+{
+    atomic_store(&movers->stop, true);
+    for (int i = 0; i < MOVERS; i++) {
+        assert_int_equal(pthread_join(movers->each[i].thread, NULL), 0);
+        assert_code(movers->each[i].odd, 0);
+    }
 }
 
 static void a_copy_is_of_one_moment(void **state)
 {
     struct api api;
+    struct movers movers;
+    uint64_t then = atomic_load(&transfers);
     if (!possible(*state)) skip();
     api_open_with(&api, *state, config_of(2));
-    assert_true(snapshots_hold(&api, share_threads_only() ? 1 : 3));
+    movers_begin(&movers, &api);
+    for (int round = 0; round < (share_threads_only() ? 1 : 3); round++) assert_true(snapshot_holds(&api));
+    movers_end(&movers);
+    assert_true(atomic_load(&transfers) > then);
     api_audit_clean(&api);
     api_close(&api);
 }
 
 #ifdef CELLAR_PLANTS
+/*
+ * The copier's operations, each after some more transfers: however busy the machine is, they come between what it
+ * reads, where nothing keeps them back.
+ */
+static struct fabric_ops slow_ops;
+static const struct fabric_ops *own_ops;
+
+static void slow_post(struct fabric_ep *ep, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait)
+{
+    uint64_t then = atomic_load(&transfers);
+    while (atomic_load(&transfers) < then + 2) usleep(20);
+    own_ops->post(ep, ops, count, wait);
+}
+
+/* Another snapshot is made by the same thread: in the place of a session that it had before. */
+static void copier_slow(struct cellar *db)
+{
+    assert_true(db->sessions[0] && db->sessions[0]->worker);
+    struct fabric_ep *ep = db->sessions[0]->worker->ep;
+    own_ops = ep->ops;
+    slow_ops = *own_ops;
+    slow_ops.post = slow_post;
+    ep->ops = &slow_ops;
+}
+
 static bool seen(const char *plant)
 {
     struct api api;
+    struct movers movers;
+    bool right = true;
     api_open_with(&api, &api_variants[2], config_of(2));
+    movers_begin(&movers, &api);
+    assert_true(snapshot_holds(&api));
     assert_true(plant_choose(plant));
-    bool right = snapshots_hold(&api, 20);
+    copier_slow(api.db);
+    for (int round = 0; round < 20 && right; round++) right = snapshot_holds(&api);
     assert_true(plant_choose(NULL));
+    movers_end(&movers);
     api_close(&api);
     return !right;
 }
