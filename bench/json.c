@@ -211,16 +211,22 @@ static json_t *history(const struct outcome *outcome)
     return object;
 }
 
+/* What the workload says of its configuration. */
+static void add_details(json_t *root, const struct settings *settings)
+{
+    struct workload_detail details[WORKLOAD_DETAILS_MAX];
+    const struct workload *workload = settings->workload;
+    uint32_t known = workload->details ? workload->details(&settings->workload_config, details) : 0;
+    for (uint32_t i = 0; i < known; i++) json_object_set_new(root, details[i].name, json_string(details[i].value));
+}
+
 static void add_configuration(json_t *root, const struct outcome *outcome)
 {
     const struct settings *settings = outcome->settings;
     const char *lock = settings_lock(settings);
     json_object_set_new(root, "cellar", json_string(cellar_version()));
     json_object_set_new(root, "workload", json_string(settings->workload->name));
-    if (settings->core) json_object_set_new(root, "core", json_string(settings->core));
-    if (settings->workload == &indexload_workload)
-        json_object_set_new(root, "operation", json_string(settings->workload_config.operation));
-    if (settings->workload == &tpcc_workload) json_object_set_new(root, "access", json_string(settings->access));
+    add_details(root, settings);
     json_object_set_new(root, "fabric", json_string(settings->db.fabric));
     json_object_set_new(root, "nic", settings->sim ? json_string(settings->nic) : json_null());
     json_object_set_new(root, "masked_atomics", json_string(outcome->masked_by));

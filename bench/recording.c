@@ -20,12 +20,7 @@
 /* Memory for one transaction: while it is recorded, and about as much again for what the check arranges. */
 static uint64_t txn_bytes(const struct settings *settings)
 {
-    uint64_t accesses = settings->workload == &tpcc_workload ? 100
-                        : settings->workload == &indexload_workload
-                            ? 16 + 2 * (uint64_t)settings->workload_config.scan_max
-                        : settings->workload_config.core == 'E' ? 11 * (uint64_t)settings->workload_config.scan_max
-                        : settings->workload == &ycsb_workload  ? 8 * (uint64_t)settings->workload_config.per_txn
-                                                                : 8;
+    uint64_t accesses = settings->workload->accesses_max(&settings->workload_config);
     return sizeof(struct history_txn) + accesses * 2 * sizeof(struct history_access);
 }
 

@@ -31,26 +31,9 @@ static const char *plural(uint32_t count) { return count == 1 ? "" : "s"; }
 static void print_workload(const struct page *page)
 {
     const struct settings *settings = page->outcome->settings;
-    const struct workload_config *config = &settings->workload_config;
-    char count[STYLE_BYTES];
-    fprintf(page->out, "  workload   ");
-    if (settings->workload == &tpcc_workload)
-        fprintf(page->out, "%s warehouse%s%s, %s mix, access %s\n", style_count(count, config->warehouses),
-                config->warehouses == 1 ? "" : "s", config->small_scale ? " at SMALL SCALE (a tenth of it)" : "",
-                config->mix_crest ? "50/46/4/0/0 (comparison only)" : "45/43/4/4/4", settings->access);
-    else if (settings->workload == &smallbank_workload)
-        fprintf(page->out, "%s accounts, theta %g, savings and checking in %s\n", style_count(count, config->accounts),
-                config->theta, config->two_tables ? "two tables" : "one record");
-    else if (settings->workload == &indexload_workload)
-        fprintf(page->out, "%s: %s entries of 16 bytes, theta %g%s%s\n", config->operation,
-                style_count(count, config->records), config->theta, config->sorted ? ", keys ascend" : "",
-                config->rows ? ", with the records" : "");
-    else if (config->core)
-        fprintf(page->out, "YCSB core %c: %s records of 10 x 100 bytes, theta %g\n", config->core,
-                style_count(count, config->records), config->theta);
-    else
-        fprintf(page->out, "%s records, theta %g, %g %% updates, %u records a transaction\n",
-                style_count(count, config->records), config->theta, config->write_ratio * 100, config->per_txn);
+    char line[WORKLOAD_LINE_BYTES];
+    settings->workload->describe(&settings->workload_config, line, sizeof line);
+    fprintf(page->out, "  workload   %s\n", line);
 }
 
 static void print_header(const struct page *page)
@@ -262,13 +245,6 @@ static void print_verbs(const struct page *page)
     fprintf(page->out, "\n");
 }
 
-/* CREST's Table 1: what its records take beyond keys, table ids and columns. */
-static const struct {
-    const struct workload *workload;
-    double padded, metadata;
-} crest_overhead[] = {
-    {&tpcc_workload, 0.4130, 0.2065}, {&smallbank_workload, 1.0, 0.4219}, {&ycsb_workload, 0.4545, 0.2727}};
-
 static void print_space_row(const struct page *page, const char *name, const struct cellar_space *space)
 {
     char count[STYLE_BYTES], payload[STYLE_BYTES], record[STYLE_BYTES], slots[STYLE_BYTES], index[STYLE_BYTES],
@@ -284,6 +260,7 @@ static void print_memory(const struct page *page)
 {
     const struct outcome *outcome = page->outcome;
     const struct cellar_pool_space *pool = &outcome->pool;
+    const struct workload_overhead *published = &outcome->settings->workload->published;
     struct cellar_space all = {0};
     char fixed[STYLE_BYTES], index[STYLE_BYTES], used[STYLE_BYTES], total[STYLE_BYTES];
     heading(page, "Memory", "     records     payload    laid out  overhead       slots       index");
@@ -297,12 +274,10 @@ static void print_memory(const struct page *page)
         all.index_bytes += space->index_bytes;
     }
     if (outcome->table_count > 1) print_space_row(page, "all", &all);
-    for (uint32_t i = 0; i < sizeof(crest_overhead) / sizeof(crest_overhead[0]); i++)
-        if (crest_overhead[i].workload == outcome->settings->workload)
-            fprintf(
-                page->out,
+    if (published->padded > 0)
+        fprintf(page->out,
                 "  %soverhead: laid out over payload; CREST gives %.4g %% with cache-line padding, %.4g %% without%s\n",
-                page->style.dim, crest_overhead[i].padded * 100, crest_overhead[i].metadata * 100, page->style.end);
+                page->style.dim, published->padded * 100, published->metadata * 100, page->style.end);
     if (all.record_bytes)
         fprintf(page->out, "  record slots: %.3f of what the records take as laid out\n",
                 (double)all.slot_bytes / (double)all.record_bytes);

@@ -15,7 +15,7 @@
 #define COORDINATORS_MAX 65536
 #define HISTORY_MAX_DEFAULT 1000000
 #define CORE_RECORDS 100000
-#define INDEX_LOG_BYTES (256u << 10) /* TPC-C's Delivery writes 190 records; each might change an index */
+#define NAMES_BYTES 200
 #define CORE_SCAN_MAX 100
 #define PATIENCE_NS 10000000000ull
 #define INFLIGHT_DEFAULT 4096
@@ -23,25 +23,29 @@
 #define INFLIGHT_LOG_MIN (128u << 10) /* of a coordinator's log ring, with --durable */
 #define INFLIGHT_LOG_MAX (8u << 20)
 
-const struct workload *const settings_workloads[] = {&tpcc_workload, &smallbank_workload, &ycsb_workload,
-                                                     &indexload_workload, NULL};
-
-static int workload_find(const char *name, const struct workload **workload, struct cellar_error *error)
+/* All workloads' names, a separator between two. */
+static void names_list(const char *separator, char *names, size_t bytes)
 {
-    for (uint32_t i = 0; settings_workloads[i]; i++)
-        if (!strcmp(name, settings_workloads[i]->name)) {
-            *workload = settings_workloads[i];
-            return 0;
-        }
-    return err_set(error, CELLAR_ERR_INVALID, "unknown workload '%.60s'; one of: tpcc, smallbank, ycsb, index", name);
+    names[0] = 0;
+    for (uint32_t i = 0; workload_table[i]; i++)
+        snprintf(names + strlen(names), bytes - strlen(names), "%s%s", i ? separator : "", workload_table[i]->name);
+}
+
+static int workload_take(const char *name, const struct workload **workload, struct cellar_error *error)
+{
+    char names[NAMES_BYTES];
+    *workload = workload_find(name);
+    if (*workload) return 0;
+    names_list(", ", names, sizeof names);
+    return err_set(error, CELLAR_ERR_INVALID, "unknown workload '%.60s'; one of: %s", name, names);
 }
 
 static uint32_t workload_set(const struct workload *workload)
 {
-    if (workload == &ycsb_core_workload) return YCSB;
-    if (workload == &tpcc_workload) return TPCC;
-    if (workload == &indexload_workload) return INDEX;
-    return workload == &smallbank_workload ? SMALLBANK : YCSB;
+    static const char *const names[] = {"tpcc", "smallbank", "ycsb", "index"};
+    uint32_t set = 1;
+    for (uint32_t i = 0; strcmp(names[i], workload->name) != 0; i++) set *= 2;
+    return set;
 }
 
 static uint32_t paths_count(const char *list)
@@ -149,21 +153,27 @@ static int refuse_verbs_conflicts(const struct settings *settings, uint64_t give
 static int refuse_core_conflicts(const struct settings *settings, uint64_t given, struct cellar_error *error)
 {
     static const char *const ycsb_t[] = {"write-ratio", "per-txn"};
+    const char *option;
     for (uint32_t i = 0; settings->core && i < sizeof(ycsb_t) / sizeof(ycsb_t[0]); i++)
         if (options_given(&settings_options, given, ycsb_t[i]))
             CONFLICT("--%s is of YCSB-T: --core %s says what a transaction does", ycsb_t[i], settings->core);
-    bool scans = settings->core && settings->core[0] == 'E';
-    bool index = settings->workload == &indexload_workload;
-    if (!scans && !index && options_given(&settings_options, given, "scan-max")) CONFLICT("--scan-max is for --core E");
-    if (index && settings->processes > 1)
-        CONFLICT("index has an ordered index, which is made before other processes take part: not with --process");
-    if (scans && settings->processes > 1)
-        CONFLICT("--core E has an ordered index, which is made before other processes take part: not with --process");
-    if (settings->workload_config.by_index && settings->processes > 1)
-        CONFLICT("--access index has ordered indexes, which are made before other processes take part: not with "
-                 "--process");
-    if (settings->workload_config.by_index && mode_of(settings->db.cc)->versions)
-        CONFLICT("--access index is not for --cc %s, which has no ordered indexes", mode_of(settings->db.cc)->name);
+    if (settings->workload->indexes && settings->workload->indexes(&settings->workload_config, &option)) return 0;
+    if (options_given(&settings_options, given, "scan-max")) CONFLICT("--scan-max is for --core E");
+    return 0;
+}
+
+/* Other processes take part, and modes that keep versions have none. */
+static int refuse_index_conflicts(const struct settings *settings, struct cellar_error *error)
+{
+    const struct workload *workload = settings->workload;
+    const char *option = NULL;
+    uint32_t count = workload->indexes ? workload->indexes(&settings->workload_config, &option) : 0;
+    if (!count) return 0;
+    if (settings->processes > 1)
+        CONFLICT("%s has %s made before other processes take part: not with --process", option,
+                 count > 1 ? "ordered indexes, which are" : "an ordered index, which is");
+    if (mode_of(settings->db.cc)->versions)
+        CONFLICT("%s is not for --cc %s, which has no ordered indexes", option, mode_of(settings->db.cc)->name);
     return 0;
 }
 
@@ -293,18 +303,19 @@ static void durable_resolve(struct settings *settings, uint64_t given)
 /* What follows from the options given. */
 static void resolve(struct settings *settings, uint64_t given)
 {
+    const struct workload *workload = settings->workload;
     settings->db.cc = (enum cellar_cc)mode_find(settings->cc);
     settings->workload_config.seed = settings->db.seed;
-    if (settings->core && settings->workload == &ycsb_workload) {
-        settings->workload = &ycsb_core_workload;
+    if (settings->core && workload->variant) {
         settings->workload_config.core = settings->core[0];
+        settings->workload = workload->variant(&settings->workload_config);
         if (!options_given(&settings_options, given, "records") && !settings->replay)
             settings->workload_config.records = CORE_RECORDS;
         if (!settings->workload_config.scan_max) settings->workload_config.scan_max = CORE_SCAN_MAX;
     }
     settings->workload_config.mix_crest = !strcmp(settings->mix, "crest");
     settings->workload_config.by_index = !strcmp(settings->access, "index");
-    if (settings->workload_config.by_index) settings->db.log_bytes = INDEX_LOG_BYTES;
+    if (workload->log_bytes) settings->db.log_bytes = workload->log_bytes(&settings->workload_config);
     settings->workload_config.small_scale = !strcmp(settings->scale, "small");
     settings->sim = !strcmp(settings->db.fabric, "sim");
     if (!options_given(&settings_options, given, "seconds") && !settings->txns)
@@ -371,10 +382,12 @@ int settings_parse(int count, char *const *arguments, uint32_t cores, struct set
 {
     memset(settings, 0, sizeof(*settings));
     if (count > 0 && (!strcmp(arguments[0], "--help") || !strcmp(arguments[0], "-h"))) return OPTIONS_HELP;
-    if (count == 0 || arguments[0][0] == '-')
-        return err_set(error, CELLAR_ERR_INVALID,
-                       "the workload comes first: cellar bench tpcc|smallbank|ycsb|index|lock [options]");
-    int code = workload_find(arguments[0], &settings->workload, error);
+    if (count == 0 || arguments[0][0] == '-') {
+        char names[NAMES_BYTES];
+        names_list("|", names, sizeof names);
+        return err_set(error, CELLAR_ERR_INVALID, "the workload comes first: cellar bench %s|lock [options]", names);
+    }
+    int code = workload_take(arguments[0], &settings->workload, error);
     if (code < 0) return code;
     fill_defaults(settings, cores);
     uint64_t given;
@@ -386,6 +399,7 @@ int settings_parse(int count, char *const *arguments, uint32_t cores, struct set
     code = refuse_conflicts(settings, given, error);
     if (code == 0) code = process_parse(settings, error);
     if (code == 0) code = refuse_core_conflicts(settings, given, error);
+    if (code == 0) code = refuse_index_conflicts(settings, error);
     if (code == 0) code = lease_parse(settings, error);
     if (code == 0) code = death_parse(settings, error);
     if (code == 0) code = plant_resolve(settings, error);
@@ -418,8 +432,8 @@ void settings_print_help(FILE *out)
           "Runs a workload, reads the memory pool back to check it, and reports both.\n\n"
           "Workloads\n",
           out);
-    for (uint32_t i = 0; settings_workloads[i]; i++)
-        fprintf(out, "  %-26s %s\n", settings_workloads[i]->name, settings_workloads[i]->summary);
+    for (uint32_t i = 0; workload_table[i]; i++)
+        fprintf(out, "  %-26s %s\n", workload_table[i]->name, workload_table[i]->summary);
     options_print(&settings_options, out);
     fputs("\nExamples\n"
           "  cellar bench smallbank                             five seconds on all cores of this machine\n"

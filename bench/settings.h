@@ -38,9 +38,6 @@ struct settings {
     struct cluster cluster; /* what db points to, with cluster_path */
 };
 
-/* The workloads that exist; NULL-terminated. Modes are those of mode.h, fabrics of shared_options.h. */
-extern const struct workload *const settings_workloads[];
-
 /*
  * Parses the arguments behind `cellar bench`: the workload's name, then options. `cores` is the default number of
  * threads. Returns 0, OPTIONS_HELP, or a negative code with one line.

@@ -1,6 +1,7 @@
 #include "style.h"
 
-#include <inttypes.h>
+#include "digits.h"
+
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -21,17 +22,7 @@ struct style style_of(FILE *out)
     return style;
 }
 
-const char *style_count(char *text, uint64_t value)
-{
-    char digits[24];
-    int length = snprintf(digits, sizeof(digits), "%" PRIu64, value), out = 0;
-    for (int i = 0; i < length; i++) {
-        if (i > 0 && (length - i) % 3 == 0) text[out++] = ',';
-        text[out++] = digits[i];
-    }
-    text[out] = 0;
-    return text;
-}
+const char *style_count(char *text, uint64_t value) { return digits_grouped(text, value); }
 
 const char *style_bytes(char *text, double bytes)
 {

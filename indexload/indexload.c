@@ -1,9 +1,11 @@
 /* indexload.c - mixes, opening, the procedures, and the client that draws operations. */
 #include "indexload.h"
 
+#include "digits.h"
 #include "err.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +79,30 @@ static uint64_t pool_bytes(const struct workload_config *config) { return config
 static double growth_bytes(const struct workload_config *config)
 {
     return RECORD_BYTES * percent_of(config->operation)[INDEXLOAD_INSERT] / 100.0;
+}
+
+static void describe(const struct workload_config *config, char *line, size_t bytes)
+{
+    char count[DIGITS_BYTES];
+    snprintf(line, bytes, "%s: %s entries of 16 bytes, theta %g%s%s", config->operation,
+             digits_grouped(count, config->records), config->theta, config->sorted ? ", keys ascend" : "",
+             config->rows ? ", with the records" : "");
+}
+
+static uint32_t details(const struct workload_config *config, struct workload_detail *details)
+{
+    details[0] = (struct workload_detail){"operation", config->operation};
+    return 1;
+}
+
+/* A scan's entries and records, and the leaves that it reads. */
+static uint64_t accesses_max(const struct workload_config *config) { return 16 + 2 * (uint64_t)config->scan_max; }
+
+static uint32_t indexes(const struct workload_config *config, const char **option)
+{
+    (void)config;
+    *option = "index";
+    return 1;
 }
 
 /* ---- keys and values ---- */
@@ -306,6 +332,10 @@ const struct workload indexload_workload = {
     .validate = validate,
     .pool_bytes = pool_bytes,
     .growth_bytes = growth_bytes,
+    .describe = describe,
+    .details = details,
+    .accesses_max = accesses_max,
+    .indexes = indexes,
     .open = open_run,
     .load = load,
     .load_rows = load_rows,

@@ -18,6 +18,8 @@
 #define INDEXLOAD_SCAN_MAX 1000 /* records of a scan, at most */
 #define INDEXLOAD_UPDATES_MASK ((1ull << 40) - 1)
 
+extern const struct workload indexload_workload;
+
 enum indexload_type {
     INDEXLOAD_LOOKUP,
     INDEXLOAD_INSERT,

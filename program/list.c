@@ -32,8 +32,7 @@ static json_t *names_json(const char *const *names)
 static int print_json(void)
 {
     json_t *workloads = json_array();
-    for (uint32_t i = 0; settings_workloads[i]; i++)
-        json_array_append_new(workloads, json_string(settings_workloads[i]->name));
+    for (uint32_t i = 0; workload_table[i]; i++) json_array_append_new(workloads, json_string(workload_table[i]->name));
     json_t *root =
         json_pack("{s:o, s:o, s:o, s:o}", "fabrics", names_json(shared_options_fabrics), "nics",
                   names_json(shared_options_nics), "modes", names_json(mode_table_names), "workloads", workloads);
@@ -59,8 +58,8 @@ static void print_text(void)
     print_names("NICs of sim (--nic)", shared_options_nics);
     print_names("modes (--cc)", mode_table_names);
     printf("workloads\n");
-    for (uint32_t i = 0; settings_workloads[i]; i++)
-        printf("  %-16s %s\n", settings_workloads[i]->name, settings_workloads[i]->summary);
+    for (uint32_t i = 0; workload_table[i]; i++)
+        printf("  %-16s %s\n", workload_table[i]->name, workload_table[i]->summary);
     if (addition.list) addition.list();
 }
 

@@ -3,6 +3,7 @@
 #include "db.h"
 #include "history_file.h"
 #include "layout.h"
+#include "must.h"
 #include "partial.h"
 #include "plant.h"
 #include "style.h"
@@ -12,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define WORKLOADS_MAX 64
 #define SEEDS_MAX 100000000      /* their trace hashes are kept */
 #define CLIENT_BYTES (80u << 10) /* of a coordinator: what it touches of its stack, its buffers and its log */
 
-static const char *const workloads[] = {"cells", "sessions", "ranges", "smallbank", "ycsb", "tpcc", "all", NULL};
 static const char *const schedules[] = {"random", "pct", "time", "preempt", NULL};
 static const char *const reopens[] = {"never", "closed", "crashed", NULL};
 static const char *const deciders[] = {"on", "off", NULL};
@@ -29,8 +30,7 @@ static const struct option_def defs[] = {
      .help = "whose transactions; all: drawn for each seed",
      .fallback = "all",
      .kind = OPTION_CHOICE,
-     .offset = AT(workload),
-     .choices = workloads},
+     .offset = AT(workload)}, /* its choices: listing_make */
     {.name = "seeds",
      .argument = "A..B",
      .help = "seeds; each draws its cluster, load, schedule and faults",
@@ -216,6 +216,29 @@ static const struct option_def defs[] = {
 };
 static const struct options options = {.program = "cellar sim", .defs = defs, .count = sizeof(defs) / sizeof(defs[0])};
 
+/* The same options, with the workloads that are linked as choices of the first. */
+struct listing {
+    const char *workloads[WORKLOADS_MAX + 2];
+    struct option_def defs[sizeof(defs) / sizeof(defs[0])];
+    struct options options;
+};
+
+static void listing_make(struct listing *listing)
+{
+    const char *name;
+    uint32_t count = 0;
+    for (; (name = sim_plan_workload(count)); count++) {
+        must(count < WORKLOADS_MAX);
+        listing->workloads[count] = name;
+    }
+    listing->workloads[count] = "all";
+    listing->workloads[count + 1] = NULL;
+    memcpy(listing->defs, defs, sizeof defs);
+    listing->defs[0].choices = listing->workloads;
+    listing->options = options;
+    listing->options.defs = listing->defs;
+}
+
 #define REFUSE(...) return err_set(error, CELLAR_ERR_INVALID, __VA_ARGS__)
 
 /* "1..100" */
@@ -375,7 +398,9 @@ int seeds_settings_parse(int count, char *const *arguments, const struct machine
     memset(settings, 0, sizeof(*settings));
     settings->jobs = machine->cores;
     settings->trace_every = 1;
-    int code = options_parse(&options, count, arguments, settings, &given, error);
+    struct listing listing;
+    listing_make(&listing);
+    int code = options_parse(&listing.options, count, arguments, settings, &given, error);
     if (code != 0) return code;
     settings->fixed = fixed_by(settings, given);
     if (settings->fixed & SIM_FIXED_WORKLOAD) settings->plan.workload = settings->workload;
@@ -400,12 +425,14 @@ int seeds_settings_parse(int count, char *const *arguments, const struct machine
 
 void seeds_settings_print_help(FILE *out)
 {
+    struct listing listing;
+    listing_make(&listing);
     fputs("Usage: cellar sim [options]\n\n"
           "Runs whole clusters in virtual time, with faults, each drawn from a seed, and checks all they do. A seed "
           "that\n"
           "fails is made small and printed with one line that replays it.\n",
           out);
-    options_print(&options, out);
+    options_print(&listing.options, out);
     fputs("\nFaults\n", out);
     for (uint32_t kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++)
         fprintf(out, "  %-26s %s\n", fabric_sim_fault_name((enum fabric_sim_fault_kind)kind),

@@ -1,9 +1,11 @@
 /* smallbank.c - the workload's table: configuration, opening, and the client that draws transactions. */
 #include "smallbank.h"
 
+#include "digits.h"
 #include "err.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define ACCOUNTS_MAX (1ull << 32)
@@ -52,6 +54,20 @@ static double growth_bytes(const struct workload_config *config)
 {
     (void)config;
     return 0;
+}
+
+static void describe(const struct workload_config *config, char *line, size_t bytes)
+{
+    char count[DIGITS_BYTES];
+    snprintf(line, bytes, "%s accounts, theta %g, savings and checking in %s", digits_grouped(count, config->accounts),
+             config->theta, config->two_tables ? "two tables" : "one record");
+}
+
+/* Of two customers, both balances, read and written. */
+static uint64_t accesses_max(const struct workload_config *config)
+{
+    (void)config;
+    return 8;
 }
 
 static int create_one(struct workload_run *run, struct cellar_error *error)
@@ -191,6 +207,20 @@ static int next(struct workload_run *run, struct cellar_client *self, struct wor
     return 0;
 }
 
+static void sim_configure(struct workload_config *config, const struct workload_sim_load *load)
+{
+    config->accounts = load->size;
+    config->two_tables = load->tables > 1;
+    config->theta = load->theta;
+}
+
+static const uint32_t sim_sizes[] = {2, 4, 10, 50, 300};
+static const struct workload_sim sim = {.place = 1,
+                                        .weight = 4,
+                                        .sizes = sim_sizes,
+                                        .size_count = sizeof sim_sizes / sizeof *sim_sizes,
+                                        .configure = sim_configure};
+
 const struct workload smallbank_workload = {
     .name = "smallbank",
     .summary = "SmallBank: six short transactions on the balances of bank customers",
@@ -198,10 +228,14 @@ const struct workload smallbank_workload = {
     .types = type_names,
     .tables = table_names,
     .client_bytes = sizeof(struct smallbank_client),
+    .published = {.padded = 1.0, .metadata = 0.4219}, /* CREST, Table 1 */
+    .sim = &sim,
     .defaults = defaults,
     .validate = validate,
     .pool_bytes = pool_bytes,
     .growth_bytes = growth_bytes,
+    .describe = describe,
+    .accesses_max = accesses_max,
     .open = open_run,
     .load = smallbank_load,
     .load_rows = load_rows,

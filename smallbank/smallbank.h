@@ -18,6 +18,8 @@
     1000 /* payments and checks are 1 .. this: less, so that balances do not sink as a run goes on */
 #define SMALLBANK_PENALTY_CENTS 100 /* for a check that overdraws the customer */
 
+extern const struct workload smallbank_workload;
+
 /* The two that may be refused have a second type for that: the customer has not enough money. */
 enum smallbank_type {
     SMALLBANK_AMALGAMATE,

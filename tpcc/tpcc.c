@@ -2,15 +2,21 @@
  * tpcc.c - the workload's table: configuration, opening, loading, and the client that runs one transaction after the
  * other.
  */
+#include "tpcc.h"
+
+#include "digits.h"
 #include "err.h"
 #include "tpcc_audit.h"
 #include "tpcc_load.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define INDEX_BYTES 24 /* the share of an index bucket that one record takes, spare room included */
+#define INDEXES 4                      /* with --access index */
+#define INDEXED_LOG_BYTES (256u << 10) /* Delivery writes 190 records; each might change an index */
+#define INDEX_BYTES 24                 /* the share of an index bucket that one record takes, spare room included */
 
 struct workload_run {
     struct tpcc_tables tables;
@@ -109,6 +115,34 @@ static double growth_bytes(const struct workload_config *config)
     return new_orders * order + payments * row_bytes(&scale, TPCC_HISTORY) +
            waiting * row_bytes(&scale, TPCC_NEW_ORDER);
 }
+
+static void describe(const struct workload_config *config, char *line, size_t bytes)
+{
+    char count[DIGITS_BYTES];
+    snprintf(line, bytes, "%s warehouse%s%s, %s mix, access %s", digits_grouped(count, config->warehouses),
+             config->warehouses == 1 ? "" : "s", config->small_scale ? " at SMALL SCALE (a tenth of it)" : "",
+             config->mix_crest ? "50/46/4/0/0 (comparison only)" : "45/43/4/4/4", config->by_index ? "index" : "hash");
+}
+
+static uint32_t details(const struct workload_config *config, struct workload_detail *details)
+{
+    details[0] = (struct workload_detail){"access", config->by_index ? "index" : "hash"};
+    return 1;
+}
+
+static uint64_t accesses_max(const struct workload_config *config)
+{
+    (void)config;
+    return 100;
+}
+
+static uint32_t indexes(const struct workload_config *config, const char **option)
+{
+    *option = "--access index";
+    return config->by_index ? INDEXES : 0;
+}
+
+static uint64_t log_bytes(const struct workload_config *config) { return config->by_index ? INDEXED_LOG_BYTES : 0; }
 
 /* ---- opening and loading ---------------------------------------------------------------------------- */
 
@@ -352,6 +386,20 @@ static int check(struct workload_run *run, struct cellar_client *self, struct wo
     return code < 0 ? code : 0;
 }
 
+static void sim_configure(struct workload_config *config, const struct workload_sim_load *load)
+{
+    config->warehouses = load->size;
+    config->small_scale = true;
+}
+
+static const uint32_t sim_sizes[] = {1, 2};
+static const struct workload_sim sim = {.place = 3,
+                                        .weight = 1,
+                                        .sizes = sim_sizes,
+                                        .size_count = sizeof sim_sizes / sizeof *sim_sizes,
+                                        .txns_max = 250,
+                                        .configure = sim_configure};
+
 const struct workload tpcc_workload = {
     .name = "tpcc",
     .summary = "TPC-C 5.11: nine tables, five transactions, all twelve consistency conditions checked",
@@ -359,10 +407,17 @@ const struct workload tpcc_workload = {
     .types = type_names,
     .tables = table_names,
     .client_bytes = sizeof(struct tpcc_client),
+    .published = {.padded = 0.4130, .metadata = 0.2065}, /* CREST, Table 1 */
+    .sim = &sim,
     .defaults = defaults,
     .validate = validate,
     .pool_bytes = pool_bytes,
     .growth_bytes = growth_bytes,
+    .describe = describe,
+    .details = details,
+    .accesses_max = accesses_max,
+    .indexes = indexes,
+    .log_bytes = log_bytes,
     .open = open_tpcc,
     .load = load,
     .load_rows = load_rows,

@@ -4,12 +4,20 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 void workload_client_begin(struct workload_client *client, uint64_t seed, uint32_t index, uint32_t count)
 {
     prng_seed_stream(&client->prng, seed, index);
     client->index = index;
     client->count = count;
+}
+
+const struct workload *workload_find(const char *name)
+{
+    for (uint32_t i = 0; workload_table[i]; i++)
+        if (!strcmp(name, workload_table[i]->name)) return workload_table[i];
+    return NULL;
 }
 
 void workload_report_check(struct workload_report *report, const char *name, const char *violation, ...)

@@ -85,6 +85,41 @@ void workload_report_check(struct workload_report *report, const char *name, con
     CELLAR_PRINTF(3, 4);
 void workload_report_rate(struct workload_report *report, const char *name, double value, double low, double high);
 
+#define WORKLOAD_LINE_BYTES 200
+#define WORKLOAD_DETAILS_MAX 4
+
+/* Something of a configuration, by name: a field of the report as JSON. */
+struct workload_detail {
+    const char *name, *value;
+};
+
+/* What CREST's records take beyond keys, table ids and columns, as a fraction of these: its Table 1. */
+struct workload_overhead {
+    double padded, metadata; /* with what fills cache lines, and without; 0: not published */
+};
+
+/* Of one simulated run: what its plan has drawn. */
+struct workload_sim_load {
+    uint32_t size; /* one of `sizes` */
+    uint32_t tables, accesses_max;
+    double theta;
+};
+
+/* How the simulator runs a workload: small, so that clients meet. */
+struct workload_sim {
+    /*
+     * 1, 2, ...: its size is that draw of the plan's own stream, and `weight` seeds of 20 that name no workload run it.
+     * Seeds mean what they mean by these; a workload that comes later has 0: it has a stream of its own, and is run
+     * where it is named.
+     */
+    uint32_t place, weight;
+    const uint32_t *sizes; /* one is drawn */
+    uint32_t size_count;
+    uint32_t txns_max; /* of all clients; 0: as many as of any */
+    /* Behind defaults. */
+    void (*configure)(struct workload_config *config, const struct workload_sim_load *load);
+};
+
 struct workload_run; /* a workload opened on a database */
 
 /* One client's generator; client_bytes long, all zero but for this first member, which workload_client_begin fills. */
@@ -106,6 +141,8 @@ struct workload {
         *tables; /* names, NULL-terminated, for the report of memory; those not created are passed over. Or NULL */
     uint64_t client_bytes;
     uint32_t pace; /* so many times as many transactions as TPC-C commits in the same time, at most; 0: 1 */
+    struct workload_overhead published;
+    const struct workload_sim *sim; /* NULL: the simulator does not run it */
 
     void (*defaults)(struct workload_config *config);
     /* INVALID with one clear line when a size is zero or absurd. */
@@ -113,6 +150,18 @@ struct workload {
     /* Estimated bytes of records and index on primaries at the start, and growth for each committed transaction. */
     uint64_t (*pool_bytes)(const struct workload_config *config);
     double (*growth_bytes)(const struct workload_config *config);
+    /* NULL, or which workload runs that configuration: this one, or another one that takes the same. */
+    const struct workload *(*variant)(const struct workload_config *config);
+    /* The configuration as a line of the report, of WORKLOAD_LINE_BYTES at most. */
+    void (*describe)(const struct workload_config *config, char *line, size_t bytes);
+    /* NULL, or what of it is a field of the report as JSON: how many details of WORKLOAD_DETAILS_MAX. */
+    uint32_t (*details)(const struct workload_config *config, struct workload_detail *details);
+    /* How many records a transaction reads, writes, inserts and deletes, at most: what a recording has room for. */
+    uint64_t (*accesses_max)(const struct workload_config *config);
+    /* NULL, or how many ordered indexes it makes, and which option makes it do so: "--core E". */
+    uint32_t (*indexes)(const struct workload_config *config, const char **option);
+    /* NULL, or what the log of a coordinator has to hold; 0: as usual. */
+    uint64_t (*log_bytes)(const struct workload_config *config);
     /* Creates or finds the tables, registers the procedures. `expected_txns` sizes tables that grow. */
     int (*open)(struct cellar *db, const struct workload_config *config, uint64_t expected_txns,
                 struct workload_run **out, struct cellar_error *error);
@@ -136,5 +185,7 @@ struct workload {
     void (*close)(struct workload_run *run);
 };
 
-extern const struct workload tpcc_workload, smallbank_workload, ycsb_workload, indexload_workload;
-extern const struct workload ycsb_core_workload; /* ycsb, with --core */
+/* Those that are linked, NULL-terminated: the program's are in workload_table.c, an object of its own. */
+extern const struct workload *const workload_table[];
+/* NULL: there is none of that name. (workload.c) */
+const struct workload *workload_find(const char *name);

@@ -1,9 +1,11 @@
 /* ycsb.c - the workload's table: configuration, opening, the two procedures, and the client that draws transactions. */
 #include "ycsb.h"
 
+#include "digits.h"
 #include "err.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +55,20 @@ static double growth_bytes(const struct workload_config *config)
     (void)config;
     return 0;
 }
+
+static const struct workload *variant(const struct workload_config *config)
+{
+    return config->core ? &ycsb_core_workload : &ycsb_workload;
+}
+
+static void describe(const struct workload_config *config, char *line, size_t bytes)
+{
+    char count[DIGITS_BYTES];
+    snprintf(line, bytes, "%s records, theta %g, %g %% updates, %u records a transaction",
+             digits_grouped(count, config->records), config->theta, config->write_ratio * 100, config->per_txn);
+}
+
+static uint64_t accesses_max(const struct workload_config *config) { return 8 * (uint64_t)config->per_txn; }
 
 /* Reads value i of the transaction; one from a wrong place is counted, not followed. */
 static int value_get(struct cellar_txn *txn, struct ycsb_args *args, const int *refs, uint32_t i,
@@ -220,6 +236,21 @@ static int next(struct workload_run *run, struct cellar_client *self, struct wor
     return 0;
 }
 
+static void sim_configure(struct workload_config *config, const struct workload_sim_load *load)
+{
+    config->records = load->size;
+    config->write_ratio = load->accesses_max > 4 ? 1 : 0.5;
+    config->per_txn = load->accesses_max < load->size ? load->accesses_max : load->size;
+    config->theta = load->theta;
+}
+
+static const uint32_t sim_sizes[] = {4, 6, 10, 40, 300};
+static const struct workload_sim sim = {.place = 2,
+                                        .weight = 3,
+                                        .sizes = sim_sizes,
+                                        .size_count = sizeof sim_sizes / sizeof *sim_sizes,
+                                        .configure = sim_configure};
+
 const struct workload ycsb_workload = {
     .name = "ycsb",
     .summary = "YCSB-T: transactions on a few random cells of one table",
@@ -227,10 +258,15 @@ const struct workload ycsb_workload = {
     .types = type_names,
     .tables = table_names,
     .client_bytes = sizeof(struct ycsb_client),
+    .published = {.padded = 0.4545, .metadata = 0.2727}, /* CREST, Table 1 */
+    .sim = &sim,
     .defaults = defaults,
     .validate = validate,
     .pool_bytes = pool_bytes,
     .growth_bytes = growth_bytes,
+    .variant = variant,
+    .describe = describe,
+    .accesses_max = accesses_max,
     .open = open_run,
     .load = ycsb_load,
     .load_rows = load_rows,

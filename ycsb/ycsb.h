@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "workload.h"
+#include "ycsb_tables.h"
 #include "zipf.h"
 
 #define YCSB_CELLS 4

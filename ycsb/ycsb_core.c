@@ -1,9 +1,11 @@
 /* ycsb_core.c - the core workloads: mixes, opening, the procedures, and the client that draws operations. */
 #include "ycsb_core.h"
 
+#include "digits.h"
 #include "err.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,18 +24,18 @@ _Static_assert(WORKLOAD_MODIFY - WORKLOAD_READ == (int)YCSB_CORE_MODIFY, "operat
 _Static_assert(WORKLOAD_FIELDS == YCSB_CORE_FIELDS, "and have the fields of a record");
 
 struct ycsb_core_mix {
-    char name;
+    const char *name; /* of one letter */
     uint8_t percent[YCSB_CORE_TYPES];
     enum choice choice;
 };
 
 static const struct ycsb_core_mix mixes[] = {
-    {'A', {[YCSB_CORE_READ] = 50, [YCSB_CORE_UPDATE] = 50}, POPULAR},
-    {'B', {[YCSB_CORE_READ] = 95, [YCSB_CORE_UPDATE] = 5}, POPULAR},
-    {'C', {[YCSB_CORE_READ] = 100}, POPULAR},
-    {'D', {[YCSB_CORE_READ] = 95, [YCSB_CORE_INSERT] = 5}, LATEST},
-    {'E', {[YCSB_CORE_SCAN] = 95, [YCSB_CORE_INSERT] = 5}, POPULAR},
-    {'F', {[YCSB_CORE_READ] = 50, [YCSB_CORE_MODIFY] = 50}, POPULAR},
+    {"A", {[YCSB_CORE_READ] = 50, [YCSB_CORE_UPDATE] = 50}, POPULAR},
+    {"B", {[YCSB_CORE_READ] = 95, [YCSB_CORE_UPDATE] = 5}, POPULAR},
+    {"C", {[YCSB_CORE_READ] = 100}, POPULAR},
+    {"D", {[YCSB_CORE_READ] = 95, [YCSB_CORE_INSERT] = 5}, LATEST},
+    {"E", {[YCSB_CORE_SCAN] = 95, [YCSB_CORE_INSERT] = 5}, POPULAR},
+    {"F", {[YCSB_CORE_READ] = 50, [YCSB_CORE_MODIFY] = 50}, POPULAR},
 };
 
 static const char *const type_names[YCSB_CORE_TYPES] = {[YCSB_CORE_READ] = "Read",
@@ -47,7 +49,7 @@ static const char *const table_names[] = {"coretable", NULL};
 static const struct ycsb_core_mix *mix_of(char name)
 {
     for (uint32_t i = 0; i < sizeof mixes / sizeof *mixes; i++)
-        if (mixes[i].name == name) return &mixes[i];
+        if (mixes[i].name[0] == name) return &mixes[i];
     return NULL;
 }
 
@@ -91,6 +93,31 @@ static uint64_t pool_bytes(const struct workload_config *config) { return config
 static double growth_bytes(const struct workload_config *config)
 {
     return (double)record_bytes(config) * mix_of(config->core)->percent[YCSB_CORE_INSERT] / 100;
+}
+
+static void describe(const struct workload_config *config, char *line, size_t bytes)
+{
+    char count[DIGITS_BYTES];
+    snprintf(line, bytes, "YCSB core %c: %s records of 10 x 100 bytes, theta %g", config->core,
+             digits_grouped(count, config->records), config->theta);
+}
+
+static uint32_t details(const struct workload_config *config, struct workload_detail *details)
+{
+    details[0] = (struct workload_detail){"core", mix_of(config->core)->name};
+    return 1;
+}
+
+/* Of a scan with records and leaves. */
+static uint64_t accesses_max(const struct workload_config *config)
+{
+    return config->core == 'E' ? 11 * (uint64_t)config->scan_max : 8;
+}
+
+static uint32_t indexes(const struct workload_config *config, const char **option)
+{
+    *option = "--core E";
+    return config->core == 'E' ? 1 : 0;
 }
 
 /* ---- keys and fields ---- */
@@ -412,6 +439,10 @@ const struct workload ycsb_core_workload = {
     .validate = validate,
     .pool_bytes = pool_bytes,
     .growth_bytes = growth_bytes,
+    .describe = describe,
+    .details = details,
+    .accesses_max = accesses_max,
+    .indexes = indexes,
     .open = open_run,
     .load = ycsb_core_load,
     .load_rows = load_rows,

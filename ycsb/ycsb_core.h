@@ -20,7 +20,7 @@
  */
 #pragma once
 
-#include "workload.h"
+#include "ycsb_tables.h"
 #include "zipf.h"
 
 #include <stdatomic.h>

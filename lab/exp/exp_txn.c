@@ -83,7 +83,7 @@ static int weigh(const char *line, double *weight, struct cellar_error *error)
     if (code) return code;
     uint64_t coordinators = settings_coordinators(&settings), most = (uint64_t)BUSY_COORDINATORS * settings.db.mns;
     uint64_t busy = coordinators < most ? coordinators : most;
-    double rows = settings.workload == settings_workloads[0] ? 85000.0 * settings.workload_config.warehouses : 200000;
+    double rows = !strcmp(settings.workload->name, "tpcc") ? 85000.0 * settings.workload_config.warehouses : 200000;
     *weight = (settings.warmup_s + settings.seconds) * 1e9 * (double)busy * COORDINATOR_NS + rows * ROW_NS;
     return 0;
 }

@@ -1,6 +1,5 @@
 /*
- * sim_load.c - the whole workloads (tpcc, smallbank, ycsb) as loads of a simulated run, through the contract of
- * workload.h.
+ * sim_load.c - whole workloads as loads of a simulated run, through the contract of workload.h.
  */
 #include "sim_load.h"
 
@@ -40,15 +39,12 @@ void sim_load_complain(struct sim_load *load, const char *format, ...)
 
 static struct workload_config config_of(const struct sim_plan *plan, const struct workload *workload)
 {
+    const struct workload_sim_load load = {
+        .size = plan->keys, .tables = plan->tables, .accesses_max = plan->accesses_max, .theta = plan->theta};
     struct workload_config config = {0};
     workload->defaults(&config);
     config.seed = plan->seed;
-    config.warehouses = config.accounts = config.records = plan->keys;
-    config.small_scale = true;
-    config.two_tables = plan->tables > 1;
-    config.write_ratio = plan->accesses_max > 4 ? 1 : 0.5;
-    config.per_txn = plan->accesses_max < plan->keys ? plan->accesses_max : plan->keys;
-    config.theta = plan->theta;
+    workload->sim->configure(&config, &load);
     return config;
 }
 
@@ -100,13 +96,11 @@ static int whole_reopen(struct sim_load *load, struct cellar *db, struct cellar_
 
 static int whole_open(const struct sim_plan *plan, struct cellar *db, struct sim_load **out, struct cellar_error *error)
 {
-    static const struct workload *const all[] = {&tpcc_workload, &smallbank_workload, &ycsb_workload};
     struct whole *whole = calloc(1, sizeof *whole);
     if (!whole) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a workload");
     whole->load.ops = &sim_load_whole;
     whole->load.plan = plan;
-    for (uint32_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (strcmp(all[i]->name, plan->workload) == 0) whole->workload = all[i];
+    whole->workload = workload_find(plan->workload);
     int code = run_open(whole, db, error);
     if (code == 0 && (code = clients_make(whole, sim_plan_clients(plan))) < 0)
         (void)err_set(error, CELLAR_ERR_NOMEM, "no memory for clients");

@@ -34,11 +34,11 @@ struct sim_load {
     char verdict[SIM_LOAD_VERDICT_BYTES];
 };
 
-/* Of that workload; the name is one of sim_plan_workloads. */
+/* Of that workload; the name is one that sim_plan_workload has. */
 const struct sim_load_ops *sim_load_find(const char *workload);
 /* Keeps the first verdict. */
 void sim_load_complain(struct sim_load *load, const char *format, ...) CELLAR_PRINTF(2, 3);
 
 extern const struct sim_load_ops sim_load_cells, sim_load_sessions; /* sim_cells.c */
 extern const struct sim_load_ops sim_load_ranges;                   /* sim_ranges.c */
-extern const struct sim_load_ops sim_load_whole;                    /* sim_load.c: tpcc, smallbank, ycsb */
+extern const struct sim_load_ops sim_load_whole;                    /* sim_load.c: those of workload_table */

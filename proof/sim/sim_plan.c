@@ -26,6 +26,8 @@
 #define STREAM_PARTITIONS 0x70617274ull
 #define STREAM_SESSIONS 0x73657373ull
 #define STREAM_VALUES 0x76616c75ull
+#define STREAM_SIZE 0x73697a65ull
+#define WEIGHTS 20         /* of `all`: what other workloads leave is cells' */
 #define SESSIONS_ONE_IN 10 /* seeds that would run cells; and ranges, likewise */
 #define RANGES_CHUNKS 256
 #define RANGES_LOG_BYTES (512u << 10)
@@ -47,9 +49,39 @@
 #define RECORD_GROWTH 3          /* of a record that keeps old versions, at most */
 #define LOG_BYTES_BIG (128u << 10)
 
-const char *const sim_plan_workloads[] = {"cells", "smallbank", "ycsb", "tpcc", "sessions", "ranges", NULL};
-
 #define DRAW(prng, table) ((table)[prng_below(prng, sizeof(table) / sizeof((table)[0]))])
+
+/* ---- workloads ---- */
+
+static const char *const own_workloads[] = {"cells", "sessions", "ranges"};
+#define OWN_WORKLOADS (sizeof own_workloads / sizeof *own_workloads)
+
+/* Of the table, the one at that place among the plan's draws; NULL: there is none. */
+static const struct workload *workload_at(uint32_t place)
+{
+    for (uint32_t i = 0; workload_table[i]; i++)
+        if (workload_table[i]->sim && workload_table[i]->sim->place == place) return workload_table[i];
+    return NULL;
+}
+
+/* NULL: it is the simulator's own, or none that it runs. */
+static const struct workload *workload_of(const struct sim_plan *plan)
+{
+    const struct workload *workload = workload_find(plan->workload);
+    return workload && workload->sim ? workload : NULL;
+}
+
+const char *sim_plan_workload(uint32_t number)
+{
+    const struct workload *one;
+    if (number < OWN_WORKLOADS) return own_workloads[number];
+    number -= OWN_WORKLOADS;
+    for (uint32_t place = 1; (one = workload_at(place)); place++)
+        if (number-- == 0) return one->name;
+    for (uint32_t i = 0; workload_table[i]; i++)
+        if (workload_table[i]->sim && !workload_table[i]->sim->place && number-- == 0) return workload_table[i]->name;
+    return NULL;
+}
 
 /* ---- drawing ---- */
 
@@ -94,12 +126,25 @@ static uint32_t nodes_nameable(uint32_t cells)
     return (1u << bits) - 1;
 }
 
+/* Of a whole workload. Those that have a place are drawn whichever is run, and in this order. */
+static void draw_size(struct sim_plan *plan, struct prng *prng)
+{
+    const struct workload *workload = workload_of(plan), *one;
+    for (uint32_t place = 1; (one = workload_at(place)); place++) {
+        uint32_t size = one->sim->sizes[prng_below(prng, one->sim->size_count)];
+        if (one == workload) plan->keys = size;
+    }
+    if (!workload || workload->sim->place) return;
+    struct prng own;
+    prng_seed_stream(&own, plan->seed, STREAM_SIZE);
+    plan->keys = workload->sim->sizes[prng_below(&own, workload->sim->size_count)];
+}
+
 /* Sizes of the workload; the records of cells are so few that all clients meet. */
 static void draw_load(struct sim_plan *plan, struct prng *prng)
 {
     static const uint32_t keys[] = {1, 2, 3, 4, 6, 8, 12, 20, 40}, hot_keys[] = {1, 2, 2, 3, 4, 6, 12, 40};
     static const uint32_t widths[] = {8, 8, 16, 40, 56, 64, 120, 300, 1000};
-    static const uint32_t banks[] = {2, 4, 10, 50, 300}, records[] = {4, 6, 10, 40, 300};
 
     plan->keys = mode_of(plan->cc)->shares ? DRAW(prng, hot_keys) : DRAW(prng, keys);
     plan->tables = (uint32_t)prng_between(prng, 1, SIM_TABLES_MAX);
@@ -110,17 +155,15 @@ static void draw_load(struct sim_plan *plan, struct prng *prng)
         plan->cell_bytes = ROW_VALUE_BYTES_MAX / plan->cells / 8 * 8;
     plan->accesses_max = (uint32_t)prng_between(prng, 1, SIM_ACCESSES_MAX);
     plan->theta = (double)prng_below(prng, 6) / 4;
-    uint32_t bank = DRAW(prng, banks), record = DRAW(prng, records), warehouses = (uint32_t)prng_between(prng, 1, 2);
-    if (!strcmp(plan->workload, "smallbank")) plan->keys = bank;
-    if (!strcmp(plan->workload, "ycsb")) plan->keys = record;
-    if (!strcmp(plan->workload, "tpcc")) plan->keys = warehouses;
+    draw_size(plan, prng);
 }
 
 static void draw_txns(struct sim_plan *plan, struct prng *prng, uint32_t fixed)
 {
     static const uint32_t totals[] = {30, 60, 120, 250, 500, 1000, TOTAL_TXNS_DRAWN};
     uint32_t total = DRAW(prng, totals), clients = sim_plan_clients(plan);
-    if (!strcmp(plan->workload, "tpcc") && total > 250) total = 250;
+    const struct workload *workload = workload_of(plan);
+    if (workload && workload->sim->txns_max && total > workload->sim->txns_max) total = workload->sim->txns_max;
     uint32_t txns = total / clients;
     if (!(fixed & SIM_FIXED_TXNS)) plan->txns = txns < 2 ? 2 : txns;
 }
@@ -139,14 +182,6 @@ static bool is_run_by(const struct sim_plan *plan, enum cellar_cc cc)
 }
 
 /* ---- memory ---- */
-
-static const struct workload *workload_of(const struct sim_plan *plan)
-{
-    static const struct workload *const all[] = {&tpcc_workload, &smallbank_workload, &ycsb_workload};
-    for (uint32_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-        if (!strcmp(all[i]->name, plan->workload)) return all[i];
-    return NULL;
-}
 
 /* Of one memory node's area: spares and the seal (storage/layout.h). */
 static uint64_t chunks_aside(const struct sim_plan *plan) { return 1 + (plan->cns + plan->mns) / plan->mns; }
@@ -168,6 +203,17 @@ static uint64_t chunks_least(const struct sim_plan *plan)
     return chunks;
 }
 
+/* Of a whole workload, in as few tables as it can have. */
+static uint64_t loaded_bytes(const struct sim_plan *plan)
+{
+    const struct workload_sim_load load = {.size = plan->keys, .tables = 1, .accesses_max = 1};
+    const struct workload *workload = workload_of(plan);
+    struct workload_config config = {0};
+    workload->defaults(&config);
+    workload->sim->configure(&config, &load);
+    return workload->pool_bytes(&config);
+}
+
 /*
  * Every worker takes chunks of its own for the records that it inserts: with few to spare some inserts find the pool
  * FULL.
@@ -183,13 +229,8 @@ static void draw_memory(struct sim_plan *plan, struct prng *prng)
         chunks = RANGES_CHUNKS + plan->cns * plan->threads * 16;
     } else if (!has_cells(plan)) {
         if (plan->log_bytes < LOG_BYTES_BIG) plan->log_bytes = LOG_BYTES_BIG;
-        struct workload_config config = {0};
-        const struct workload *workload = workload_of(plan);
-        workload->defaults(&config);
-        config.warehouses = config.accounts = config.records = plan->keys;
-        config.small_scale = true;
         uint64_t workers = (uint64_t)plan->cns * plan->threads;
-        chunks = 64 + workload->pool_bytes(&config) * 2 / LAYOUT_CHUNK_BYTES + workers * 16;
+        chunks = 64 + loaded_bytes(plan) * 2 / LAYOUT_CHUNK_BYTES + workers * 16;
     }
     chunks += chunks_least(plan);
     if (mode_of(plan->cc)->versions) chunks *= RECORD_GROWTH;
@@ -293,15 +334,16 @@ static void draw_lease(struct sim_plan *plan, struct prng *prng, uint32_t fixed)
 
 static const char *workload_draw(uint64_t seed)
 {
-    static const uint8_t weights[] = {12, 4, 3, 1};
     struct prng prng;
     prng_seed_stream(&prng, seed, STREAM_WORKLOAD);
-    uint64_t at = prng_below(&prng, 20);
-    uint32_t i = 0;
-    for (; at >= weights[i]; i++) at -= weights[i];
+    uint64_t at = prng_below(&prng, WEIGHTS), from = WEIGHTS;
+    const struct workload *one;
+    for (uint32_t place = 1; (one = workload_at(place)); place++) from -= one->sim->weight;
+    for (uint32_t place = 1; (one = workload_at(place)); from += one->sim->weight, place++)
+        if (at >= from && at < from + one->sim->weight) return one->name;
     prng_seed_stream(&prng, seed, STREAM_SESSIONS);
     uint64_t other = prng_below(&prng, SESSIONS_ONE_IN);
-    return i == 0 && other == 0 ? "sessions" : i == 0 && other == 1 ? "ranges" : sim_plan_workloads[i];
+    return other == 0 ? "sessions" : other == 1 ? "ranges" : "cells";
 }
 
 static void draw_decides(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
@@ -431,8 +473,9 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
 
 static bool workload_known(const char *name)
 {
-    for (uint32_t i = 0; sim_plan_workloads[i]; i++)
-        if (!strcmp(name, sim_plan_workloads[i])) return true;
+    const char *one;
+    for (uint32_t i = 0; (one = sim_plan_workload(i)); i++)
+        if (!strcmp(name, one)) return true;
     return false;
 }
 
@@ -471,8 +514,7 @@ static int lock_check(const struct sim_plan *plan, struct cellar_error *error)
 
 int sim_plan_check(const struct sim_plan *plan, struct cellar_error *error)
 {
-    if (!workload_known(plan->workload))
-        REFUSE("unknown workload '%.60s'; one of: cells, sessions, ranges, smallbank, ycsb, tpcc, all", plan->workload);
+    if (!workload_known(plan->workload)) REFUSE("unknown workload '%.60s': see cellar sim --help", plan->workload);
     if (!is_run_by(plan, plan->cc))
         REFUSE("mode %s has no %s: not --workload %s", mode_of(plan->cc)->name,
                strcmp(plan->workload, "ranges") ? "sessions" : "ordered indexes", plan->workload);

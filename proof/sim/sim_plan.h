@@ -37,7 +37,7 @@ enum sim_reopen {
 
 struct sim_plan {
     uint64_t seed;
-    const char *workload; /* cells, sessions, ranges, tpcc, smallbank, ycsb */
+    const char *workload; /* by its name */
     enum cellar_cc cc;
     const char *lock; /* mode 2pl: the lock algorithm of records */
     /* the cluster */
@@ -100,8 +100,8 @@ enum sim_fixed {
     SIM_FIXED_DECIDER = 32768,
 };
 
-/* The workloads, NULL-terminated. */
-extern const char *const sim_plan_workloads[];
+/* The workloads by number: the simulator's own, then those of workload_table that it runs; NULL: there is no such. */
+const char *sim_plan_workload(uint32_t number);
 
 /*
  * Fills in all that `fixed` leaves open. The same seed draws the same, whatever else is fixed; but for mode `2pl`,

@@ -9,11 +9,15 @@ here=$(cd "$(dirname "$0")/../.." && pwd)
 cd "${1:-$here}" || exit 2
 found=$(mktemp) && sources=$(mktemp) || exit 2
 trap 'rm -f "$found" "$sources"' EXIT
-rooms="base fabric durable storage lockmgr engine trace workload tpcc smallbank ycsb indexload cli etcd shell bench chaos program history sim locks modes lockbench exp lab"
+# The workloads, each a room: CMakeLists.txt lists them.
+workloads=$(sed -n 's/^set(workloads \([a-z ]*\))$/\1/p' CMakeLists.txt)
+[ -n "$workloads" ] || { echo "rooms.sh: CMakeLists.txt has no set(workloads ...)"; exit 2; }
+rooms="base fabric durable storage lockmgr engine trace workload $workloads cli etcd shell bench chaos program history sim locks modes lockbench exp lab"
 
 # ---- the tables: what is allowed ---------------------------------------------------------------------------------
 
 # room: the folders whose headers it may include, besides its own. A name with a dot is one header.
+# WORKLOAD stands for each workload, WORKLOADS for all.
 edges='
 base       include
 fabric     base include
@@ -22,15 +26,12 @@ storage    fabric base include
 lockmgr    fabric base include
 engine     lockmgr storage durable fabric base include
 workload   base include
-tpcc       workload base include
-smallbank  workload base include
-ycsb       workload base include
-indexload  workload base include
+WORKLOAD   workload base include
 trace      engine storage fabric base include
 cli        mode.h base include
 etcd       base include
 shell      etcd cli base include
-bench      etcd cli trace history tpcc smallbank ycsb indexload workload engine lockmgr storage fabric base include
+bench      etcd cli trace history workload engine lockmgr storage fabric base include
 chaos      etcd cli mode.h base include
 program    chaos bench shell etcd cli sim trace history workload engine lockmgr storage durable fabric base include
 history    engine storage durable fabric base include
@@ -42,9 +43,16 @@ exp        modes lockbench bench cli trace history workload engine lockmgr stora
 lab        exp lockbench lockmgr program cli include
 sqlite     include
 examples   include
-test       lab locks modes program chaos exp lockbench bench shell etcd cli sim trace history workload tpcc smallbank ycsb indexload engine lockmgr storage durable fabric base include
+test       lab locks modes program chaos exp lockbench bench shell etcd cli sim trace history workload WORKLOADS engine lockmgr storage durable fabric base include
 include
 '
+edges=$(while read -r room seen; do
+    if [ "$room" = WORKLOAD ]; then
+        for room in $workloads; do echo "$room $seen"; done
+    else
+        echo "$room ${seen/WORKLOADS/$workloads}"
+    fi
+done <<<"$edges")
 # The same of the folders of the engine: below its own, and besides the rooms that it may include.
 parts='
 engine/db           engine/tree engine/modes engine/txn engine/cluster engine/recovery
@@ -68,7 +76,7 @@ hot='^(engine/([a-z]+/)*(txn|commit|cache|log)[a-z_]*[.]c|storage/(record|index|
 # Structs of remote bytes: the layouts, the lock words, and what a fabric itself keeps beside the regions it offers.
 wire='^(storage/layout[.]h|lockmgr/.*|lab/locks/.*|fabric/(shm|verbs)/[a-z_]*[.]h|fabric/shm/fabric_shm_roll[.]c|(lab/)?test/.*)$'
 # Rooms of the library: they report errors to their caller, and neither print nor end the process.
-silent='^(base|fabric|durable|storage|lockmgr|engine|etcd|tpcc|smallbank|ycsb|indexload|sqlite)/'
+silent="^(base|fabric|durable|storage|lockmgr|engine|etcd|${workloads// /|}|sqlite)/"
 loud='^base/must[.][ch]$'
 # Calls that make a descriptor: in the library within descriptor_high, of base/descriptor.h. The program's main does it.
 opening='open|openat|openat2|creat|socket|accept|accept4|eventfd|timerfd_create|signalfd|inotify_init|inotify_init1|epoll_create|epoll_create1|memfd_create|shm_open|dup|mkstemp|mkostemp'

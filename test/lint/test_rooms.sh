@@ -14,6 +14,7 @@ unset CELLAR_BUILD
 fresh() {
     rm -rf "${copy:?}"/*
     mkdir -p "$copy"/{base,fabric/{shm,sim,verbs},storage,lockmgr,engine/{txn,cluster,db,modes/crest},workload,tpcc,smallbank,ycsb,indexload,bench,examples,include,test/unit,scripts}
+    cp "$here"/CMakeLists.txt "$copy" # names the workloads
     cp "$here"/include/*.h "$copy/include"
     cp "$here"/base/*.[ch] "$copy/base"
     cp "$here"/fabric/fabric.h "$copy/fabric"
@@ -80,6 +81,9 @@ planted 'core calls a mode' engine/txn/commit.c 'int rc = crest_serialize(co, tx
 planted 'core compares modes' engine/db/coordinator.c 'if (config->cc == CELLAR_CC_MOTOR) return;' 'a mode is named'
 planted 'core has a struct of a mode' engine/db/db.c 'struct crest *crest;' 'a mode is named'
 planted 'core tells of a mode' engine/cluster/gate.c '/* In mode `ford` it waits. */' 'a mode is named'
+planted 'workload includes another' smallbank/other.c '#include "tpcc_schema.h"' 'may not include'
+printf '#pragma once\n' >"$copy/tpcc/tpcc_schema.h"
+planted 'printing workload' indexload/indexload.c 'puts("x");' 'neither prints'
 planted 'vague name' engine/log_util.h '#pragma once' 'says nothing'
 seen
 fresh

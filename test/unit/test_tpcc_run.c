@@ -3,6 +3,7 @@
  * that an earlier run has worked on, with the same random numbers.
  */
 #include "driver.h"
+#include "tpcc.h"
 #include "tpcc_input.h"
 
 #include <setjmp.h>

@@ -24,8 +24,8 @@ done <"$folder/locks"
 refused "--lock needs a value that is not empty" bench smallbank --cc 2pl --lock ""
 refused "unknown option '--capacity'" bench smallbank --cc 2pl --lock dslr --policy plain --capacity 1
 refused "not for --cc motor" bench tpcc --access index --cc motor
-refused "mode motor has none" bench index --records 10 --cc motor
-refused "mode motor has none" bench ycsb --core E --records 10 --cc motor
+refused "not for --cc motor" bench index --records 10 --cc motor
+refused "not for --cc motor" bench ycsb --core E --records 10 --cc motor
 refused "leases of lock drtm rest on clocks that do not jump" sim --cc 2pl --lock drtm --faults clock_skew=0.01
 
 # bench lock and exp: what another mix, lock or experiment has
