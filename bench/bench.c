@@ -106,7 +106,7 @@ static int open_all(struct run *run, struct cellar_error *error)
     if (together(run)) code = processes_open(&run->processes, run->db, run->watch, settings, error);
     if (code < 0) return code;
     uint64_t expected_txns = run->sizing.expected_txns * settings->processes;
-    return settings->workload->open(run->db, &settings->workload_config, expected_txns, &run->workload_run, error);
+    return settings->workload->open(run->db, &settings->room.config, expected_txns, &run->workload_run, error);
 }
 
 static int prepare(struct run *run, struct cellar_error *error)

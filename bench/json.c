@@ -216,7 +216,7 @@ static void add_details(json_t *root, const struct settings *settings)
 {
     struct workload_detail details[WORKLOAD_DETAILS_MAX];
     const struct workload *workload = settings->workload;
-    uint32_t known = workload->details ? workload->details(&settings->workload_config, details) : 0;
+    uint32_t known = workload->details ? workload->details(&settings->room.config, details) : 0;
     for (uint32_t i = 0; i < known; i++) json_object_set_new(root, details[i].name, json_string(details[i].value));
 }
 

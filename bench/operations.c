@@ -33,25 +33,26 @@ static int wrong(struct cellar_error *error, const char *path, uint64_t number, 
 
 /* ---- reading ---- */
 
-static int header_read(const char *line, const char *path, struct operations *operations, struct cellar_error *error)
+static int header_read(const char *line, const char *path, struct workload_operations *operations,
+                       struct cellar_error *error)
 {
     unsigned version;
     int used = 0;
     if (sscanf(line, "cellar-operations %u", &version) != 1)
         return WRONG(1, "no operations of cellar bench: 'cellar-operations %d ...' is missing", VERSION);
     if (version != VERSION) return WRONG(1, "version %u of operations; this program has version %d", version, VERSION);
-    int got = sscanf(
-        line, "cellar-operations %u core=%c records=%" SCNu64 " scan-max=%" SCNu32 " operations=%" SCNu64 "%n",
-        &version, &operations->core, &operations->records, &operations->scan_max, &operations->list.count, &used);
+    int got =
+        sscanf(line, "cellar-operations %u core=%c records=%" SCNu64 " scan-max=%" SCNu32 " operations=%" SCNu64 "%n",
+               &version, &operations->core, &operations->records, &operations->scan_max, &operations->count, &used);
     if (got != 5 || line[used]) return WRONG(1, "core, records, scan-max and operations are wanted here");
-    if (operations->core < 'A' || operations->core > 'F' || operations->records < 1 || operations->list.count < 1 ||
-        operations->list.count > COUNT_MAX)
+    if (operations->core < 'A' || operations->core > 'F' || operations->records < 1 || operations->count < 1 ||
+        operations->count > COUNT_MAX)
         return WRONG(1, "core is A to F; there are 1 or more records, and 1 to %llu operations", COUNT_MAX);
     return 0;
 }
 
 /* The operands that each kind has: a record's number, and a field, or how many to scan. */
-static int line_read(const char *line, const char *path, uint64_t number, const struct operations *operations,
+static int line_read(const char *line, const char *path, uint64_t number, const struct workload_operations *operations,
                      struct workload_operation *operation, struct cellar_error *error)
 {
     char name[16];
@@ -77,10 +78,9 @@ static int line_read(const char *line, const char *path, uint64_t number, const 
     return 0;
 }
 
-static int lines_read(FILE *file, const char *path, struct operations *operations, struct cellar_error *error)
+static int lines_read(FILE *file, const char *path, struct workload_operations *operations, struct cellar_error *error)
 {
     char line[LINE_BYTES];
-    struct workload_operations *list = &operations->list;
     uint64_t number = 0;
     int code = 0;
     for (; code == 0 && fgets(line, sizeof line, file);) {
@@ -90,23 +90,25 @@ static int lines_read(FILE *file, const char *path, struct operations *operation
         line[length - 1] = 0;
         if (number == 1) {
             code = header_read(line, path, operations, error);
-            if (code == 0 && !(list->all = calloc(list->count, sizeof *list->all)))
-                code = err_set(error, CELLAR_ERR_NOMEM, "no memory for %" PRIu64 " operations", list->count);
+            if (code == 0 && !(operations->all = calloc(operations->count, sizeof *operations->all)))
+                code = err_set(error, CELLAR_ERR_NOMEM, "no memory for %" PRIu64 " operations", operations->count);
             continue;
         }
-        if (number - 2 == list->count) return WRONG(number, "the first line says %" PRIu64 " operations", list->count);
-        code = line_read(line, path, number, operations, &list->all[number - 2], error);
+        if (number - 2 == operations->count)
+            return WRONG(number, "the first line says %" PRIu64 " operations", operations->count);
+        code = line_read(line, path, number, operations, &operations->all[number - 2], error);
     }
     if (code) return code;
     if (number == 0) return WRONG(1, "the file is empty");
-    if (number - 1 < list->count)
-        return WRONG(number, "the file ends here: %" PRIu64 " of %" PRIu64 " operations", number - 1, list->count);
+    if (number - 1 < operations->count)
+        return WRONG(number, "the file ends here: %" PRIu64 " of %" PRIu64 " operations", number - 1,
+                     operations->count);
     return 0;
 }
 
-int operations_read(const char *path, struct operations *operations, struct cellar_error *error)
+int operations_read(const char *path, struct workload_operations *operations, struct cellar_error *error)
 {
-    *operations = (struct operations){0};
+    *operations = (struct workload_operations){0};
     FILE *file = fopen(path, "r");
     if (!file) return err_set(error, CELLAR_ERR_SYSTEM, "%.120s cannot be read: %s", path, strerror(errno));
     int code = lines_read(file, path, operations, error);
@@ -117,36 +119,34 @@ int operations_read(const char *path, struct operations *operations, struct cell
 
 /* ---- writing ---- */
 
-int operations_make(const struct workload_config *config, uint64_t count, struct operations *operations,
-                    struct cellar_error *error)
+int operations_make(struct workload_operations *operations, struct cellar_error *error)
 {
-    *operations = (struct operations){.core = config->core, .records = config->records, .scan_max = config->scan_max};
-    operations->list = (struct workload_operations){.count = count, .fills = true};
-    operations->list.all = count <= COUNT_MAX ? calloc(count, sizeof *operations->list.all) : NULL;
-    if (operations->list.all) return 0;
+    uint64_t count = operations->count;
+    operations->all = count <= COUNT_MAX ? calloc(count, sizeof *operations->all) : NULL;
+    if (operations->all) return 0;
     return err_set(error, CELLAR_ERR_NOMEM, "no memory for %" PRIu64 " operations", count);
 }
 
 /* In rounds of all clients: the first round that is not whole ends it. */
-static uint64_t whole_of(const struct workload_operations *list, uint32_t clients)
+static uint64_t whole_of(const struct workload_operations *operations, uint32_t clients)
 {
     uint64_t count = 0;
-    while (count < list->count && list->all[count].kind != WORKLOAD_NONE) count++;
-    return count == list->count ? count : count / clients * clients;
+    while (count < operations->count && operations->all[count].kind != WORKLOAD_NONE) count++;
+    return count == operations->count ? count : count / clients * clients;
 }
 
-int operations_write(const struct operations *operations, uint32_t clients, const char *path,
+int operations_write(const struct workload_operations *operations, uint32_t clients, const char *path,
                      struct cellar_error *error)
 {
     struct partial partial;
-    uint64_t count = whole_of(&operations->list, clients);
+    uint64_t count = whole_of(operations, clients);
     int code = partial_open(&partial, path, error);
     if (code) return code;
     FILE *file = partial.file;
     fprintf(file, "cellar-operations %d core=%c records=%" PRIu64 " scan-max=%u operations=%" PRIu64 "\n", VERSION,
             operations->core, operations->records, operations->scan_max, count);
     for (uint64_t i = 0; i < count; i++) {
-        const struct workload_operation *operation = &operations->list.all[i];
+        const struct workload_operation *operation = &operations->all[i];
         fputs(names[operation->kind], file);
         if (operation->kind != WORKLOAD_INSERT) fprintf(file, " %" PRIu64, operation->record);
         if (operation->kind != WORKLOAD_INSERT && operation->kind != WORKLOAD_READ)
@@ -156,8 +156,8 @@ int operations_write(const struct operations *operations, uint32_t clients, cons
     return partial_end(&partial, path, error);
 }
 
-void operations_free(struct operations *operations)
+void operations_free(struct workload_operations *operations)
 {
-    free(operations->list.all);
-    *operations = (struct operations){0};
+    free(operations->all);
+    *operations = (struct workload_operations){0};
 }

@@ -6,19 +6,12 @@
 
 #include "workload.h"
 
-struct operations {
-    struct workload_operations list; /* what the workload fills, or follows */
-    char core;
-    uint64_t records;
-    uint32_t scan_max;
-};
-
 /* Reads and checks a whole file. A line says what is wrong, with the file's line number. */
-CELLAR_NODISCARD int operations_read(const char *path, struct operations *operations, struct cellar_error *error);
-/* Room for so many, to be filled by a run of that configuration. NOMEM. */
-CELLAR_NODISCARD int operations_make(const struct workload_config *config, uint64_t count,
-                                     struct operations *operations, struct cellar_error *error);
+CELLAR_NODISCARD int operations_read(const char *path, struct workload_operations *operations,
+                                     struct cellar_error *error);
+/* Room for as many as they say there are. NOMEM. */
+CELLAR_NODISCARD int operations_make(struct workload_operations *operations, struct cellar_error *error);
 /* Those that were done; of a run that was interrupted the first ones, as many as all clients have. */
-CELLAR_NODISCARD int operations_write(const struct operations *operations, uint32_t clients, const char *path,
+CELLAR_NODISCARD int operations_write(const struct workload_operations *operations, uint32_t clients, const char *path,
                                       struct cellar_error *error);
-void operations_free(struct operations *operations);
+void operations_free(struct workload_operations *operations);

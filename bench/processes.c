@@ -113,16 +113,15 @@ static int failed(int code, struct cellar_error *error, const char *what)
 /* What all processes must have been given alike. */
 static void plan_write(const struct settings *settings, char plan[PLAN_BYTES])
 {
-    const struct workload_config *w = &settings->workload_config;
+    const struct workload *workload = settings->workload;
     const struct cellar_config *db = &settings->db;
+    char values[PLAN_BYTES];
+    options_values(workload->options, workload->option_count, &settings->room, values, sizeof values);
     memset(plan, 0, PLAN_BYTES);
-    snprintf(plan, PLAN_BYTES,
-             "%s %u %s %u %u %u %u %g %" PRIu64 " %g %" PRIu64 " %" PRIu64 " %d %d %" PRIu64 " %d %" PRIu64
-             " %g %u %d %u %g %d %d %s",
-             settings->workload->name, settings->processes, settings->cc, db->cns, db->threads, db->coros, db->replicas,
-             settings->seconds, settings->txns, settings->warmup_s, db->seed, w->warehouses, w->small_scale,
-             w->mix_crest, w->accounts, w->two_tables, w->records, w->write_ratio, w->per_txn, w->core, w->scan_max,
-             w->theta, settings->history != NULL, settings->survive, settings->lease_text ? settings->lease_text : "");
+    snprintf(plan, PLAN_BYTES, "%s%s %u %s %u %u %u %u %g %" PRIu64 " %g %" PRIu64 " %d %d %s", workload->name, values,
+             settings->processes, settings->cc, db->cns, db->threads, db->coros, db->replicas, settings->seconds,
+             settings->txns, settings->warmup_s, db->seed, settings->history != NULL, settings->survive,
+             settings->lease_text ? settings->lease_text : "");
 }
 
 static int stages_create(struct processes *processes, struct cellar_error *error)

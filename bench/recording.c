@@ -20,7 +20,7 @@
 /* Memory for one transaction: while it is recorded, and about as much again for what the check arranges. */
 static uint64_t txn_bytes(const struct settings *settings)
 {
-    uint64_t accesses = settings->workload->accesses_max(&settings->workload_config);
+    uint64_t accesses = settings->workload->accesses_max(&settings->room.config);
     return sizeof(struct history_txn) + accesses * 2 * sizeof(struct history_access);
 }
 

@@ -32,7 +32,7 @@ static void print_workload(const struct page *page)
 {
     const struct settings *settings = page->outcome->settings;
     char line[WORKLOAD_LINE_BYTES];
-    settings->workload->describe(&settings->workload_config, line, sizeof line);
+    settings->workload->describe(&settings->room.config, line, sizeof line);
     fprintf(page->out, "  workload   %s\n", line);
 }
 

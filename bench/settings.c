@@ -40,14 +40,6 @@ static int workload_take(const char *name, const struct workload **workload, str
     return err_set(error, CELLAR_ERR_INVALID, "unknown workload '%.60s'; one of: %s", name, names);
 }
 
-static uint32_t workload_set(const struct workload *workload)
-{
-    static const char *const names[] = {"tpcc", "smallbank", "ycsb", "index"};
-    uint32_t set = 1;
-    for (uint32_t i = 0; strcmp(names[i], workload->name) != 0; i++) set *= 2;
-    return set;
-}
-
 static uint32_t paths_count(const char *list)
 {
     uint32_t count = 1;
@@ -150,24 +142,12 @@ static int refuse_verbs_conflicts(const struct settings *settings, uint64_t give
     return 0;
 }
 
-static int refuse_core_conflicts(const struct settings *settings, uint64_t given, struct cellar_error *error)
-{
-    static const char *const ycsb_t[] = {"write-ratio", "per-txn"};
-    const char *option;
-    for (uint32_t i = 0; settings->core && i < sizeof(ycsb_t) / sizeof(ycsb_t[0]); i++)
-        if (options_given(&settings_options, given, ycsb_t[i]))
-            CONFLICT("--%s is of YCSB-T: --core %s says what a transaction does", ycsb_t[i], settings->core);
-    if (settings->workload->indexes && settings->workload->indexes(&settings->workload_config, &option)) return 0;
-    if (options_given(&settings_options, given, "scan-max")) CONFLICT("--scan-max is for --core E");
-    return 0;
-}
-
 /* Other processes take part, and modes that keep versions have none. */
 static int refuse_index_conflicts(const struct settings *settings, struct cellar_error *error)
 {
     const struct workload *workload = settings->workload;
     const char *option = NULL;
-    uint32_t count = workload->indexes ? workload->indexes(&settings->workload_config, &option) : 0;
+    uint32_t count = workload->indexes ? workload->indexes(&settings->room.config, &option) : 0;
     if (!count) return 0;
     if (settings->processes > 1)
         CONFLICT("%s has %s made before other processes take part: not with --process", option,
@@ -210,8 +190,6 @@ static int refuse_durable_conflicts(const struct settings *settings, uint64_t gi
 static int refuse_conflicts(struct settings *settings, uint64_t given, struct cellar_error *error)
 {
     const struct cellar_config *db = &settings->db;
-    const struct option_def *foreign = options_outside(&settings_options, given, workload_set(settings->workload));
-    if (foreign) CONFLICT("--%s is no option of %s", foreign->name, settings->workload->name);
     if (options_given(&settings_options, given, "seconds") && settings->txns)
         CONFLICT("--seconds and --txns exclude each other");
     if (!settings->sim && options_given(&settings_options, given, "nic"))
@@ -255,12 +233,9 @@ static void fill_defaults(struct settings *settings, uint32_t cores)
     settings->db = (struct cellar_config){.fabric = "shm", .cns = 1, .mns = 1, .threads = cores, .coros = 4, .seed = 1};
     settings->cc = "cellar";
     settings->nic = "cx5";
-    settings->mix = "standard";
-    settings->scale = "full";
-    settings->access = "hash";
     settings->trace_every = 64;
     settings->trace_events = TRACE_EVENTS_MAX;
-    settings->workload->defaults(&settings->workload_config);
+    workload_defaults(settings->workload, 0, &settings->room);
 }
 
 /* A cluster file stands for --fabric verbs, --memnodes and --secret, and for --replicas unless that is given. */
@@ -300,23 +275,22 @@ static void durable_resolve(struct settings *settings, uint64_t given)
     if (db->log_bytes < bytes) db->log_bytes = bytes;
 }
 
+/* The workload's part: which one it is, and what follows from its own options. */
+static int workload_resolve(struct settings *settings, uint64_t given, struct cellar_error *error)
+{
+    struct workload_config *config = &settings->room.config;
+    config->seed = settings->db.seed;
+    if (settings->workload->variant) settings->workload = settings->workload->variant(config);
+    if (!settings->workload->resolve) return 0;
+    return settings->workload->resolve(config, settings_options_own(given), error);
+}
+
 /* What follows from the options given. */
 static void resolve(struct settings *settings, uint64_t given)
 {
     const struct workload *workload = settings->workload;
     settings->db.cc = (enum cellar_cc)mode_find(settings->cc);
-    settings->workload_config.seed = settings->db.seed;
-    if (settings->core && workload->variant) {
-        settings->workload_config.core = settings->core[0];
-        settings->workload = workload->variant(&settings->workload_config);
-        if (!options_given(&settings_options, given, "records") && !settings->replay)
-            settings->workload_config.records = CORE_RECORDS;
-        if (!settings->workload_config.scan_max) settings->workload_config.scan_max = CORE_SCAN_MAX;
-    }
-    settings->workload_config.mix_crest = !strcmp(settings->mix, "crest");
-    settings->workload_config.by_index = !strcmp(settings->access, "index");
-    if (workload->log_bytes) settings->db.log_bytes = workload->log_bytes(&settings->workload_config);
-    settings->workload_config.small_scale = !strcmp(settings->scale, "small");
+    if (workload->log_bytes) settings->db.log_bytes = workload->log_bytes(&settings->room.config);
     settings->sim = !strcmp(settings->db.fabric, "sim");
     if (!options_given(&settings_options, given, "seconds") && !settings->txns)
         settings->seconds = settings->sim ? 0.1 : 5;
@@ -344,37 +318,40 @@ static int plant_resolve(const struct settings *settings, struct cellar_error *e
 #endif
 }
 
-/* A file says which operations there are, of which workload: before its core counts as given. */
+static int operate(struct settings *settings, uint64_t given, struct cellar_error *error)
+{
+    return settings->workload->operate(&settings->room.config, settings_options_own(given), &settings->operations,
+                                       error);
+}
+
+/* A file says which operations there are, of which workload: before it counts which one that is. */
 static int replay_take(struct settings *settings, uint64_t given, struct cellar_error *error)
 {
-    static const char *const said[] = {"core", "records", "scan-max", "txns", "seconds", "warmup", "write-operations"};
+    static const char *const said[] = {"txns", "seconds", "warmup", "write-operations"};
     if (!settings->replay) return 0;
+    if (!settings->workload->operate) CONFLICT("--replay is no option of %s", settings->workload->name);
     for (uint32_t i = 0; i < sizeof said / sizeof *said; i++)
         if (options_given(&settings_options, given, said[i])) CONFLICT("--replay and --%s exclude each other", said[i]);
     if (settings->process_text) CONFLICT("--replay is of one process: not with --process");
     int code = operations_read(settings->replay, &settings->operations, error);
-    if (code < 0) return code;
-    static const char *const cores[] = {"A", "B", "C", "D", "E", "F"};
-    settings->core = cores[settings->operations.core - 'A'];
-    settings->workload_config.records = settings->operations.records;
-    settings->workload_config.scan_max = settings->operations.scan_max;
-    settings->txns = settings->operations.list.count;
-    settings->workload_config.operations = &settings->operations.list;
-    return 0;
+    if (code == 0) code = operate(settings, given, error);
+    settings->txns = settings->operations.count;
+    return code;
 }
 
-static int write_operations_check(struct settings *settings, uint64_t given, struct cellar_error *error)
+static int write_operations_take(struct settings *settings, uint64_t given, struct cellar_error *error)
 {
     if (!settings->write_operations) return 0;
-    if (!settings->core) CONFLICT("--write-operations is for --core A to F");
+    if (!settings->workload->operate) CONFLICT("--write-operations is no option of %s", settings->workload->name);
+    settings->operations = (struct workload_operations){.count = settings->txns, .fills = true};
+    int code = operate(settings, given, error);
+    if (code < 0) return code;
     if (!settings->txns || settings->warmup_s > 0)
         CONFLICT("--write-operations needs --txns, and no --warmup: so many are written");
     if (settings->process_text) CONFLICT("--write-operations is of one process: not with --process");
     if (!strcmp(settings->write_operations, "-")) CONFLICT("--write-operations needs a file of its own: - is none");
-    int code = partial_accept(settings->write_operations, error);
-    if (code == 0) code = operations_make(&settings->workload_config, settings->txns, &settings->operations, error);
-    settings->workload_config.operations = &settings->operations.list;
-    return code;
+    code = partial_accept(settings->write_operations, error);
+    return code < 0 ? code : operations_make(&settings->operations, error);
 }
 
 int settings_parse(int count, char *const *arguments, uint32_t cores, struct settings *settings,
@@ -390,22 +367,24 @@ int settings_parse(int count, char *const *arguments, uint32_t cores, struct set
     int code = workload_take(arguments[0], &settings->workload, error);
     if (code < 0) return code;
     fill_defaults(settings, cores);
+    struct settings_options_all all;
     uint64_t given;
-    code = options_parse(&settings_options, count - 1, arguments + 1, settings, &given, error);
+    settings_options_make(settings->workload, &all);
+    code = options_parse(&all.options, count - 1, arguments + 1, settings, &given, error);
     if (code == 0) code = cluster_take(settings, given, error);
     if (code == 0) code = replay_take(settings, given, error);
+    if (code == 0) code = workload_resolve(settings, given, error);
     if (code != 0) return code;
     resolve(settings, given);
     code = refuse_conflicts(settings, given, error);
     if (code == 0) code = process_parse(settings, error);
-    if (code == 0) code = refuse_core_conflicts(settings, given, error);
     if (code == 0) code = refuse_index_conflicts(settings, error);
     if (code == 0) code = lease_parse(settings, error);
     if (code == 0) code = death_parse(settings, error);
     if (code == 0) code = plant_resolve(settings, error);
-    if (code == 0) code = write_operations_check(settings, given, error);
+    if (code == 0) code = write_operations_take(settings, given, error);
     if (code < 0) return code;
-    return settings->workload->validate(&settings->workload_config, error);
+    return settings->workload->validate(&settings->room.config, error);
 }
 
 const char *settings_lock(const struct settings *settings)
@@ -434,7 +413,7 @@ void settings_print_help(FILE *out)
           out);
     for (uint32_t i = 0; workload_table[i]; i++)
         fprintf(out, "  %-26s %s\n", workload_table[i]->name, workload_table[i]->summary);
-    options_print(&settings_options, out);
+    settings_options_print(out);
     fputs("\nExamples\n"
           "  cellar bench smallbank                             five seconds on all cores of this machine\n"
           "  cellar bench index --operation scan --fabric sim --cns 4 --coros 60\n"

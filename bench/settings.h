@@ -11,8 +11,8 @@
 
 struct settings {
     const struct workload *workload;
-    struct workload_config workload_config;
-    struct cellar_config db; /* pool_bytes 0: still to be estimated */
+    union workload_room room; /* its configuration */
+    struct cellar_config db;  /* pool_bytes 0: still to be estimated */
     double seconds, warmup_s;
     uint64_t txns;               /* 0: the run is bounded by time */
     uint32_t attempts_max;       /* of a transaction, which is dropped then; 0: none is */
@@ -24,7 +24,7 @@ struct settings {
     const char *history;                   /* the file that the run is recorded in; NULL: it is not */
     uint64_t history_max;                  /* transactions of it */
     const char *write_operations, *replay; /* files of operations; NULL: none */
-    struct operations operations;          /* of either */
+    struct workload_operations operations; /* of either */
     const char *trace;                     /* the file of a trace; NULL: none */
     uint32_t trace_every;                  /* one of so many transactions of a coordinator is in it */
     uint64_t trace_events;                 /* ... of at most so many events */
@@ -33,8 +33,8 @@ struct settings {
     double kill_at_s;         /* so long after the window's begin */
     const char *nic;          /* of sim: its profile */
     /* as written on the command line, before they become the above */
-    const char *cc, *mix, *scale, *access, *core, *kill_cn_text, *kill_mn_text, *process_text, *lease_text, *plant,
-        *cluster_path, *etcd, *etcd_prefix;
+    const char *cc, *kill_cn_text, *kill_mn_text, *process_text, *lease_text, *plant, *cluster_path, *etcd,
+        *etcd_prefix;
     struct cluster cluster; /* what db points to, with cluster_path */
 };
 

@@ -2,16 +2,12 @@
 
 #include "fabric.h"
 #include "mode.h"
+#include "must.h"
 #include "shared_options.h"
 
-#define HISTORY_MAX 1000000000
+#include <string.h>
 
-static const char *const mixes[] = {"standard", "crest", NULL};
-static const char *const cores[] = {"A", "B", "C", "D", "E", "F", NULL};
-static const char *const operations[] = {"mixed", "lookup",       "insert",        "update", "delete",
-                                         "scan",  "update-heavy", "search-mostly", NULL};
-static const char *const accesses[] = {"hash", "index", NULL};
-static const char *const scales[] = {"full", "small", NULL};
+#define HISTORY_MAX 1000000000
 
 #define AT(field) offsetof(struct settings, field)
 
@@ -178,133 +174,17 @@ static const struct option_def defs[] = {
      .offset = AT(lease_text)},
     {SHARED_OPTIONS_RTT_NS(AT(db.rtt_ns))},
 
-    {.group = "tpcc",
-     .name = "warehouses",
-     .argument = "N",
-     .help = "warehouses",
-     .fallback = "40",
-     .kind = OPTION_NUMBER,
-     .offset = AT(workload_config.warehouses),
-     .only = TPCC},
-    {.name = "scale",
-     .help = "small: a tenth of the customers and items",
-     .fallback = "full",
-     .kind = OPTION_CHOICE,
-     .offset = AT(scale),
-     .choices = scales,
-     .only = TPCC},
-    {.name = "mix",
-     .help = "crest: 50/46/4/0/0, for comparison only",
-     .fallback = "standard",
-     .kind = OPTION_CHOICE,
-     .offset = AT(mix),
-     .choices = mixes,
-     .only = TPCC},
-    {.name = "access",
-     .help = "index: ordered indexes instead of helper tables (docs/tpcc.md)",
-     .fallback = "hash",
-     .kind = OPTION_CHOICE,
-     .offset = AT(access),
-     .choices = accesses,
-     .only = TPCC},
-
-    {.group = "smallbank",
-     .name = "accounts",
-     .argument = "N",
-     .help = "bank accounts",
-     .fallback = "100000",
-     .kind = OPTION_NUMBER,
-     .offset = AT(workload_config.accounts),
-     .only = SMALLBANK},
-    {.name = "two-tables",
-     .help = "savings and checking in two tables, not in one record",
-     .kind = OPTION_FLAG,
-     .offset = AT(workload_config.two_tables),
-     .only = SMALLBANK},
-
-    {.group = "ycsb",
-     .name = "records",
-     .argument = "N",
-     .help = "records",
-     .fallback = "1000000, with --core and index 100000",
-     .kind = OPTION_NUMBER,
-     .offset = AT(workload_config.records),
-     .only = YCSB | INDEX},
-    {.name = "core",
-     .help = "a core workload of YCSB, one operation a transaction, instead of YCSB-T (docs/ycsb.md)",
-     .kind = OPTION_CHOICE,
-     .offset = AT(core),
-     .choices = cores,
-     .only = YCSB},
-    {.name = "scan-max",
-     .argument = "N",
-     .help = "--core E, index: records of a scan, at most",
-     .fallback = "100",
-     .kind = OPTION_COUNT,
-     .offset = AT(workload_config.scan_max),
-     .min = 1,
-     .max = 1000,
-     .only = YCSB | INDEX},
-    {.name = "write-operations",
+    {.group = "Operations of ycsb --core as a file",
+     .name = "write-operations",
      .argument = "FILE",
-     .help = "--core, with --txns: write the operations to a file (docs/ycsb.md)",
+     .help = "with --txns: write the operations to a file (docs/ycsb.md)",
      .kind = OPTION_TEXT,
-     .offset = AT(write_operations),
-     .only = YCSB},
+     .offset = AT(write_operations)},
     {.name = "replay",
      .argument = "FILE",
      .help = "the operations, core and records of such a file",
      .kind = OPTION_TEXT,
-     .offset = AT(replay),
-     .only = YCSB},
-    {.name = "write-ratio",
-     .argument = "R",
-     .help = "share of transactions that update",
-     .fallback = "1",
-     .kind = OPTION_REAL,
-     .offset = AT(workload_config.write_ratio),
-     .min = 0,
-     .max = 1,
-     .only = YCSB},
-    {.name = "per-txn",
-     .argument = "N",
-     .help = "distinct records of a transaction",
-     .fallback = "4",
-     .kind = OPTION_COUNT,
-     .offset = AT(workload_config.per_txn),
-     .min = 1,
-     .max = 64,
-     .only = YCSB},
-
-    {.group = "index",
-     .name = "operation",
-     .help = "what transactions do, one operation each",
-     .fallback = "mixed",
-     .kind = OPTION_CHOICE,
-     .offset = AT(workload_config.operation),
-     .choices = operations,
-     .only = INDEX},
-    {.name = "sorted",
-     .help = "keys ascend, so that inserts are at the end; else they are spread",
-     .kind = OPTION_FLAG,
-     .offset = AT(workload_config.sorted),
-     .only = INDEX},
-    {.name = "rows",
-     .help = "lookups and scans read the records, not the values that the index covers",
-     .kind = OPTION_FLAG,
-     .offset = AT(workload_config.rows),
-     .only = INDEX},
-
-    {.group = "smallbank, ycsb, index",
-     .name = "theta",
-     .argument = "T",
-     .help = "skew of the Zipf distribution, 0 (uniform) to below 2",
-     .fallback = "smallbank 0, ycsb and index 0.99",
-     .kind = OPTION_REAL,
-     .offset = AT(workload_config.theta),
-     .min = 0,
-     .max = 1.999999,
-     .only = SMALLBANK | YCSB | INDEX},
+     .offset = AT(replay)},
 
     {.group = "Report", SHARED_OPTIONS_JSON(AT(json))},
 
@@ -366,5 +246,57 @@ static const struct option_def defs[] = {
 
     {.name = "faults", .absent = true},
 };
-const struct options settings_options = {
-    .program = "cellar bench", .defs = defs, .count = sizeof(defs) / sizeof(defs[0])};
+#define COUNT (sizeof(defs) / sizeof(defs[0]))
+
+const struct options settings_options = {.program = "cellar bench", .defs = defs, .count = COUNT};
+
+static bool has(const struct option_def *list, size_t count, const char *name, size_t bytes)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strlen(list[i].name) == bytes && !memcmp(list[i].name, name, bytes)) return true;
+    return false;
+}
+
+/* Whose is it? */
+static int refuse_foreign(const void *into, const char *name, size_t bytes, struct cellar_error *error)
+{
+    const struct settings *settings = into;
+    char owners[160] = "";
+    for (uint32_t i = 0; workload_table[i]; i++)
+        if (has(workload_table[i]->options, workload_table[i]->option_count, name, bytes))
+            snprintf(owners + strlen(owners), sizeof owners - strlen(owners), "%s%s", owners[0] ? ", " : "",
+                     workload_table[i]->name);
+    if (!owners[0]) return 0;
+    return err_set(error, CELLAR_ERR_INVALID, "--%.*s is no option of %s, but of %s", (int)bytes, name,
+                   settings->workload->name, owners);
+}
+
+void settings_options_make(const struct workload *workload, struct settings_options_all *all)
+{
+    must(COUNT + workload->option_count <= OPTIONS_MAX);
+    memcpy(all->defs, defs, sizeof defs);
+    for (uint32_t i = 0; i < workload->option_count; i++) {
+        must(!has(defs, COUNT, workload->options[i].name, strlen(workload->options[i].name)));
+        all->defs[COUNT + i] = workload->options[i];
+        all->defs[COUNT + i].offset += AT(room);
+    }
+    all->options = (struct options){.program = settings_options.program,
+                                    .defs = all->defs,
+                                    .count = COUNT + workload->option_count,
+                                    .unknown = refuse_foreign};
+}
+
+uint64_t settings_options_own(uint64_t given) { return given >> COUNT; }
+
+void settings_options_print(FILE *out)
+{
+    uint32_t first = 0; /* behind the workloads' */
+    while (!defs[first].group || strcmp(defs[first].group, "Report") != 0) first++;
+    options_print_some(defs, first, out);
+    for (uint32_t i = 0; workload_table[i]; i++) {
+        if (workload_table[i]->option_count) fprintf(out, "\n%s\n", workload_table[i]->name);
+        options_print_some(workload_table[i]->options, workload_table[i]->option_count, out);
+    }
+    const struct options rest = {.program = settings_options.program, .defs = &defs[first], .count = COUNT - first};
+    options_print(&rest, out);
+}

@@ -58,8 +58,8 @@ static double growth(const struct settings *settings)
 static double run_bytes(const struct settings *settings, double txns)
 {
     double areas = settings->db.replicas + 1.0;
-    double tables = (double)settings->workload->pool_bytes(&settings->workload_config) +
-                    settings->workload->growth_bytes(&settings->workload_config) * txns;
+    double tables = (double)settings->workload->pool_bytes(&settings->room.config) +
+                    settings->workload->growth_bytes(&settings->room.config) * txns;
     return areas *
            (fixed_bytes(settings) + begun_bytes(settings) + 1.25 * growth(settings) * tables / settings->db.mns);
 }
@@ -67,7 +67,7 @@ static double run_bytes(const struct settings *settings, double txns)
 static void estimate(const struct settings *settings, const struct machine *machine, struct sizing *sizing)
 {
     double areas = settings->db.replicas + 1.0;
-    double tables = (double)settings->workload->pool_bytes(&settings->workload_config);
+    double tables = (double)settings->workload->pool_bytes(&settings->room.config);
     sizing->expected_txns = expected_txns(settings, machine);
     sizing->load_bytes = (uint64_t)(areas * (fixed_bytes(settings) + growth(settings) * tables / settings->db.mns));
     sizing->run_bytes = (uint64_t)run_bytes(settings, (double)sizing->expected_txns);

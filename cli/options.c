@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -147,7 +148,10 @@ static int parse_one(const struct options *options, int count, char *const *argu
         return err_set(error, CELLAR_ERR_INVALID, "unexpected argument '%.60s' (options start with --; see %s --help)",
                        argument, options->program);
     const char *name = argument + 2, *equals = strchr(name, '=');
-    const struct option_def *def = find(options, name, equals ? (size_t)(equals - name) : strlen(name));
+    const size_t bytes = equals ? (size_t)(equals - name) : strlen(name);
+    const struct option_def *def = find(options, name, bytes);
+    int code = !def && options->unknown ? options->unknown(into, name, bytes, error) : 0;
+    if (code < 0) return code;
     if (!def)
         return err_set(error, CELLAR_ERR_INVALID, "unknown option '%.60s' (see %s --help)", argument, options->program);
     if (def->absent) return err_set(error, CELLAR_ERR_UNSUPPORTED, "--%s is not built yet", def->name);
@@ -242,16 +246,7 @@ int options_spare(const struct options *options, uint64_t given, const void *fro
 
 bool options_given(const struct options *options, uint64_t given, const char *name)
 {
-    const struct option_def *def = find(options, name, strlen(name));
-    must(def != NULL);
-    return given >> (def - options->defs) & 1;
-}
-
-const struct option_def *options_outside(const struct options *options, uint64_t given, uint32_t set)
-{
-    for (uint32_t i = 0; i < options->count; i++)
-        if (given >> i & 1 && options->defs[i].only && !(options->defs[i].only & set)) return &options->defs[i];
-    return NULL;
+    return option_def_given(options->defs, options->count, given, name);
 }
 
 static void print_one(const struct option_def *def, FILE *out)
@@ -264,13 +259,36 @@ static void print_one(const struct option_def *def, FILE *out)
     fputc('\n', out);
 }
 
+void options_print_some(const struct option_def *defs, uint32_t count, FILE *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (defs[i].absent) continue;
+        if (defs[i].group) fprintf(out, "\n%s\n", defs[i].group);
+        print_one(&defs[i], out);
+    }
+}
+
+static void value_append(const struct option_def *def, const void *field, char *text, size_t bytes)
+{
+    const char *word = def->kind == OPTION_TEXT || def->kind == OPTION_CHOICE ? *(const char *const *)field : NULL;
+    char value[32] = "-";
+    if (def->kind == OPTION_FLAG) snprintf(value, sizeof value, "%d", *(const bool *)field);
+    if (def->kind == OPTION_COUNT) snprintf(value, sizeof value, "%" PRIu32, *(const uint32_t *)field);
+    if (def->kind == OPTION_NUMBER || def->kind == OPTION_SIZE)
+        snprintf(value, sizeof value, "%" PRIu64, *(const uint64_t *)field);
+    if (def->kind == OPTION_REAL) snprintf(value, sizeof value, "%.17g", *(const double *)field);
+    append(text, bytes, " ");
+    append(text, bytes, word ? word : value);
+}
+
+void options_values(const struct option_def *defs, uint32_t count, const void *from, char *text, size_t bytes)
+{
+    text[0] = 0;
+    for (uint32_t i = 0; i < count; i++) value_append(&defs[i], (const char *)from + defs[i].offset, text, bytes);
+}
+
 void options_print(const struct options *options, FILE *out)
 {
-    for (uint32_t i = 0; i < options->count; i++) {
-        const struct option_def *def = &options->defs[i];
-        if (def->absent) continue;
-        if (def->group) fprintf(out, "\n%s\n", def->group);
-        print_one(def, out);
-    }
+    options_print_some(options->defs, options->count, out);
     fprintf(out, "  %-26s %s\n", "--help", "print this");
 }

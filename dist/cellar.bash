@@ -11,7 +11,8 @@ _cellar()
         [ "${COMP_WORDS[1]} ${COMP_WORDS[2]}" = "bench lock" ] && command+=(lock)
         words=$("${command[@]}" --help 2>/dev/null | grep -oE '^  --[a-z-]+')
     elif [ "${COMP_WORDS[1]}" = bench ] && [ "$COMP_CWORD" -eq 2 ]; then
-        words="tpcc smallbank ycsb index lock"
+        words=$("${command[0]}" bench --help 2>/dev/null | awk '/^Workloads$/ { on = 1; next } on && !NF { exit } on { print $1 }')
+        words+=" lock"
     fi
     # shellcheck disable=SC2207
     COMPREPLY=($(compgen -W "$words" -- "$word"))

@@ -50,16 +50,61 @@ static const uint8_t *percent_of(const char *name)
 
 /* ---- configuration ---- */
 
-static void defaults(struct workload_config *config)
+static const char *const operations[] = {"mixed", "lookup",       "insert",        "update", "delete",
+                                         "scan",  "update-heavy", "search-mostly", NULL};
+
+#define AT(field) offsetof(struct indexload_config, field)
+
+static const struct option_def own_options[] = {
+    {.name = "records",
+     .argument = "N",
+     .help = "records",
+     .fallback = "100000",
+     .kind = OPTION_NUMBER,
+     .offset = AT(records)},
+    {.name = "operation",
+     .help = "what transactions do, one operation each",
+     .fallback = "mixed",
+     .kind = OPTION_CHOICE,
+     .offset = AT(operation),
+     .choices = operations},
+    {.name = "scan-max",
+     .argument = "N",
+     .help = "records of a scan, at most",
+     .fallback = "100",
+     .kind = OPTION_COUNT,
+     .offset = AT(scan_max),
+     .min = 1,
+     .max = INDEXLOAD_SCAN_MAX},
+    {.name = "sorted",
+     .help = "keys ascend, so that inserts are at the end; else they are spread",
+     .kind = OPTION_FLAG,
+     .offset = AT(sorted)},
+    {.name = "rows",
+     .help = "lookups and scans read the records, not the values that the index covers",
+     .kind = OPTION_FLAG,
+     .offset = AT(rows)},
+    {.name = "theta",
+     .argument = "T",
+     .help = "skew of the Zipf distribution, 0 (uniform) to below 2",
+     .fallback = "0.99",
+     .kind = OPTION_REAL,
+     .offset = AT(theta),
+     .max = 1.999999},
+};
+
+static void defaults(struct workload_config *base)
 {
+    struct indexload_config *config = (struct indexload_config *)base;
     config->records = 100000;
     config->theta = 0.99;
     config->scan_max = 100;
     config->operation = mixes[0].name;
 }
 
-static int validate(const struct workload_config *config, struct cellar_error *error)
+static int validate(const struct workload_config *base, struct cellar_error *error)
 {
+    const struct indexload_config *config = (const struct indexload_config *)base;
     if (!percent_of(config->operation))
         return err_set(error, CELLAR_ERR_INVALID, "there are no operations '%.40s'", config->operation);
     if (config->records < 1 || config->records > RECORDS_MAX)
@@ -74,33 +119,44 @@ static int validate(const struct workload_config *config, struct cellar_error *e
     return 0;
 }
 
-static uint64_t pool_bytes(const struct workload_config *config) { return config->records * RECORD_BYTES; }
-
-static double growth_bytes(const struct workload_config *config)
+static uint64_t pool_bytes(const struct workload_config *base)
 {
+    const struct indexload_config *config = (const struct indexload_config *)base;
+    return config->records * RECORD_BYTES;
+}
+
+static double growth_bytes(const struct workload_config *base)
+{
+    const struct indexload_config *config = (const struct indexload_config *)base;
     return RECORD_BYTES * percent_of(config->operation)[INDEXLOAD_INSERT] / 100.0;
 }
 
-static void describe(const struct workload_config *config, char *line, size_t bytes)
+static void describe(const struct workload_config *base, char *line, size_t bytes)
 {
+    const struct indexload_config *config = (const struct indexload_config *)base;
     char count[DIGITS_BYTES];
     snprintf(line, bytes, "%s: %s entries of 16 bytes, theta %g%s%s", config->operation,
              digits_grouped(count, config->records), config->theta, config->sorted ? ", keys ascend" : "",
              config->rows ? ", with the records" : "");
 }
 
-static uint32_t details(const struct workload_config *config, struct workload_detail *details)
+static uint32_t details(const struct workload_config *base, struct workload_detail *details)
 {
+    const struct indexload_config *config = (const struct indexload_config *)base;
     details[0] = (struct workload_detail){"operation", config->operation};
     return 1;
 }
 
 /* A scan's entries and records, and the leaves that it reads. */
-static uint64_t accesses_max(const struct workload_config *config) { return 16 + 2 * (uint64_t)config->scan_max; }
-
-static uint32_t indexes(const struct workload_config *config, const char **option)
+static uint64_t accesses_max(const struct workload_config *base)
 {
-    (void)config;
+    const struct indexload_config *config = (const struct indexload_config *)base;
+    return 16 + 2 * (uint64_t)config->scan_max;
+}
+
+static uint32_t indexes(const struct workload_config *base, const char **option)
+{
+    (void)base;
     *option = "index";
     return 1;
 }
@@ -224,11 +280,12 @@ static int create(struct workload_run *run, uint64_t inserts, struct cellar_erro
 
 static void close_run(struct workload_run *run) { free(run); }
 
-static int open_run(struct cellar *db, const struct workload_config *config, uint64_t expected_txns,
+static int open_run(struct cellar *db, const struct workload_config *base, uint64_t expected_txns,
                     struct workload_run **out, struct cellar_error *error)
 {
+    const struct indexload_config *config = (const struct indexload_config *)base;
     *out = NULL;
-    int code = validate(config, error);
+    int code = validate(base, error);
     if (code < 0) return code;
     struct workload_run *run = calloc(1, sizeof(*run));
     if (!run) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the workload index");
@@ -327,6 +384,9 @@ const struct workload indexload_workload = {
     .types = type_names,
     .tables = table_names,
     .client_bytes = sizeof(struct indexload_client),
+    .config_bytes = sizeof(struct indexload_config),
+    .options = own_options,
+    .option_count = sizeof own_options / sizeof *own_options,
     .pace = 20,
     .defaults = defaults,
     .validate = validate,

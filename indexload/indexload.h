@@ -20,6 +20,15 @@
 
 extern const struct workload indexload_workload;
 
+struct indexload_config {
+    struct workload_config base;
+    const char *operation; /* "mixed" ...: which ones there are, and how many of each */
+    uint64_t records;
+    double theta;
+    uint32_t scan_max;
+    bool sorted, rows; /* keys ascend; scans read records, too */
+};
+
 enum indexload_type {
     INDEXLOAD_LOOKUP,
     INDEXLOAD_INSERT,

@@ -27,15 +27,39 @@ static const char *const type_names[SMALLBANK_TYPES] = {
 
 static const char *const table_names[] = {"account", "savings", "checking", NULL};
 
-static void defaults(struct workload_config *config)
+#define AT(field) offsetof(struct smallbank_config, field)
+
+static const struct option_def own_options[] = {
+    {.name = "accounts",
+     .argument = "N",
+     .help = "bank accounts",
+     .fallback = "100000",
+     .kind = OPTION_NUMBER,
+     .offset = AT(accounts)},
+    {.name = "two-tables",
+     .help = "savings and checking in two tables, not in one record",
+     .kind = OPTION_FLAG,
+     .offset = AT(two_tables)},
+    {.name = "theta",
+     .argument = "T",
+     .help = "skew of the Zipf distribution, 0 (uniform) to below 2",
+     .fallback = "0",
+     .kind = OPTION_REAL,
+     .offset = AT(theta),
+     .max = 1.999999},
+};
+
+static void defaults(struct workload_config *base)
 {
+    struct smallbank_config *config = (struct smallbank_config *)base;
     config->accounts = 100000;
     config->two_tables = false;
     config->theta = 0;
 }
 
-static int validate(const struct workload_config *config, struct cellar_error *error)
+static int validate(const struct workload_config *base, struct cellar_error *error)
 {
+    const struct smallbank_config *config = (const struct smallbank_config *)base;
     if (config->accounts < 2 || config->accounts > ACCOUNTS_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "smallbank needs 2 to %llu accounts, not %" PRIu64, ACCOUNTS_MAX,
                        config->accounts);
@@ -45,28 +69,30 @@ static int validate(const struct workload_config *config, struct cellar_error *e
     return 0;
 }
 
-static uint64_t pool_bytes(const struct workload_config *config)
+static uint64_t pool_bytes(const struct workload_config *base)
 {
+    const struct smallbank_config *config = (const struct smallbank_config *)base;
     return config->accounts * (config->two_tables ? 2 : 1) * (RECORD_BYTES + INDEX_BYTES);
 }
 
-static double growth_bytes(const struct workload_config *config)
+static double growth_bytes(const struct workload_config *base)
 {
-    (void)config;
+    (void)base;
     return 0;
 }
 
-static void describe(const struct workload_config *config, char *line, size_t bytes)
+static void describe(const struct workload_config *base, char *line, size_t bytes)
 {
+    const struct smallbank_config *config = (const struct smallbank_config *)base;
     char count[DIGITS_BYTES];
     snprintf(line, bytes, "%s accounts, theta %g, savings and checking in %s", digits_grouped(count, config->accounts),
              config->theta, config->two_tables ? "two tables" : "one record");
 }
 
 /* Of two customers, both balances, read and written. */
-static uint64_t accesses_max(const struct workload_config *config)
+static uint64_t accesses_max(const struct workload_config *base)
 {
-    (void)config;
+    (void)base;
     return 8;
 }
 
@@ -117,12 +143,13 @@ static int create_two(struct workload_run *run, struct cellar_error *error)
 
 static void close_run(struct workload_run *run) { free(run); }
 
-static int open_run(struct cellar *db, const struct workload_config *config, uint64_t expected_txns,
+static int open_run(struct cellar *db, const struct workload_config *base, uint64_t expected_txns,
                     struct workload_run **out, struct cellar_error *error)
 {
+    const struct smallbank_config *config = (const struct smallbank_config *)base;
     (void)expected_txns; /* the tables do not grow */
     *out = NULL;
-    int code = validate(config, error);
+    int code = validate(base, error);
     if (code < 0) return code;
     struct workload_run *run = calloc(1, sizeof(*run));
     if (!run) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the smallbank workload");
@@ -207,8 +234,9 @@ static int next(struct workload_run *run, struct cellar_client *self, struct wor
     return 0;
 }
 
-static void sim_configure(struct workload_config *config, const struct workload_sim_load *load)
+static void sim_configure(struct workload_config *base, const struct workload_sim_load *load)
 {
+    struct smallbank_config *config = (struct smallbank_config *)base;
     config->accounts = load->size;
     config->two_tables = load->tables > 1;
     config->theta = load->theta;
@@ -228,6 +256,9 @@ const struct workload smallbank_workload = {
     .types = type_names,
     .tables = table_names,
     .client_bytes = sizeof(struct smallbank_client),
+    .config_bytes = sizeof(struct smallbank_config),
+    .options = own_options,
+    .option_count = sizeof own_options / sizeof *own_options,
     .published = {.padded = 1.0, .metadata = 0.4219}, /* CREST, Table 1 */
     .sim = &sim,
     .defaults = defaults,

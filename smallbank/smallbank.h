@@ -20,6 +20,13 @@
 
 extern const struct workload smallbank_workload;
 
+struct smallbank_config {
+    struct workload_config base;
+    uint64_t accounts;
+    double theta;
+    bool two_tables; /* savings and checking in two tables instead of two cells of one record */
+};
+
 /* The two that may be refused have a second type for that: the customer has not enough money. */
 enum smallbank_type {
     SMALLBANK_AMALGAMATE,

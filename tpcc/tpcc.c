@@ -68,21 +68,60 @@ static const char *const table_names[] = {"warehouse", "district",         "cust
 
 /* ---- configuration ---------------------------------------------------------------------------------- */
 
-static void defaults(struct workload_config *config)
+static const char *const mixes[] = {"standard", "crest", NULL};
+static const char *const accesses[] = {"hash", "index", NULL};
+static const char *const scales[] = {"full", "small", NULL};
+
+#define AT(field) offsetof(struct tpcc_config, field)
+
+static const struct option_def own_options[] = {
+    {.name = "warehouses",
+     .argument = "N",
+     .help = "warehouses",
+     .fallback = "40",
+     .kind = OPTION_NUMBER,
+     .offset = AT(warehouses)},
+    {.name = "scale",
+     .help = "small: a tenth of the customers and items",
+     .fallback = "full",
+     .kind = OPTION_CHOICE,
+     .offset = AT(scale),
+     .choices = scales},
+    {.name = "mix",
+     .help = "crest: 50/46/4/0/0, for comparison only",
+     .fallback = "standard",
+     .kind = OPTION_CHOICE,
+     .offset = AT(mix),
+     .choices = mixes},
+    {.name = "access",
+     .help = "index: ordered indexes instead of helper tables (docs/tpcc.md)",
+     .fallback = "hash",
+     .kind = OPTION_CHOICE,
+     .offset = AT(access),
+     .choices = accesses},
+};
+
+static bool is_small(const struct tpcc_config *config) { return !strcmp(config->scale, "small"); }
+static bool is_crest(const struct tpcc_config *config) { return !strcmp(config->mix, "crest"); }
+static bool by_index(const struct tpcc_config *config) { return !strcmp(config->access, "index"); }
+
+static void defaults(struct workload_config *base)
 {
+    struct tpcc_config *config = (struct tpcc_config *)base;
     config->warehouses = 40;
-    config->small_scale = false;
-    config->mix_crest = false;
-    config->by_index = false;
+    config->scale = scales[0];
+    config->mix = mixes[0];
+    config->access = accesses[0];
 }
 
-static struct tpcc_scale scale_of(const struct workload_config *config)
+static struct tpcc_scale scale_of(const struct tpcc_config *config)
 {
-    return tpcc_schema_scale((uint32_t)config->warehouses, config->small_scale, config->by_index);
+    return tpcc_schema_scale((uint32_t)config->warehouses, is_small(config), by_index(config));
 }
 
-static int validate(const struct workload_config *config, struct cellar_error *error)
+static int validate(const struct workload_config *base, struct cellar_error *error)
 {
+    const struct tpcc_config *config = (const struct tpcc_config *)base;
     if (config->warehouses < 1 || config->warehouses > TPCC_WAREHOUSES_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "tpcc needs 1 to %d warehouses, not %" PRIu64, TPCC_WAREHOUSES_MAX,
                        config->warehouses);
@@ -95,80 +134,90 @@ static uint32_t row_bytes(const struct tpcc_scale *scale, enum tpcc_table table)
     return tpcc_schema_record_bytes(table) + INDEX_BYTES + tpcc_schema_entry_bytes(scale, table);
 }
 
-static uint64_t pool_bytes(const struct workload_config *config)
+static uint64_t pool_bytes(const struct workload_config *base)
 {
+    const struct tpcc_config *config = (const struct tpcc_config *)base;
     struct tpcc_scale scale = scale_of(config);
     uint64_t bytes = 0;
     for (int i = 0; i < TPCC_TABLES; i++)
-        bytes += tpcc_schema_records_max(&scale, config->mix_crest, 0, (enum tpcc_table)i) *
+        bytes += tpcc_schema_records_max(&scale, is_crest(config), 0, (enum tpcc_table)i) *
                  row_bytes(&scale, (enum tpcc_table)i);
     return bytes;
 }
 
 /* Of NEW-ORDER rows, those count that no Delivery removes. */
-static double growth_bytes(const struct workload_config *config)
+static double growth_bytes(const struct workload_config *base)
 {
-    double new_orders = config->mix_crest ? 0.50 : 0.45, payments = config->mix_crest ? 0.46 : 0.43;
-    double waiting = config->mix_crest ? 0.50 : 0.10;
+    const struct tpcc_config *config = (const struct tpcc_config *)base;
+    double new_orders = is_crest(config) ? 0.50 : 0.45, payments = is_crest(config) ? 0.46 : 0.43;
+    double waiting = is_crest(config) ? 0.50 : 0.10;
     struct tpcc_scale scale = scale_of(config);
     double order = row_bytes(&scale, TPCC_ORDER) + 10.0 * row_bytes(&scale, TPCC_ORDER_LINE);
     return new_orders * order + payments * row_bytes(&scale, TPCC_HISTORY) +
            waiting * row_bytes(&scale, TPCC_NEW_ORDER);
 }
 
-static void describe(const struct workload_config *config, char *line, size_t bytes)
+static void describe(const struct workload_config *base, char *line, size_t bytes)
 {
+    const struct tpcc_config *config = (const struct tpcc_config *)base;
     char count[DIGITS_BYTES];
     snprintf(line, bytes, "%s warehouse%s%s, %s mix, access %s", digits_grouped(count, config->warehouses),
-             config->warehouses == 1 ? "" : "s", config->small_scale ? " at SMALL SCALE (a tenth of it)" : "",
-             config->mix_crest ? "50/46/4/0/0 (comparison only)" : "45/43/4/4/4", config->by_index ? "index" : "hash");
+             config->warehouses == 1 ? "" : "s", is_small(config) ? " at SMALL SCALE (a tenth of it)" : "",
+             is_crest(config) ? "50/46/4/0/0 (comparison only)" : "45/43/4/4/4", config->access);
 }
 
-static uint32_t details(const struct workload_config *config, struct workload_detail *details)
+static uint32_t details(const struct workload_config *base, struct workload_detail *details)
 {
-    details[0] = (struct workload_detail){"access", config->by_index ? "index" : "hash"};
+    const struct tpcc_config *config = (const struct tpcc_config *)base;
+    details[0] = (struct workload_detail){"access", config->access};
     return 1;
 }
 
-static uint64_t accesses_max(const struct workload_config *config)
+static uint64_t accesses_max(const struct workload_config *base)
 {
-    (void)config;
+    (void)base;
     return 100;
 }
 
-static uint32_t indexes(const struct workload_config *config, const char **option)
+static uint32_t indexes(const struct workload_config *base, const char **option)
 {
+    const struct tpcc_config *config = (const struct tpcc_config *)base;
     *option = "--access index";
-    return config->by_index ? INDEXES : 0;
+    return by_index(config) ? INDEXES : 0;
 }
 
-static uint64_t log_bytes(const struct workload_config *config) { return config->by_index ? INDEXED_LOG_BYTES : 0; }
+static uint64_t log_bytes(const struct workload_config *base)
+{
+    const struct tpcc_config *config = (const struct tpcc_config *)base;
+    return by_index(config) ? INDEXED_LOG_BYTES : 0;
+}
 
 /* ---- opening and loading ---------------------------------------------------------------------------- */
 
-static int open_run(struct workload_run *run, struct cellar *db, const struct workload_config *config,
+static int open_run(struct workload_run *run, struct cellar *db, const struct workload_config *base,
                     uint64_t expected_txns, struct cellar_error *error)
 {
+    const struct tpcc_config *config = (const struct tpcc_config *)base;
     run->db = db;
-    run->seed = config->seed;
-    run->mix_crest = config->mix_crest;
+    run->seed = base->seed;
+    run->mix_crest = is_crest(config);
     run->input.tables = &run->tables;
     run->input.scale = scale_of(config);
-    tpcc_input_nurand_init(&run->input.nurand, &run->input.scale, config->seed);
-    TRY(tpcc_schema_open(db, &run->input.scale, config->mix_crest, expected_txns, &run->tables, error));
+    tpcc_input_nurand_init(&run->input.nurand, &run->input.scale, base->seed);
+    TRY(tpcc_schema_open(db, &run->input.scale, is_crest(config), expected_txns, &run->tables, error));
     for (int i = 0; i < TPCC_PROCS; i++) TRY(cellar_proc_register(db, &tpcc_procs[i], &run->procs[i], error));
-    tpcc_load_init(&run->load, &run->tables, &run->input.scale, &run->input.nurand, config->seed);
+    tpcc_load_init(&run->load, &run->tables, &run->input.scale, &run->input.nurand, base->seed);
     return tpcc_load_rows(&run->load, &run->load_rows, error);
 }
 
-static int open_tpcc(struct cellar *db, const struct workload_config *config, uint64_t expected_txns,
+static int open_tpcc(struct cellar *db, const struct workload_config *base, uint64_t expected_txns,
                      struct workload_run **out, struct cellar_error *error)
 {
     *out = NULL;
-    TRY(validate(config, error));
+    TRY(validate(base, error));
     struct workload_run *run = calloc(1, sizeof(*run));
     if (!run) return err_set(error, CELLAR_ERR_NOMEM, "no memory to open tpcc");
-    int code = open_run(run, db, config, expected_txns, error);
+    int code = open_run(run, db, base, expected_txns, error);
     if (code < 0)
         free(run);
     else
@@ -386,10 +435,11 @@ static int check(struct workload_run *run, struct cellar_client *self, struct wo
     return code < 0 ? code : 0;
 }
 
-static void sim_configure(struct workload_config *config, const struct workload_sim_load *load)
+static void sim_configure(struct workload_config *base, const struct workload_sim_load *load)
 {
+    struct tpcc_config *config = (struct tpcc_config *)base;
     config->warehouses = load->size;
-    config->small_scale = true;
+    config->scale = "small";
 }
 
 static const uint32_t sim_sizes[] = {1, 2};
@@ -407,6 +457,9 @@ const struct workload tpcc_workload = {
     .types = type_names,
     .tables = table_names,
     .client_bytes = sizeof(struct tpcc_client),
+    .config_bytes = sizeof(struct tpcc_config),
+    .options = own_options,
+    .option_count = sizeof own_options / sizeof *own_options,
     .published = {.padded = 0.4130, .metadata = 0.2065}, /* CREST, Table 1 */
     .sim = &sim,
     .defaults = defaults,

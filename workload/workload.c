@@ -20,6 +20,14 @@ const struct workload *workload_find(const char *name)
     return NULL;
 }
 
+void workload_defaults(const struct workload *workload, uint64_t seed, union workload_room *room)
+{
+    must(workload->config_bytes <= sizeof *room);
+    memset(room, 0, sizeof *room);
+    workload->defaults(&room->config);
+    room->config.seed = seed;
+}
+
 void workload_report_check(struct workload_report *report, const char *name, const char *violation, ...)
 {
     must(report->check_count < WORKLOAD_CHECKS_MAX);

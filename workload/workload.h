@@ -3,12 +3,13 @@
  * table each. A workload uses the public API (cellar.h), base and this header, nothing else. All its randomness comes
  * from the seed.
  *
- * Life: defaults -> (flags) -> validate -> open -> load, by all sessions -> client_init, next, next, ..., by each
- * client -> check, by one client, with nothing else running -> close.
+ * Life: defaults -> options, resolve -> validate -> open -> load, by all sessions -> client_init, next, next, ..., by
+ * each client -> check, by one client, with nothing else running -> close.
  */
 #pragma once
 
 #include "cellar.h"
+#include "option_def.h"
 #include "prng.h"
 
 #include <stdbool.h>
@@ -34,31 +35,23 @@ struct workload_operation {
 struct workload_operations {
     struct workload_operation *all;
     uint64_t count;
-    bool fills; /* noted as they are drawn, else done */
+    bool fills;        /* noted as they are drawn, else done */
+    char core;         /* 'A' to 'F': the core workload that they are of, */
+    uint64_t records;  /* ... that has so many records, */
+    uint32_t scan_max; /* ... and scans of so many, at most */
 };
 
+/* What a workload is told: the beginning of a struct of its own, of config_bytes, which nobody else knows. */
 struct workload_config {
     uint64_t seed;
-    /* tpcc */
-    uint64_t warehouses;
-    bool small_scale; /* --scale small: customers and items divided by 10 */
-    bool mix_crest;   /* --mix crest: 50/46/4/0/0 */
-    bool by_index;    /* --access index: ordered indexes, no helper tables */
-    /* smallbank */
-    uint64_t accounts;
-    bool two_tables; /* savings and checking in two tables instead of two cells of one record */
-    /* ycsb */
-    uint64_t records;
-    double write_ratio;
-    uint32_t per_txn;
-    char core;                              /* 'A' to 'F': YCSB's core workload of that name; 0: YCSB-T */
-    uint32_t scan_max;                      /* core E, index: records of a scan, at most */
-    struct workload_operations *operations; /* core: to follow or to fill; NULL: drawn, and not noted */
-    /* index */
-    const char *operation; /* "mixed" ...: which ones there are, and how many of each */
-    bool sorted, rows;     /* keys ascend; scans read records, too */
-    /* smallbank, ycsb, index */
-    double theta;
+};
+
+#define WORKLOAD_CONFIG_BYTES 256
+
+/* Room for the configuration of any. */
+union workload_room {
+    struct workload_config config;
+    uint64_t words[WORKLOAD_CONFIG_BYTES / 8];
 };
 
 #define WORKLOAD_TYPES_MAX 16
@@ -140,11 +133,25 @@ struct workload {
     const char *const
         *tables; /* names, NULL-terminated, for the report of memory; those not created are passed over. Or NULL */
     uint64_t client_bytes;
+    uint64_t config_bytes;            /* of its configuration, at most WORKLOAD_CONFIG_BYTES */
+    const struct option_def *options; /* of `cellar bench`; their fields are of that configuration */
+    uint32_t option_count;
     uint32_t pace; /* so many times as many transactions as TPC-C commits in the same time, at most; 0: 1 */
     struct workload_overhead published;
     const struct workload_sim *sim; /* NULL: the simulator does not run it */
 
-    void (*defaults)(struct workload_config *config);
+    void (*defaults)(struct workload_config *config); /* all was zero */
+    /*
+     * NULL, or what follows from the options that were given (bit i: options[i]), once all are parsed. INVALID where
+     * they are not for each other.
+     */
+    int (*resolve)(struct workload_config *config, uint64_t given, struct cellar_error *error);
+    /*
+     * NULL: it has no operations as a file. From then on its clients do them; or they note what they do (`fills`), and
+     * it says here of which workload that is. INVALID where options that were given are not for that.
+     */
+    int (*operate)(struct workload_config *config, uint64_t given, struct workload_operations *operations,
+                   struct cellar_error *error);
     /* INVALID with one clear line when a size is zero or absurd. */
     int (*validate)(const struct workload_config *config, struct cellar_error *error);
     /* Estimated bytes of records and index on primaries at the start, and growth for each committed transaction. */
@@ -189,3 +196,5 @@ struct workload {
 extern const struct workload *const workload_table[];
 /* NULL: there is none of that name. (workload.c) */
 const struct workload *workload_find(const char *name);
+/* Its defaults, and the seed. (workload.c) */
+void workload_defaults(const struct workload *workload, uint64_t seed, union workload_room *room);

@@ -20,16 +20,9 @@ static const char *const type_names[YCSB_TYPES] = {[YCSB_READ] = "Read", [YCSB_U
 
 static const char *const table_names[] = {"usertable", NULL};
 
-static void defaults(struct workload_config *config)
+static int validate(const struct workload_config *base, struct cellar_error *error)
 {
-    config->records = 1000000;
-    config->write_ratio = 1;
-    config->per_txn = 4;
-    config->theta = 0.99;
-}
-
-static int validate(const struct workload_config *config, struct cellar_error *error)
-{
+    const struct ycsb_config *config = (const struct ycsb_config *)base;
     if (config->per_txn < 1 || config->per_txn > YCSB_PER_TXN_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "ycsb needs 1 to %d records per transaction, not %u",
                        YCSB_PER_TXN_MAX, config->per_txn);
@@ -45,30 +38,31 @@ static int validate(const struct workload_config *config, struct cellar_error *e
     return 0;
 }
 
-static uint64_t pool_bytes(const struct workload_config *config)
+static uint64_t pool_bytes(const struct workload_config *base)
 {
+    const struct ycsb_config *config = (const struct ycsb_config *)base;
     return config->records * (RECORD_BYTES + INDEX_BYTES);
 }
 
-static double growth_bytes(const struct workload_config *config)
+static double growth_bytes(const struct workload_config *base)
 {
-    (void)config;
+    (void)base;
     return 0;
 }
 
-static const struct workload *variant(const struct workload_config *config)
+static void describe(const struct workload_config *base, char *line, size_t bytes)
 {
-    return config->core ? &ycsb_core_workload : &ycsb_workload;
-}
-
-static void describe(const struct workload_config *config, char *line, size_t bytes)
-{
+    const struct ycsb_config *config = (const struct ycsb_config *)base;
     char count[DIGITS_BYTES];
     snprintf(line, bytes, "%s records, theta %g, %g %% updates, %u records a transaction",
              digits_grouped(count, config->records), config->theta, config->write_ratio * 100, config->per_txn);
 }
 
-static uint64_t accesses_max(const struct workload_config *config) { return 8 * (uint64_t)config->per_txn; }
+static uint64_t accesses_max(const struct workload_config *base)
+{
+    const struct ycsb_config *config = (const struct ycsb_config *)base;
+    return 8 * (uint64_t)config->per_txn;
+}
 
 /* Reads value i of the transaction; one from a wrong place is counted, not followed. */
 static int value_get(struct cellar_txn *txn, struct ycsb_args *args, const int *refs, uint32_t i,
@@ -156,12 +150,13 @@ static int create(struct workload_run *run, struct cellar_error *error)
 
 static void close_run(struct workload_run *run) { free(run); }
 
-static int open_run(struct cellar *db, const struct workload_config *config, uint64_t expected_txns,
+static int open_run(struct cellar *db, const struct workload_config *base, uint64_t expected_txns,
                     struct workload_run **out, struct cellar_error *error)
 {
+    const struct ycsb_config *config = (const struct ycsb_config *)base;
     (void)expected_txns; /* the table does not grow */
     *out = NULL;
-    int code = validate(config, error);
+    int code = validate(base, error);
     if (code < 0) return code;
     struct workload_run *run = calloc(1, sizeof(*run));
     if (!run) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the ycsb workload");
@@ -236,8 +231,9 @@ static int next(struct workload_run *run, struct cellar_client *self, struct wor
     return 0;
 }
 
-static void sim_configure(struct workload_config *config, const struct workload_sim_load *load)
+static void sim_configure(struct workload_config *base, const struct workload_sim_load *load)
 {
+    struct ycsb_config *config = (struct ycsb_config *)base;
     config->records = load->size;
     config->write_ratio = load->accesses_max > 4 ? 1 : 0.5;
     config->per_txn = load->accesses_max < load->size ? load->accesses_max : load->size;
@@ -258,13 +254,18 @@ const struct workload ycsb_workload = {
     .types = type_names,
     .tables = table_names,
     .client_bytes = sizeof(struct ycsb_client),
+    .config_bytes = sizeof(struct ycsb_config),
+    .options = ycsb_config_options,
+    .option_count = YCSB_CONFIG_OPTIONS,
     .published = {.padded = 0.4545, .metadata = 0.2727}, /* CREST, Table 1 */
     .sim = &sim,
-    .defaults = defaults,
+    .defaults = ycsb_config_defaults,
+    .resolve = ycsb_config_resolve,
+    .operate = ycsb_config_operate,
     .validate = validate,
     .pool_bytes = pool_bytes,
     .growth_bytes = growth_bytes,
-    .variant = variant,
+    .variant = ycsb_config_variant,
     .describe = describe,
     .accesses_max = accesses_max,
     .open = open_run,

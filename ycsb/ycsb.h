@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "ycsb_tables.h"
+#include "ycsb_config.h"
 #include "zipf.h"
 
 #define YCSB_CELLS 4

@@ -46,10 +46,10 @@ static const char *const type_names[YCSB_CORE_TYPES] = {[YCSB_CORE_READ] = "Read
 
 static const char *const table_names[] = {"coretable", NULL};
 
-static const struct ycsb_core_mix *mix_of(char name)
+static const struct ycsb_core_mix *mix_of(const char *name)
 {
     for (uint32_t i = 0; i < sizeof mixes / sizeof *mixes; i++)
-        if (mixes[i].name[0] == name) return &mixes[i];
+        if (!strcmp(mixes[i].name, name)) return &mixes[i];
     return NULL;
 }
 
@@ -60,17 +60,18 @@ double ycsb_core_share(const struct workload_run *run, enum ycsb_core_type type)
 
 /* ---- configuration ---- */
 
-static void defaults(struct workload_config *config)
+static void defaults(struct workload_config *base)
 {
-    config->records = 1000000;
-    config->theta = 0.99;
-    config->scan_max = 100;
-    config->core = 'A';
+    struct ycsb_config *config = (struct ycsb_config *)base;
+    ycsb_config_defaults(base);
+    config->core = "A";
 }
 
-static int validate(const struct workload_config *config, struct cellar_error *error)
+static int validate(const struct workload_config *base, struct cellar_error *error)
 {
-    if (!mix_of(config->core)) return err_set(error, CELLAR_ERR_INVALID, "YCSB has the core workloads A to F");
+    const struct ycsb_config *config = (const struct ycsb_config *)base;
+    if (!config->core || !mix_of(config->core))
+        return err_set(error, CELLAR_ERR_INVALID, "YCSB has the core workloads A to F");
     if (config->records < 1 || config->records > RECORDS_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "ycsb needs 1 to %llu records, not %" PRIu64, RECORDS_MAX,
                        config->records);
@@ -83,41 +84,52 @@ static int validate(const struct workload_config *config, struct cellar_error *e
     return 0;
 }
 
-static uint64_t record_bytes(const struct workload_config *config)
+static bool has_scans(const struct ycsb_config *config) { return !strcmp(config->core, "E"); }
+
+static uint64_t record_bytes(const struct ycsb_config *config)
 {
-    return RECORD_BYTES + INDEX_BYTES + (config->core == 'E' ? ENTRY_BYTES : 0);
+    return RECORD_BYTES + INDEX_BYTES + (has_scans(config) ? ENTRY_BYTES : 0);
 }
 
-static uint64_t pool_bytes(const struct workload_config *config) { return config->records * record_bytes(config); }
-
-static double growth_bytes(const struct workload_config *config)
+static uint64_t pool_bytes(const struct workload_config *base)
 {
+    const struct ycsb_config *config = (const struct ycsb_config *)base;
+    return config->records * record_bytes(config);
+}
+
+static double growth_bytes(const struct workload_config *base)
+{
+    const struct ycsb_config *config = (const struct ycsb_config *)base;
     return (double)record_bytes(config) * mix_of(config->core)->percent[YCSB_CORE_INSERT] / 100;
 }
 
-static void describe(const struct workload_config *config, char *line, size_t bytes)
+static void describe(const struct workload_config *base, char *line, size_t bytes)
 {
+    const struct ycsb_config *config = (const struct ycsb_config *)base;
     char count[DIGITS_BYTES];
-    snprintf(line, bytes, "YCSB core %c: %s records of 10 x 100 bytes, theta %g", config->core,
+    snprintf(line, bytes, "YCSB core %s: %s records of 10 x 100 bytes, theta %g", config->core,
              digits_grouped(count, config->records), config->theta);
 }
 
-static uint32_t details(const struct workload_config *config, struct workload_detail *details)
+static uint32_t details(const struct workload_config *base, struct workload_detail *details)
 {
-    details[0] = (struct workload_detail){"core", mix_of(config->core)->name};
+    const struct ycsb_config *config = (const struct ycsb_config *)base;
+    details[0] = (struct workload_detail){"core", config->core};
     return 1;
 }
 
 /* Of a scan with records and leaves. */
-static uint64_t accesses_max(const struct workload_config *config)
+static uint64_t accesses_max(const struct workload_config *base)
 {
-    return config->core == 'E' ? 11 * (uint64_t)config->scan_max : 8;
+    const struct ycsb_config *config = (const struct ycsb_config *)base;
+    return has_scans(config) ? 11 * (uint64_t)config->scan_max : 8;
 }
 
-static uint32_t indexes(const struct workload_config *config, const char **option)
+static uint32_t indexes(const struct workload_config *base, const char **option)
 {
+    const struct ycsb_config *config = (const struct ycsb_config *)base;
     *option = "--core E";
-    return config->core == 'E' ? 1 : 0;
+    return has_scans(config) ? 1 : 0;
 }
 
 /* ---- keys and fields ---- */
@@ -278,11 +290,12 @@ static void close_run(struct workload_run *run)
     free(run);
 }
 
-static int open_run(struct cellar *db, const struct workload_config *config, uint64_t expected_txns,
+static int open_run(struct cellar *db, const struct workload_config *base, uint64_t expected_txns,
                     struct workload_run **out, struct cellar_error *error)
 {
+    const struct ycsb_config *config = (const struct ycsb_config *)base;
     *out = NULL;
-    int code = validate(config, error);
+    int code = validate(base, error);
     if (code < 0) return code;
     struct workload_run *run = calloc(1, sizeof(*run));
     if (!run) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the ycsb workload");
@@ -434,8 +447,13 @@ const struct workload ycsb_core_workload = {
     .types = type_names,
     .tables = table_names,
     .client_bytes = sizeof(struct ycsb_core_client),
+    .config_bytes = sizeof(struct ycsb_config),
+    .options = ycsb_config_options,
+    .option_count = YCSB_CONFIG_OPTIONS,
     .pace = 20,
     .defaults = defaults,
+    .resolve = ycsb_config_resolve,
+    .operate = ycsb_config_operate,
     .validate = validate,
     .pool_bytes = pool_bytes,
     .growth_bytes = growth_bytes,

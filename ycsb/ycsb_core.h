@@ -20,7 +20,7 @@
  */
 #pragma once
 
-#include "ycsb_tables.h"
+#include "ycsb_config.h"
 #include "zipf.h"
 
 #include <stdatomic.h>

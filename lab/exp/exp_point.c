@@ -31,8 +31,8 @@ static int open_all(struct point_run *run, int count, char *const *arguments, st
     code = sizing_apply(settings, &anywhere, &run->sizing, error);
     if (code == 0) code = simulation_open(settings, &run->census, &run->fabric, &run->db, error);
     if (code < 0) return code;
-    code = settings->workload->open(run->db, &settings->workload_config, run->sizing.expected_txns, &run->workload_run,
-                                    error);
+    code =
+        settings->workload->open(run->db, &settings->room.config, run->sizing.expected_txns, &run->workload_run, error);
     if (code < 0) return code;
     run->driver = (struct driver){.workload = settings->workload,
                                   .run = run->workload_run,

@@ -15,6 +15,7 @@
 #define COORDINATOR_NS 0.9
 #define BUSY_COORDINATORS 90
 #define ROW_NS 600
+#define ROW_BYTES 150 /* of most rows, with what an index has of them */
 
 static const char *const names[EXP_TXN_METRICS] = {
     [EXP_TXN_TPS] = "k_txn_per_s",
@@ -83,7 +84,7 @@ static int weigh(const char *line, double *weight, struct cellar_error *error)
     if (code) return code;
     uint64_t coordinators = settings_coordinators(&settings), most = (uint64_t)BUSY_COORDINATORS * settings.db.mns;
     uint64_t busy = coordinators < most ? coordinators : most;
-    double rows = !strcmp(settings.workload->name, "tpcc") ? 85000.0 * settings.workload_config.warehouses : 200000;
+    double rows = (double)settings.workload->pool_bytes(&settings.room.config) / ROW_BYTES;
     *weight = (settings.warmup_s + settings.seconds) * 1e9 * (double)busy * COORDINATOR_NS + rows * ROW_NS;
     return 0;
 }

@@ -37,15 +37,12 @@ void sim_load_complain(struct sim_load *load, const char *format, ...)
     va_end(args);
 }
 
-static struct workload_config config_of(const struct sim_plan *plan, const struct workload *workload)
+static void configure(const struct sim_plan *plan, const struct workload *workload, union workload_room *room)
 {
     const struct workload_sim_load load = {
         .size = plan->keys, .tables = plan->tables, .accesses_max = plan->accesses_max, .theta = plan->theta};
-    struct workload_config config = {0};
-    workload->defaults(&config);
-    config.seed = plan->seed;
-    workload->sim->configure(&config, &load);
-    return config;
+    workload_defaults(workload, plan->seed, room);
+    workload->sim->configure(&room->config, &load);
 }
 
 static void whole_close(struct sim_load *load)
@@ -73,9 +70,10 @@ static int clients_make(struct whole *whole, uint32_t count)
 static int run_open(struct whole *whole, struct cellar *db, struct cellar_error *error)
 {
     const struct sim_plan *plan = whole->load.plan;
-    struct workload_config config = config_of(plan, whole->workload);
+    union workload_room room;
+    configure(plan, whole->workload, &room);
     uint64_t txns = (uint64_t)sim_plan_clients(plan) * (plan->txns + sim_plan_heal_txns(plan));
-    return whole->workload->open(db, &config, txns, &whole->run, error);
+    return whole->workload->open(db, &room.config, txns, &whole->run, error);
 }
 
 static int client_begin(struct cellar_client *self, void *arg)

@@ -208,10 +208,10 @@ static uint64_t loaded_bytes(const struct sim_plan *plan)
 {
     const struct workload_sim_load load = {.size = plan->keys, .tables = 1, .accesses_max = 1};
     const struct workload *workload = workload_of(plan);
-    struct workload_config config = {0};
-    workload->defaults(&config);
-    workload->sim->configure(&config, &load);
-    return workload->pool_bytes(&config);
+    union workload_room room;
+    workload_defaults(workload, plan->seed, &room);
+    workload->sim->configure(&room.config, &load);
+    return workload->pool_bytes(&room.config);
 }
 
 /*

@@ -103,6 +103,16 @@ unplanted storage/record.c 'int fd = descriptor_high(open(path, 0)), rc = disk->
 unplanted engine/txn.c 'x = cache_free(y); z->free(q); snprintf(b, 1, "");' # longer names
 unseen
 
+# A workload that is new: a name in the list makes its folder a room, with the rules of the others.
+fresh
+sed -i 's/^set(workloads /set(workloads auction /' "$copy/CMakeLists.txt"
+mkdir "$copy/auction"
+planted 'new workload includes fabric' auction/auction.c '#include "fabric.h"' 'may not include'
+planted 'new workload prints' auction/auction_check.c 'puts("x");' 'neither prints'
+planted 'bench includes the new workload' bench/bench.c '#include "auction.h"' 'may not include'
+printf '#pragma once\n#include "workload.h"\n' >"$copy/auction/auction.h"
+seen
+
 # Symbols: compiled and archived as the build does.
 symbols() {
     fresh

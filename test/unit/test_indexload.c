@@ -26,17 +26,17 @@ struct store {
 static void store_open(struct store *store, const char *operation, bool sorted, bool rows)
 {
     struct cellar_config config = {.threads = 2, .coros = 2};
-    struct workload_config workload = {0};
+    struct indexload_config workload = {0};
     struct cellar_error error = {0};
     memset(store, 0, sizeof(*store));
-    indexload_workload.defaults(&workload);
+    indexload_workload.defaults(&workload.base);
     workload.records = RECORDS;
     workload.scan_max = 20;
     workload.operation = operation;
     workload.sorted = sorted;
     workload.rows = rows;
     if (cellar_open(&config, &store->db, &error) < 0) fail_msg("%s", error.text);
-    if (indexload_workload.open(store->db, &workload, TXNS, &store->run, &error) < 0) fail_msg("%s", error.text);
+    if (indexload_workload.open(store->db, &workload.base, TXNS, &store->run, &error) < 0) fail_msg("%s", error.text);
     store->driver = (struct driver){
         .workload = &indexload_workload, .run = store->run, .db = store->db, .txns = TXNS, .stop = &store->stop};
     if (driver_init(&store->driver, SESSIONS, &error) < 0) fail_msg("%s", error.text);
@@ -161,22 +161,22 @@ static void forgeries_are_noticed(void **state)
 
 static void bad_sizes_are_refused(void **state)
 {
-    struct workload_config config = {0};
+    struct indexload_config config = {0};
     struct cellar_error error;
     (void)state;
-    indexload_workload.defaults(&config);
-    assert_int_equal(indexload_workload.validate(&config, &error), 0);
+    indexload_workload.defaults(&config.base);
+    assert_int_equal(indexload_workload.validate(&config.base, &error), 0);
     config.scan_max = INDEXLOAD_SCAN_MAX + 1;
-    assert_int_equal(indexload_workload.validate(&config, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(indexload_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
     config.scan_max = 1;
     config.records = 0;
-    assert_int_equal(indexload_workload.validate(&config, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(indexload_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
     config.records = 1;
     config.theta = 2;
-    assert_int_equal(indexload_workload.validate(&config, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(indexload_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
     config.theta = 0;
     config.operation = "none";
-    assert_int_equal(indexload_workload.validate(&config, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(indexload_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
 }
 
 int main(void)

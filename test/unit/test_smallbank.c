@@ -24,15 +24,15 @@ struct bank {
 static void bank_open(struct bank *bank, bool two_tables)
 {
     struct cellar_config config = {.threads = 2, .coros = 2};
-    struct workload_config workload = {0};
+    struct smallbank_config workload = {0};
     struct cellar_error error = {0};
     memset(bank, 0, sizeof(*bank));
-    smallbank_workload.defaults(&workload);
+    smallbank_workload.defaults(&workload.base);
     workload.accounts = ACCOUNTS;
     workload.two_tables = two_tables;
     workload.theta = 0.9;
     if (cellar_open(&config, &bank->db, &error) < 0) fail_msg("%s", error.text);
-    if (smallbank_workload.open(bank->db, &workload, TXNS, &bank->run, &error) < 0) fail_msg("%s", error.text);
+    if (smallbank_workload.open(bank->db, &workload.base, TXNS, &bank->run, &error) < 0) fail_msg("%s", error.text);
     bank->driver = (struct driver){
         .workload = &smallbank_workload, .run = bank->run, .db = bank->db, .txns = TXNS, .stop = &bank->stop};
     if (driver_init(&bank->driver, 4, &error) < 0) fail_msg("%s", error.text);
@@ -230,18 +230,18 @@ static void a_stopped_run_still_adds_up(void **state)
 
 static void absurd_sizes_are_refused(void **state)
 {
-    struct workload_config config = {0};
+    struct smallbank_config config = {0};
     struct cellar_error error = {0};
     (void)state;
-    smallbank_workload.defaults(&config);
-    assert_int_equal(smallbank_workload.validate(&config, &error), 0);
+    smallbank_workload.defaults(&config.base);
+    assert_int_equal(smallbank_workload.validate(&config.base, &error), 0);
     config.accounts = 1;
-    assert_int_equal(smallbank_workload.validate(&config, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(smallbank_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
     config.accounts = UINT64_MAX;
-    assert_int_equal(smallbank_workload.validate(&config, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(smallbank_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
     config.accounts = 2;
     config.theta = 2;
-    assert_int_equal(smallbank_workload.validate(&config, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(smallbank_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
 }
 
 int main(void)

@@ -20,7 +20,7 @@ enum { SESSIONS = 4, TXNS = 6000, EXPECTED_TXNS = 2 * TXNS };
 
 struct pool {
     struct cellar *db;
-    struct workload_config config;
+    struct tpcc_config config;
     struct workload_run *run;
     struct driver driver;
     uint32_t stop;
@@ -31,13 +31,13 @@ static void pool_open(struct pool *pool, const struct cellar_config *config, boo
 {
     struct cellar_error error = {0};
     memset(pool, 0, sizeof(*pool));
-    tpcc_workload.defaults(&pool->config);
+    tpcc_workload.defaults(&pool->config.base);
     assert_int_equal(pool->config.warehouses, 40);
-    pool->config.seed = 1;
+    pool->config.base.seed = 1;
     pool->config.warehouses = 2;
-    pool->config.small_scale = true;
-    pool->config.mix_crest = mix_crest;
-    pool->config.by_index = by_index;
+    pool->config.scale = "small";
+    if (mix_crest) pool->config.mix = "crest";
+    if (by_index) pool->config.access = "index";
     if (cellar_open(config, &pool->db, &error) < 0) fail_msg("%s", error.text);
 }
 
@@ -45,7 +45,8 @@ static void pool_open(struct pool *pool, const struct cellar_config *config, boo
 static void run_begin(struct pool *pool)
 {
     struct cellar_error error = {0};
-    if (tpcc_workload.open(pool->db, &pool->config, EXPECTED_TXNS, &pool->run, &error) < 0) fail_msg("%s", error.text);
+    if (tpcc_workload.open(pool->db, &pool->config.base, EXPECTED_TXNS, &pool->run, &error) < 0)
+        fail_msg("%s", error.text);
     pool->driver = (struct driver){
         .workload = &tpcc_workload, .run = pool->run, .db = pool->db, .seed = 1, .txns = TXNS, .stop = &pool->stop};
     if (driver_init(&pool->driver, SESSIONS, &error) < 0) fail_msg("%s", error.text);
@@ -162,8 +163,9 @@ static void a_pool_keeps_its_access(void **state)
     struct pool pool;
     pool_open(&pool, &config, false, false);
     run_begin(&pool);
-    pool.config.by_index = true;
-    assert_int_equal(tpcc_workload.open(pool.db, &pool.config, EXPECTED_TXNS, &other, &error), -CELLAR_ERR_MISMATCH);
+    pool.config.access = "index";
+    assert_int_equal(tpcc_workload.open(pool.db, &pool.config.base, EXPECTED_TXNS, &other, &error),
+                     -CELLAR_ERR_MISMATCH);
     run_end(&pool);
     cellar_close(pool.db);
 }
@@ -218,28 +220,30 @@ static void a_simulated_run_is_consistent(void **state)
 static void absurd_sizes_are_refused(void **state)
 {
     (void)state;
-    struct workload_config config = {0};
+    struct tpcc_config config = {0};
     struct cellar_error error;
-    tpcc_workload.defaults(&config);
-    assert_int_equal(tpcc_workload.validate(&config, &error), 0);
+    tpcc_workload.defaults(&config.base);
+    assert_int_equal(tpcc_workload.validate(&config.base, &error), 0);
     config.warehouses = 0;
-    assert_int_equal(tpcc_workload.validate(&config, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(tpcc_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
     config.warehouses = TPCC_WAREHOUSES_MAX + 1;
-    assert_int_equal(tpcc_workload.validate(&config, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(tpcc_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
     assert_non_null(strstr(error.text, "65536"));
 }
 
 static void the_estimate_grows_with_the_warehouses(void **state)
 {
     (void)state;
-    struct workload_config config = {.warehouses = 1};
-    uint64_t one = tpcc_workload.pool_bytes(&config);
+    struct tpcc_config config = {0};
+    tpcc_workload.defaults(&config.base);
+    config.warehouses = 1;
+    uint64_t one = tpcc_workload.pool_bytes(&config.base);
     config.warehouses = 11;
-    uint64_t eleven = tpcc_workload.pool_bytes(&config);
+    uint64_t eleven = tpcc_workload.pool_bytes(&config.base);
     assert_in_range((eleven - one) / 10, 110000000, 150000000);
-    config.small_scale = true;
-    assert_in_range(eleven / tpcc_workload.pool_bytes(&config), 9, 11);
-    double growth = tpcc_workload.growth_bytes(&config);
+    config.scale = "small";
+    assert_in_range(eleven / tpcc_workload.pool_bytes(&config.base), 9, 11);
+    double growth = tpcc_workload.growth_bytes(&config.base);
     assert_true(growth > 500 && growth < 1000);
 }
 

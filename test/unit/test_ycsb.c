@@ -24,15 +24,15 @@ struct store {
 static void store_open(struct store *store, double write_ratio, uint32_t per_txn)
 {
     struct cellar_config config = {.threads = 2, .coros = 2};
-    struct workload_config workload = {0};
+    struct ycsb_config workload = {0};
     struct cellar_error error = {0};
     memset(store, 0, sizeof(*store));
-    ycsb_workload.defaults(&workload);
+    ycsb_workload.defaults(&workload.base);
     workload.records = RECORDS;
     workload.write_ratio = write_ratio;
     workload.per_txn = per_txn;
     if (cellar_open(&config, &store->db, &error) < 0) fail_msg("%s", error.text);
-    if (ycsb_workload.open(store->db, &workload, TXNS, &store->run, &error) < 0) fail_msg("%s", error.text);
+    if (ycsb_workload.open(store->db, &workload.base, TXNS, &store->run, &error) < 0) fail_msg("%s", error.text);
     store->driver = (struct driver){
         .workload = &ycsb_workload, .run = store->run, .db = store->db, .txns = TXNS, .stop = &store->stop};
     if (driver_init(&store->driver, 4, &error) < 0) fail_msg("%s", error.text);
@@ -223,25 +223,25 @@ static void foreign_reads_are_noticed(void **state)
 
 static void absurd_sizes_are_refused(void **state)
 {
-    struct workload_config good = {0}, config;
+    struct ycsb_config good = {0}, config;
     struct cellar_error error = {0};
     (void)state;
-    ycsb_workload.defaults(&good);
-    assert_int_equal(ycsb_workload.validate(&good, &error), 0);
+    ycsb_workload.defaults(&good.base);
+    assert_int_equal(ycsb_workload.validate(&good.base, &error), 0);
     config = good;
     config.records = 3;
-    assert_int_equal(ycsb_workload.validate(&config, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(ycsb_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
     config = good;
     config.per_txn = 0;
-    assert_int_equal(ycsb_workload.validate(&config, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(ycsb_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
     config.per_txn = YCSB_PER_TXN_MAX + 1;
-    assert_int_equal(ycsb_workload.validate(&config, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(ycsb_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
     config = good;
     config.write_ratio = 1.5;
-    assert_int_equal(ycsb_workload.validate(&config, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(ycsb_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
     config = good;
     config.theta = -0.1;
-    assert_int_equal(ycsb_workload.validate(&config, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(ycsb_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
 }
 
 int main(void)

@@ -23,18 +23,18 @@ struct store {
     struct workload_report report;
 };
 
-static void store_open(struct store *store, char core)
+static void store_open(struct store *store, const char *core)
 {
     struct cellar_config config = {.threads = 2, .coros = 2};
-    struct workload_config workload = {0};
+    struct ycsb_config workload = {0};
     struct cellar_error error = {0};
     memset(store, 0, sizeof(*store));
-    ycsb_core_workload.defaults(&workload);
+    ycsb_core_workload.defaults(&workload.base);
     workload.records = RECORDS;
     workload.scan_max = 20;
     workload.core = core;
     if (cellar_open(&config, &store->db, &error) < 0) fail_msg("%s", error.text);
-    if (ycsb_core_workload.open(store->db, &workload, TXNS, &store->run, &error) < 0) fail_msg("%s", error.text);
+    if (ycsb_core_workload.open(store->db, &workload.base, TXNS, &store->run, &error) < 0) fail_msg("%s", error.text);
     store->driver = (struct driver){
         .workload = &ycsb_core_workload, .run = store->run, .db = store->db, .txns = TXNS, .stop = &store->stop};
     if (driver_init(&store->driver, SESSIONS, &error) < 0) fail_msg("%s", error.text);
@@ -99,7 +99,7 @@ static void each_core_passes_with_its_mix(void **state)
     (void)state;
     for (int core = 0; core < 6; core++) {
         struct store store;
-        store_open(&store, (char)('A' + core));
+        store_open(&store, (const char[]){(char)('A' + core), 0});
         assert_string_equal(failing(&store), "");
         for (int type = 0; type < YCSB_CORE_TYPES; type++) {
             double share = (double)committed(&store, (enum ycsb_core_type)type) / TXNS;
@@ -116,7 +116,7 @@ static void scans_find_records(void **state)
     struct store store;
     uint64_t scanned = 0;
     (void)state;
-    store_open(&store, 'E');
+    store_open(&store, "E");
     for (uint32_t i = 0; i < SESSIONS; i++) scanned += client_of(&store, i)->scanned;
     double mean = (double)scanned / (double)committed(&store, YCSB_CORE_SCAN);
     assert_true(mean > 8 && mean < 10.6);
@@ -164,7 +164,7 @@ static void lose_update(struct ycsb_core_field *field)
     ycsb_core_fill(field, field->key, 2, 1, 1, field->modified + 1);
 }
 
-static void forged(char core, struct forgery forgery, const char *want)
+static void forged(const char *core, struct forgery forgery, const char *want)
 {
     struct store store;
     const struct cellar_proc_def def = {.name = "forge", .fn = forge, .records_max = 1, .writes_max = 1};
@@ -183,13 +183,13 @@ static void forgeries_are_noticed(void **state)
 {
     uint64_t key = ycsb_core_key(7);
     (void)state;
-    forged('A', (struct forgery){.key = key, .change = move_field}, "fields are whole and in place;");
-    forged('A', (struct forgery){.key = key, .change = tear}, "fields are whole and in place;");
-    forged('A', (struct forgery){.key = key, .change = claim_later_write}, "fields are of committed transactions;");
-    forged('A', (struct forgery){.key = key, .change = claim_other_writer}, "fields are of committed transactions;");
-    forged('F', (struct forgery){.key = key, .change = lose_update}, "no update lost;");
-    forged('C', (struct forgery){.key = key, .delete = true}, "records loaded;");
-    forged('D', (struct forgery){.delete = true}, "records inserted;");
+    forged("A", (struct forgery){.key = key, .change = move_field}, "fields are whole and in place;");
+    forged("A", (struct forgery){.key = key, .change = tear}, "fields are whole and in place;");
+    forged("A", (struct forgery){.key = key, .change = claim_later_write}, "fields are of committed transactions;");
+    forged("A", (struct forgery){.key = key, .change = claim_other_writer}, "fields are of committed transactions;");
+    forged("F", (struct forgery){.key = key, .change = lose_update}, "no update lost;");
+    forged("C", (struct forgery){.key = key, .delete = true}, "records loaded;");
+    forged("D", (struct forgery){.delete = true}, "records inserted;");
 }
 
 /* One that inserts beyond its count, as a transaction that was told to have failed would. */
@@ -197,7 +197,7 @@ static void an_insert_too_many_is_noticed(void **state)
 {
     struct store store;
     (void)state;
-    store_open(&store, 'D');
+    store_open(&store, "D");
     client_of(&store, 1)->committed[YCSB_CORE_INSERT]--;
     assert_string_equal(failing(&store), "records inserted;records are of committed inserts;");
     store_close(&store);
@@ -207,7 +207,7 @@ static void foreign_reads_are_noticed(void **state)
 {
     struct store store;
     (void)state;
-    store_open(&store, 'C');
+    store_open(&store, "C");
     client_of(&store, 2)->foreign = 1;
     assert_string_equal(failing(&store), "reads and scans saw their own;");
     store_close(&store);
@@ -215,19 +215,19 @@ static void foreign_reads_are_noticed(void **state)
 
 static void absurd_sizes_are_refused(void **state)
 {
-    struct workload_config good = {0}, config;
+    struct ycsb_config good = {0}, config;
     struct cellar_error error = {0};
     (void)state;
-    ycsb_core_workload.defaults(&good);
-    assert_int_equal(ycsb_core_workload.validate(&good, &error), 0);
-    config = good, config.core = 'G';
-    assert_int_equal(ycsb_core_workload.validate(&config, &error), -CELLAR_ERR_INVALID);
+    ycsb_core_workload.defaults(&good.base);
+    assert_int_equal(ycsb_core_workload.validate(&good.base, &error), 0);
+    config = good, config.core = "G";
+    assert_int_equal(ycsb_core_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
     config = good, config.records = 0;
-    assert_int_equal(ycsb_core_workload.validate(&config, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(ycsb_core_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
     config = good, config.scan_max = YCSB_CORE_SCAN_MAX + 1;
-    assert_int_equal(ycsb_core_workload.validate(&config, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(ycsb_core_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
     config = good, config.theta = 2;
-    assert_int_equal(ycsb_core_workload.validate(&config, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(ycsb_core_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
 }
 
 int main(void)
