@@ -82,6 +82,7 @@ static int open_all(struct run *run, struct cellar_error *error)
     int code = recording_accept(settings, &run->machine, error);
     if (code == 0) code = tracing_accept(settings, error);
     if (code == 0) code = durable_accept(settings->db.durable, error);
+    if (code == 0) code = processes_accept(settings, error);
     if (code == 0) code = sizing_apply(settings, &run->machine, &run->sizing, error);
     if (code < 0) return code;
     settings->db.cc = (enum cellar_cc)mode_find(settings->cc);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLAN_BYTES 240
+#define PLAN_BYTES 512
 #define POLL_NS 5000000
 #define POLLS_TO_LOSE                                                                                                  \
     20 /* so many looks at one that gets no further before its memory nodes are asked whether it lives */
@@ -110,18 +110,29 @@ static int failed(int code, struct cellar_error *error, const char *what)
 
 /* ---- opening ---- */
 
-/* What all processes must have been given alike. */
-static void plan_write(const struct settings *settings, char plan[PLAN_BYTES])
+/* What all processes must have been given alike, its workload's options last. False: it does not fit. */
+static bool plan_write(const struct settings *settings, char plan[PLAN_BYTES])
 {
     const struct workload *workload = settings->workload;
     const struct cellar_config *db = &settings->db;
     char values[PLAN_BYTES];
     options_values(workload->options, workload->option_count, &settings->room, values, sizeof values);
     memset(plan, 0, PLAN_BYTES);
-    snprintf(plan, PLAN_BYTES, "%s%s %u %s %u %u %u %u %g %" PRIu64 " %g %" PRIu64 " %d %d %s", workload->name, values,
-             settings->processes, settings->cc, db->cns, db->threads, db->coros, db->replicas, settings->seconds,
-             settings->txns, settings->warmup_s, db->seed, settings->history != NULL, settings->survive,
-             settings->lease_text ? settings->lease_text : "");
+    int bytes =
+        snprintf(plan, PLAN_BYTES, "%s %u %s %u %u %u %u %g %" PRIu64 " %g %" PRIu64 " %d %d %s%s", workload->name,
+                 settings->processes, settings->cc, db->cns, db->threads, db->coros, db->replicas, settings->seconds,
+                 settings->txns, settings->warmup_s, db->seed, settings->history != NULL, settings->survive,
+                 settings->lease_text ? settings->lease_text : "", values);
+    return bytes < PLAN_BYTES; /* values that were cut are as long as that alone */
+}
+
+int processes_accept(const struct settings *settings, struct cellar_error *error)
+{
+    char plan[PLAN_BYTES];
+    if (settings->processes < 2 || plan_write(settings, plan)) return 0;
+    return err_set(error, CELLAR_ERR_TOO_LARGE,
+                   "--process: the options of %s take more than %d bytes, and could not be compared with the others'",
+                   settings->workload->name, PLAN_BYTES - 1);
 }
 
 static int stages_create(struct processes *processes, struct cellar_error *error)
@@ -180,7 +191,8 @@ static int join(struct processes *processes, const struct settings *settings, st
 {
     struct arrive_args args = {.processes = processes,
                                .row = {.stage = PROCESSES_OPEN, .run = processes->watch->now_ns()}};
-    plan_write(settings, args.row.plan);
+    bool fits = plan_write(settings, args.row.plan);
+    must(fits); /* processes_accept */
     for (uint32_t i = 0; i < processes->count; i++) {
         struct look_args other;
         int code = look(processes, i, &other, error);

@@ -41,6 +41,8 @@ struct processes {
     const struct cellar_proc *join, *arrive, *look, *leave;
 };
 
+/* Before anything is opened. TOO_LARGE: its options are too long to be compared with those of other processes. */
+NODISCARD int processes_accept(const struct settings *settings, struct cellar_error *error);
 /*
  * Makes the tables, or finds them, and says that process settings->process is there. EXISTS: it was there before, the
  * memory nodes hold an earlier run; MISMATCH: another process was given other options.

@@ -41,7 +41,10 @@ struct workload_operations {
     uint32_t scan_max; /* ... and scans of so many, at most */
 };
 
-/* What a workload is told: the beginning of a struct of its own, of config_bytes, which nobody else knows. */
+/*
+ * A workload's configuration begins with this. The whole is a struct of the workload's own, of config_bytes: bench and
+ * the simulator pass it on, and know no other member.
+ */
 struct workload_config {
     uint64_t seed;
 };

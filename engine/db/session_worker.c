@@ -8,8 +8,8 @@
 #include "session.h"
 
 #include "coordinator.h"
-#include "db_open.h"
 #include "db_tally.h"
+#include "db_worker.h"
 #include "handle.h"
 #include "loader.h"
 #include "worker.h"

@@ -19,7 +19,7 @@ fresh() {
     cp "$here"/base/*.[ch] "$copy/base"
     cp "$here"/fabric/fabric.h "$copy/fabric"
     cp "$here"/workload/workload.h "$copy/workload"
-    printf '#pragma once\n' >"$copy/engine/txn.h"
+    printf '#pragma once\n' | tee "$copy/fabric/shm/fabric_shm.h" >"$copy/engine/txn.h"
     printf '#pragma once\n#include "fabric.h"\n' >"$copy/storage/record.h"
     printf '#pragma once\n' >"$copy/engine/db/db.h"
     printf '#pragma once\n' >"$copy/engine/modes/crest/crest.h"
@@ -55,6 +55,8 @@ unseen() {
 fresh
 planted 'storage includes engine' storage/record.c '#include "txn.h"' 'may not include'
 planted 'fabric includes storage' fabric/fabric.c '#include "record.h"' 'may not include'
+planted 'a backend includes another' fabric/verbs/fabric_verbs.c '#include "fabric_shm.h"' 'fabric/verbs may not include fabric_shm.h'
+planted 'the contract includes a backend' fabric/fabric.c '#include "fabric_shm.h"' 'fabric may not include fabric_shm.h'
 planted 'workload includes fabric' tpcc/tpcc.c '#include "fabric.h"' 'may not include'
 planted 'example includes base' examples/bank.c '#include "err.h"' 'may not include'
 planted 'engine includes a workload contract' engine/txn.c '#include "workload.h"' 'may not include'

@@ -4,6 +4,7 @@
  * fields of the JSON and its sizes.
  */
 #include "bench.h"
+#include "processes.h"
 #include "report.h"
 #include "sim_run.h"
 #include "watch.h"
@@ -26,6 +27,7 @@ struct tally_config {
     struct workload_config base;
     uint64_t tallies;
     const char *flavour; /* "double": 2 is added, not 1 */
+    const char *label;
 };
 
 struct workload_run {
@@ -60,7 +62,13 @@ static const struct option_def own_options[] = {
      .kind = OPTION_CHOICE,
      .offset = offsetof(struct tally_config, flavour),
      .choices = flavours},
+    {.name = "label",
+     .argument = "TEXT",
+     .help = "what the run is called",
+     .kind = OPTION_TEXT,
+     .offset = offsetof(struct tally_config, label)},
 };
+#define OWN_OPTIONS (sizeof own_options / sizeof *own_options)
 
 static void defaults(struct workload_config *base)
 {
@@ -72,7 +80,7 @@ static void defaults(struct workload_config *base)
 static int resolve(struct workload_config *base, uint64_t given, struct cellar_error *error)
 {
     struct tally_config *config = (struct tally_config *)base;
-    bool tallies = option_def_given(own_options, 2, given, "tallies");
+    bool tallies = option_def_given(own_options, OWN_OPTIONS, given, "tallies");
     if (!strcmp(config->flavour, "double") && !tallies) config->tallies = 50;
     if (given == 3 && config->tallies == 7)
         return err_set(error, CELLAR_ERR_INVALID, "--tallies 7 and --flavour exclude each other");
@@ -126,6 +134,8 @@ static int add(struct cellar_txn *txn, void *argument)
     return code < 0 ? code : cellar_put(txn, ref, 0, &value);
 }
 
+static uint64_t opened; /* with so many tallies, last */
+
 static int open_run(struct cellar *db, const struct workload_config *base, uint64_t expected_txns,
                     struct workload_run **out, struct cellar_error *error)
 {
@@ -140,7 +150,7 @@ static int open_run(struct cellar *db, const struct workload_config *base, uint6
     (void)expected_txns;
     struct workload_run *run = calloc(1, sizeof *run);
     if (!run) return err_set(error, CELLAR_ERR_NOMEM, "no memory");
-    run->tallies = config->tallies;
+    opened = run->tallies = config->tallies;
     run->step = strcmp(config->flavour, "double") ? 1 : 2;
     int code = cellar_table_create(db, &schema, &run->table, error);
     if (code == 0) code = cellar_proc_register(db, &def, &run->add, error);
@@ -220,7 +230,7 @@ static const struct workload tally_workload = {
     .client_bytes = sizeof(struct tally_client),
     .config_bytes = sizeof(struct tally_config),
     .options = own_options,
-    .option_count = 2,
+    .option_count = OWN_OPTIONS,
     .sim = &sim,
     .defaults = defaults,
     .resolve = resolve,
@@ -299,6 +309,25 @@ static void options_reach_its_configuration(void **state)
         assert_true(parse(refused[i].line, &settings, &error) < 0);
         if (!strstr(error.text, refused[i].says)) fail_msg("%s: said: %s", refused[i].line, error.text);
     }
+}
+
+static void options_that_cannot_be_compared_are_refused(void **state)
+{
+    struct settings settings;
+    struct cellar_error error = {0};
+    char label[600];
+    (void)state;
+    memset(label, 'x', sizeof label - 1);
+    label[sizeof label - 1] = 0;
+    assert_int_equal(parse("tally --process 0/2 --memnodes /tmp/none", &settings, &error), 0);
+    struct tally_config *config = (struct tally_config *)&settings.room;
+    config->label = label + 300;
+    assert_int_equal(processes_accept(&settings, &error), 0);
+    config->label = label;
+    assert_int_equal(processes_accept(&settings, &error), -CELLAR_ERR_TOO_LARGE);
+    assert_non_null(strstr(error.text, "the options of tally take more than"));
+    settings.processes = 1;
+    assert_int_equal(processes_accept(&settings, &error), 0);
 }
 
 static void assert_printed(FILE *out, const char *wanted)
@@ -383,7 +412,7 @@ static void the_simulator_runs_it(void **state)
         assert_int_equal(sim_plan_check(plan, &error), 0);
         if (sim_run(plan, report, &error) < 0)
             fail_msg("seed %llu: %s %s", (unsigned long long)seed, error.text, report->verdict);
-        assert_true(report->committed > 0);
+        assert_true(report->committed > 0 && opened == plan->keys);
     }
     memset(plan, 0, sizeof *plan);
     plan->workload = "other";
@@ -398,6 +427,7 @@ static void the_simulator_runs_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(options_that_cannot_be_compared_are_refused),
         cmocka_unit_test(options_reach_its_configuration),
         cmocka_unit_test(help_and_report_have_its_lines),
         cmocka_unit_test(bench_runs_it),
