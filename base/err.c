@@ -3,6 +3,8 @@
  */
 #include "err.h"
 
+#include "must.h"
+
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -36,10 +38,11 @@ static void escape(char *text, size_t bytes)
     memcpy(text, out, used + 1);
 }
 
-int err_set(struct cellar_error *error, enum cellar_error_code code, const char *format, ...)
+int err_set(struct cellar_error *error, int code, const char *format, ...)
 {
+    must(code < 0);
     if (error) {
-        error->code = (int)code;
+        error->code = code;
         va_list args;
         va_start(args, format);
         vsnprintf(error->text, sizeof(error->text), format, args);
@@ -50,25 +53,23 @@ int err_set(struct cellar_error *error, enum cellar_error_code code, const char 
                 break;
             }
     }
-    return -(int)code;
+    return code;
 }
 
 int err_about(struct cellar_error *error, int rc, const char *what)
 {
     if (rc == 0 || !error || !what || strstr(error->text, what)) return rc;
     const struct cellar_error about = *error;
-    return err_set(error, err_code(rc), "%.100s: %s", what, about.text);
+    return err_set(error, rc, "%.100s: %s", what, about.text);
 }
 
-const char *cellar_error_text(int code)
+const char *cellar_strerror(int code)
 {
-    /* Both signs are matched by cases, since the negative of INT_MIN does not exist. */
     switch (code) {
     case CELLAR_OK:
         return "success";
 #define X(name, number, text)                                                                                          \
     case number:                                                                                                       \
-    case -number:                                                                                                      \
         return text;
         CELLAR_ERROR_MAP(X)
 #undef X
@@ -107,7 +108,7 @@ static const char *const abort_names[] = {
 };
 _Static_assert(sizeof(abort_names) / sizeof(*abort_names) == CELLAR_ABORT_REASONS, "one name per reason");
 
-const char *cellar_abort_name(enum cellar_abort_reason reason)
+const char *cellar_lab_abort_name(enum cellar_abort_reason reason)
 {
     if ((unsigned)reason >= CELLAR_ABORT_REASONS) return "unknown";
     return abort_names[reason];

@@ -11,16 +11,16 @@ int partial_open(struct partial *partial, const char *path, struct cellar_error 
 {
     struct stat status;
     if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
-        return err_set(error, CELLAR_ERR_INVALID, "%.120s is there already, and no regular file", path);
+        return err_set(error, CELLAR_INVALID, "%.120s is there already, and no regular file", path);
     if (snprintf(partial->name, sizeof partial->name, "%s.partial", path) >= (int)sizeof partial->name)
-        return err_set(error, CELLAR_ERR_INVALID, "%.120s: the name is too long", path);
+        return err_set(error, CELLAR_INVALID, "%.120s: the name is too long", path);
     int fd = descriptor_high(open(partial->name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
     partial->file = descriptor_stream(fd, "w");
     if (partial->file) return 0;
     int cause = errno;
     if (access(partial->name, F_OK) == 0)
-        return err_set(error, CELLAR_ERR_SYSTEM, "%.120s, which is in the way: %s", partial->name, strerror(cause));
-    return err_set(error, CELLAR_ERR_SYSTEM, "%.120s: no file can be made in its folder: %s", path, strerror(cause));
+        return err_set(error, CELLAR_SYSTEM, "%.120s, which is in the way: %s", partial->name, strerror(cause));
+    return err_set(error, CELLAR_SYSTEM, "%.120s: no file can be made in its folder: %s", path, strerror(cause));
 }
 
 void partial_drop(struct partial *partial)
@@ -45,5 +45,5 @@ int partial_end(struct partial *partial, const char *path, struct cellar_error *
     if (!failed && rename(partial->name, path) == 0) return 0;
     int cause = errno ? errno : EIO;
     unlink(partial->name);
-    return err_set(error, CELLAR_ERR_SYSTEM, "%.120s: %s", path, strerror(cause));
+    return err_set(error, CELLAR_SYSTEM, "%.120s: %s", path, strerror(cause));
 }

@@ -32,7 +32,7 @@ static double h_integral_inverse(const struct zipf *zipf, double u)
 
 int zipf_init(struct zipf *zipf, uint64_t n, double theta)
 {
-    if (n < 1 || !(theta >= 0 && theta <= ZIPF_THETA_MAX)) return -CELLAR_ERR_INVALID;
+    if (n < 1 || !(theta >= 0 && theta <= ZIPF_THETA_MAX)) return CELLAR_INVALID;
     zipf->n = n;
     zipf->theta = theta;
     zipf->inverse = theta == 1 ? 0 : 1 / (1 - theta);

@@ -16,6 +16,6 @@ struct zipf {
     double theta, inverse, log_n, h_x1, h_n, s; /* inverse: of 1 - theta */
 };
 
-/* n >= 1, 0 <= theta <= ZIPF_THETA_MAX; returns 0, or -CELLAR_ERR_INVALID. */
+/* n >= 1, 0 <= theta <= ZIPF_THETA_MAX; returns 0, or CELLAR_INVALID. */
 int zipf_init(struct zipf *zipf, uint64_t n, double theta);
 uint64_t zipf_next(const struct zipf *zipf, struct prng *prng);

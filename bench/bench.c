@@ -73,7 +73,7 @@ static int durable_accept(const char *path, struct cellar_error *error)
     char file[4096];
     if (!path || snprintf(file, sizeof file, "%s/" FOLDER_FILE, path) >= (int)sizeof file || access(file, F_OK))
         return 0;
-    return err_set(error, CELLAR_ERR_EXISTS, "%.200s holds data already; a run needs a folder of its own", path);
+    return err_set(error, CELLAR_EXISTS, "%.200s holds data already; a run needs a folder of its own", path);
 }
 
 static int open_all(struct run *run, struct cellar_error *error)
@@ -95,7 +95,7 @@ static int open_all(struct run *run, struct cellar_error *error)
     if (code < 0) return code;
     const struct fabric *fabric = db_fabric(run->db);
     if (!fabric->fresh && !together(run))
-        return err_set(error, CELLAR_ERR_EXISTS, "%s holds data already; a run needs fresh memory",
+        return err_set(error, CELLAR_EXISTS, "%s holds data already; a run needs fresh memory",
                        settings->db.memnodes    ? settings->db.memnodes
                        : settings->db.pool_path ? settings->db.pool_path
                                                 : "the pool");
@@ -195,7 +195,7 @@ static int measure(struct run *run, struct cellar_error *error)
 }
 
 /* By one client, at rest: the workload's checks, the audit, the measure of memory. */
-static int judge(struct cellar_client *client, void *arg, struct cellar_error *error)
+static int judge(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct run *run = arg;
     struct workload_report *report = &run->outcome.report;
@@ -211,8 +211,8 @@ static int judge(struct cellar_client *client, void *arg, struct cellar_error *e
                                              report, error);
     if (code < 0) return code;
     struct cellar_error violation = {0};
-    code = cellar_audit(client, &violation);
-    if (code < 0 && code != -CELLAR_ERR_CORRUPT) {
+    code = cellar_cluster_audit(client, &violation);
+    if (code < 0 && code != CELLAR_CORRUPT) {
         *error = violation;
         return code;
     }
@@ -227,12 +227,12 @@ static int check(struct run *run, driver_job_fn job, struct cellar_error *error)
     if (code == 0) code = driver_alone(run->db, job, run, error);
     run->watch->end(run->watch);
     if (code < 0) {
-        if (!error->code) err_set(error, err_code(code), "the check could not be made: %s", cellar_error_text(code));
+        if (!error->code) err_set(error, code, "the check could not be made: %s", cellar_strerror(code));
         return code;
     }
-    cellar_pool_space_read(run->db, &run->outcome.pool);
-    run->outcome.cache_high_bytes = cellar_cache_bytes(run->db);
-    cellar_way_read(run->db, &run->outcome.way);
+    cellar_lab_pool_space_read(run->db, &run->outcome.pool);
+    run->outcome.cache_high_bytes = cellar_lab_cache_bytes(run->db);
+    cellar_lab_way_read(run->db, &run->outcome.way);
     outcome_read_hot(&run->outcome, run->db);
     outcome_read_tallies(&run->outcome, run->db);
     return 0;
@@ -250,7 +250,7 @@ static int report(const struct run *run, struct cellar_error *error)
     const char *json = run->settings.json;
     FILE *out = report_out(run);
     report_print(&run->outcome, out);
-    if (fflush(out) != 0) return err_set(error, CELLAR_ERR_SYSTEM, "the report could not be written");
+    if (fflush(out) != 0) return err_set(error, CELLAR_SYSTEM, "the report could not be written");
     int code = json ? report_json(&run->outcome, json, error) : 0;
     if (code == 0 && run->settings.write_operations)
         code = operations_write(&run->settings.operations, run->driver.session_count, run->settings.write_operations,
@@ -261,7 +261,7 @@ static int report(const struct run *run, struct cellar_error *error)
 
 /* ---- together with other processes ---- */
 
-static int measure_space(struct cellar_client *client, void *arg, struct cellar_error *error)
+static int measure_space(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct run *run = arg;
     return outcome_read_space(&run->outcome, run->db, client, error);
@@ -387,8 +387,8 @@ static void finish(struct run *run)
 /* One line, with what may help. */
 static void complain(const struct run *run, int code, const struct cellar_error *error)
 {
-    const char *text = error->code ? error->text : cellar_error_text(code), *recorded = run->recording.journal;
-    if (code == -CELLAR_ERR_FULL && run->db && !run->settings.db.memnodes) /* else the disk is full */
+    const char *text = error->code ? error->text : cellar_strerror(code), *recorded = run->recording.journal;
+    if (code == CELLAR_FULL && run->db && !run->settings.db.memnodes) /* else the disk is full */
         fprintf(stderr, "cellar bench: %s; a larger --pool-bytes than %lluM or a shorter run would do\n", text,
                 (unsigned long long)(run->settings.db.pool_bytes >> 20));
     else if (recorded[0])

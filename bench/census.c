@@ -23,7 +23,7 @@ int census_open(struct census *census, const struct fabric *fabric, const struct
 {
     *census = (struct census){.begun = begun, .fabric = fabric, .catalog = catalog};
     census->runs = calloc(catalog->mn_count * (catalog->area_bytes / LAYOUT_CHUNK_BYTES + 1), sizeof *census->runs);
-    return census->runs ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory to count what operations are for");
+    return census->runs ? 0 : err_set(error, CELLAR_NOMEM, "no memory to count what operations are for");
 }
 
 void census_close(struct census *census)

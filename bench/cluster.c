@@ -9,7 +9,7 @@
 #define ETCD_MAX 16
 #define ADDRESS_MAX 79
 
-#define REFUSE(...) return err_set(error, CELLAR_ERR_INVALID, __VA_ARGS__)
+#define REFUSE(...) return err_set(error, CELLAR_INVALID, __VA_ARGS__)
 
 /* Of 1 to `most` addresses, into a text with a comma between two; how many. */
 static int take_list(const char *name, const json_t *list, size_t most, char *text, size_t bytes,
@@ -86,8 +86,8 @@ int cluster_read(const char *path, struct cluster *cluster, struct cellar_error 
     *cluster = (struct cluster){.count = 0};
     json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &where);
     if (!root)
-        return err_set(error, CELLAR_ERR_INVALID, "cluster file %.120s, line %d: %.100s", path, where.line, where.text);
+        return err_set(error, CELLAR_INVALID, "cluster file %.120s, line %d: %.100s", path, where.line, where.text);
     int code = take_all(root, cluster, &inner);
     json_decref(root);
-    return code ? err_set(error, CELLAR_ERR_INVALID, "cluster file %.120s: %.150s", path, inner.text) : 0;
+    return code ? err_set(error, CELLAR_INVALID, "cluster file %.120s: %.150s", path, inner.text) : 0;
 }

@@ -35,7 +35,7 @@ static int recover(struct coro *co, struct coordinator *coordinator, void *arg)
     struct recover_report report;
     int code = node_recover(co, &coordinator->worker->by, &coordinator->task, (uint32_t)death->settings->kill_cn, 0,
                             RECOVER_SUSPECTED, &report, &death->error);
-    return code == -CELLAR_ERR_EXISTS ? 0 : code; /* another one has, or is at it */
+    return code == CELLAR_EXISTS ? 0 : code; /* another one has, or is at it */
 }
 
 int death_settle(struct death *death, struct cellar_error *error)

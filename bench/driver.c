@@ -33,7 +33,7 @@ int driver_init(struct driver *driver, uint32_t session_count, struct cellar_err
     return 0;
 nomem:
     driver_free(driver);
-    return err_set(error, CELLAR_ERR_NOMEM, "no memory for the counters of %u coordinators", session_count);
+    return err_set(error, CELLAR_NOMEM, "no memory for the counters of %u coordinators", session_count);
 }
 
 void driver_free(struct driver *driver)
@@ -60,17 +60,17 @@ static int fail(struct driver *driver, int code, const struct cellar_error *erro
         driver->failure = code;
         if (error && error->code)
             driver->error = *error;
-        else if (code == -CELLAR_ERR_DEADLINE)
-            err_set(&driver->error, CELLAR_ERR_DEADLINE,
+        else if (code == CELLAR_DEADLINE)
+            err_set(&driver->error, CELLAR_DEADLINE,
                     "a transaction did not commit within %.0f s: a compute node that died may hold its locks; "
                     "recover it (cellar recover)",
                     (double)driver->timeout_ns * 1e-9);
-        else if (code == -CELLAR_ERR_FENCED || code == -CELLAR_ERR_INDETERMINATE)
-            err_set(&driver->error, err_code(code),
+        else if (code == CELLAR_FENCED || code == CELLAR_INDETERMINATE)
+            err_set(&driver->error, code,
                     "a transaction failed: %s: a memory node is gone, or another compute node has recovered this one",
-                    cellar_error_text(code));
+                    cellar_strerror(code));
         else
-            err_set(&driver->error, err_code(code), "a transaction failed: %s", cellar_error_text(code));
+            err_set(&driver->error, code, "a transaction failed: %s", cellar_strerror(code));
     }
     __atomic_store_n(driver->stop, 1, __ATOMIC_RELAXED);
     return code;
@@ -83,13 +83,13 @@ static int outcome(struct driver *driver, int code, const char *what, struct cel
         if (error) *error = driver->error;
         return driver->failure;
     }
-    if (code < 0) return err_set(error, err_code(code), "%s: %s", what, cellar_error_text(code));
+    if (code < 0) return err_set(error, code, "%s: %s", what, cellar_strerror(code));
     return 0;
 }
 
 /* ---- loading ---- */
 
-static int load_client(struct cellar_client *self, void *arg)
+static int load_client(struct cellar_lab_client *self, void *arg)
 {
     struct driver *driver = arg;
     struct cellar_error error = {0};
@@ -99,7 +99,7 @@ static int load_client(struct cellar_client *self, void *arg)
 
 int driver_load(struct driver *driver, struct cellar_error *error)
 {
-    return outcome(driver, cellar_run(driver->db, load_client, driver), "loading failed", error);
+    return outcome(driver, cellar_lab_run(driver->db, load_client, driver), "loading failed", error);
 }
 
 /* ---- running ---- */
@@ -113,7 +113,7 @@ static inline void publish(uint64_t *word, uint64_t value) { __atomic_store_n(wo
  */
 static inline void measure_attempts(struct driver_session *slot, uint32_t type, const struct cellar_result *result)
 {
-    uint32_t aborted = result->attempts - (result->code != -CELLAR_ERR_RETRY);
+    uint32_t aborted = result->attempts - (result->code != CELLAR_RETRY);
     slot->types[type].aborted += aborted;
     if (aborted) publish(&slot->aborted, slot->aborted + aborted);
 }
@@ -132,7 +132,7 @@ static inline void measure(struct driver_session *slot, uint32_t type, bool drop
 struct loop {
     struct driver *driver;
     struct driver_session *slot;
-    struct cellar_client *self;
+    struct cellar_lab_client *self;
     struct pending *pending; /* its worker's; NULL: nothing waits for a disk */
     struct cellar_call_options options;
     uint64_t now_ns;      /* the last reading plus the latencies since: behind the clock, never ahead */
@@ -145,8 +145,8 @@ static int sync_clock(struct loop *loop)
 {
     struct driver *driver = loop->driver;
     struct driver_session *slot = loop->slot;
-    cellar_client_yield(loop->self);
-    loop->now_ns = cellar_client_now_ns(loop->self);
+    cellar_lab_yield(loop->self);
+    loop->now_ns = cellar_lab_now_ns(loop->self);
     loop->until_sync = SYNC_TXNS;
     publish(&slot->clock_ns, loop->now_ns);
     if (!driver->leave || loop->now_ns - slot->left_ns < driver->leave_every_ns) return 0;
@@ -158,7 +158,7 @@ static int sync_clock(struct loop *loop)
 static inline void pass_time(struct loop *loop, const struct cellar_result *result)
 {
     if (result->latency_ns > loop->slot->longest_ns) loop->slot->longest_ns = result->latency_ns;
-    loop->now_ns = loop->driver->exact ? cellar_client_now_ns(loop->self) : loop->now_ns + result->latency_ns;
+    loop->now_ns = loop->driver->exact ? cellar_lab_now_ns(loop->self) : loop->now_ns + result->latency_ns;
 }
 
 static inline bool stopped(const struct driver *driver)
@@ -172,7 +172,7 @@ static inline int run_next(struct loop *loop, uint32_t *type, struct cellar_resu
 {
     const struct driver *driver = loop->driver;
     int code = driver->workload->next(driver->run, loop->self, loop->slot->client, type, &loop->options, result);
-    return code == -CELLAR_ERR_RETRY ? 0 : code;
+    return code == CELLAR_RETRY ? 0 : code;
 }
 
 /* Counts this moment's transactions, `count` of them; strikes when it is time. The clock may have been put back. */
@@ -195,7 +195,7 @@ static void acknowledge(struct loop *loop)
     uint64_t epoch = cellar_durable_epoch(driver->db);
     const struct pending_call *call = pending_first(pending);
     if (!call || call->epoch > epoch) return;
-    loop->now_ns = cellar_client_now_ns(loop->self);
+    loop->now_ns = cellar_lab_now_ns(loop->self);
     do {
         struct driver_session *slot = call->session;
         uint64_t latency_ns = loop->now_ns > call->begin_ns ? loop->now_ns - call->begin_ns : 0;
@@ -212,7 +212,7 @@ static int room_make(struct loop *loop)
     int code = 0;
     acknowledge(loop);
     while (code == 0 && !pending_has_room(pending)) {
-        code = cellar_client_wait_durable(loop->self, pending_first(pending)->epoch);
+        code = cellar_lab_wait_durable(loop->self, pending_first(pending)->epoch);
         acknowledge(loop);
     }
     return code;
@@ -224,7 +224,7 @@ static int rest_await(struct loop *loop)
     int code = 0;
     const struct pending_call *call;
     while (code == 0 && (call = pending_first(loop->pending)) != NULL) {
-        code = cellar_client_wait_durable(loop->self, call->epoch);
+        code = cellar_lab_wait_durable(loop->self, call->epoch);
         acknowledge(loop);
     }
     return code;
@@ -244,7 +244,7 @@ static __attribute__((noinline)) int perform_durably(struct loop *loop, struct d
     pending->running--;
     if (code < 0) return code;
     pass_time(loop, &result);
-    bool dropped = result.code == -CELLAR_ERR_RETRY;
+    bool dropped = result.code == CELLAR_RETRY;
     *committed = result.code == 0;
     if (slot) measure_attempts(slot, type, &result);
     if (slot && !dropped) hist_add(&slot->commit_ns, result.latency_ns);
@@ -263,7 +263,7 @@ static inline int perform(struct loop *loop, struct driver_session *slot, bool *
     *committed = result.code == 0;
     if (!slot) return 0;
     measure_attempts(slot, type, &result);
-    if (loop->now_ns < loop->boundary_ns) measure(slot, type, result.code == -CELLAR_ERR_RETRY, result.latency_ns);
+    if (loop->now_ns < loop->boundary_ns) measure(slot, type, result.code == CELLAR_RETRY, result.latency_ns);
     if (loop->driver->tick_ns) count_in_time(loop, slot, *committed);
     return 0;
 }
@@ -306,12 +306,12 @@ static void begin_window(struct loop *loop)
 {
     struct driver *driver = loop->driver;
     struct driver_session *slot = loop->slot;
-    uint32_t index = cellar_client_index(loop->self), count = cellar_client_count(loop->self);
+    uint32_t index = cellar_lab_index(loop->self), count = cellar_lab_count(loop->self);
     if (__atomic_exchange_n(&driver->begun, 1, __ATOMIC_RELAXED) == 0) {
-        cellar_stats_read(driver->db, &driver->baseline);
+        cellar_lab_stats_read(driver->db, &driver->baseline);
         if (loop->pending) (void)cellar_durable_read(driver->db, &driver->durable_baseline);
     }
-    loop->now_ns = cellar_client_now_ns(loop->self);
+    loop->now_ns = cellar_lab_now_ns(loop->self);
     slot->window_start_ns = driver->txns ? loop->now_ns : loop->boundary_ns;
     loop->left = driver->txns ? share(driver->txns, index, count) : UINT64_MAX;
     loop->boundary_ns = driver->txns ? UINT64_MAX : loop->boundary_ns + driver->measure_ns;
@@ -325,10 +325,10 @@ static uint64_t first_start(struct driver *driver, uint64_t now_ns)
     return __atomic_load_n(&driver->start_ns, __ATOMIC_RELAXED);
 }
 
-static int run_client(struct cellar_client *self, void *arg)
+static int run_client(struct cellar_lab_client *self, void *arg)
 {
     struct driver *driver = arg;
-    struct driver_session *slot = &driver->sessions[cellar_client_index(self)];
+    struct driver_session *slot = &driver->sessions[cellar_lab_index(self)];
     struct loop loop = {
         .driver = driver,
         .slot = slot,
@@ -336,19 +336,19 @@ static int run_client(struct cellar_client *self, void *arg)
         .options = {.cancel = driver->stop, .timeout_ns = driver->timeout_ns, .attempts_max = driver->attempts_max},
         .until_sync = SYNC_TXNS};
     if (driver->pending) {
-        loop.pending = &driver->pending[cellar_client_index(self) / driver->coros];
+        loop.pending = &driver->pending[cellar_lab_index(self) / driver->coros];
         loop.options.level = CELLAR_LEVEL_MEMORY;
     }
-    slot->cn = cellar_client_cn(self);
+    slot->cn = cellar_lab_cn(self);
     int code = driver->workload->client_init(driver->run, self, slot->client);
-    loop.now_ns = cellar_client_now_ns(self);
+    loop.now_ns = cellar_lab_now_ns(self);
     loop.boundary_ns = first_start(driver, loop.now_ns) + driver->warmup_ns;
     if (code == 0 && driver->warmup_ns) code = warm_up(&loop); /* else a client that began first would run one more */
     begin_window(&loop);
     if (code == 0) code = measured(&loop);
     if (code == 0 && loop.pending) code = rest_await(&loop);
     slot->window_end_ns = loop.now_ns < loop.boundary_ns ? loop.now_ns : loop.boundary_ns;
-    if (code == -CELLAR_ERR_CANCELLED) return 0;
+    if (code == CELLAR_CANCELLED) return 0;
     if (code < 0 && __atomic_load_n(&driver->struck, __ATOMIC_RELAXED) && (int32_t)slot->cn == driver->strike_cn) {
         slot->client->lost = 1;
         return 0;
@@ -358,7 +358,7 @@ static int run_client(struct cellar_client *self, void *arg)
 
 int driver_run(struct driver *driver, struct cellar_error *error)
 {
-    return outcome(driver, cellar_run(driver->db, run_client, driver), "the run failed", error);
+    return outcome(driver, cellar_lab_run(driver->db, run_client, driver), "the run failed", error);
 }
 
 /* ---- totals ---- */
@@ -371,7 +371,7 @@ static void type_merge(struct driver_type *into, const struct driver_type *from)
     hist_merge(&into->latency_ns, &from->latency_ns);
 }
 
-static void stats_subtract(struct cellar_stats *stats, const struct cellar_stats *from)
+static void stats_subtract(struct cellar_lab_stats *stats, const struct cellar_lab_stats *from)
 {
     stats->committed -= from->committed;
     stats->aborted -= from->aborted;
@@ -437,7 +437,7 @@ void driver_totals(const struct driver *driver, struct driver_totals *totals)
     totals->elapsed_s = end > start ? (double)(end - start) * 1e-9 : 0;
     totals->fairness = jain(driver);
     totals->tick_ns = driver->tick_ns;
-    cellar_stats_read(driver->db, &totals->stats);
+    cellar_lab_stats_read(driver->db, &totals->stats);
     stats_subtract(&totals->stats, &driver->baseline);
     if (driver->pending && cellar_durable_read(driver->db, &totals->durable) == 0)
         durable_subtract(&totals->durable, &driver->durable_baseline);
@@ -451,14 +451,14 @@ struct lone_job {
     struct cellar_error *error;
 };
 
-static int lone_client(struct cellar_client *self, void *arg)
+static int lone_client(struct cellar_lab_client *self, void *arg)
 {
     struct lone_job *lone = arg;
-    return cellar_client_index(self) == 0 ? lone->job(self, lone->arg, lone->error) : 0;
+    return cellar_lab_index(self) == 0 ? lone->job(self, lone->arg, lone->error) : 0;
 }
 
 int driver_alone(struct cellar *db, driver_job_fn job, void *arg, struct cellar_error *error)
 {
     struct lone_job lone = {.job = job, .arg = arg, .error = error};
-    return cellar_run(db, lone_client, &lone);
+    return cellar_lab_run(db, lone_client, &lone);
 }

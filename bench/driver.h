@@ -51,7 +51,7 @@ struct driver {
     uint32_t coros;    /* ... clients of a worker */
     uint32_t attempts_max; /* 0: none; a transaction that has had so many is dropped */
     /* leaves what a client has counted so far where others find it, each leave_every_ns; NULL: it does not */
-    int (*leave)(void *arg, struct cellar_client *self, const struct workload_client *client);
+    int (*leave)(void *arg, struct cellar_lab_client *self, const struct workload_client *client);
     void *leave_arg;
     uint64_t leave_every_ns;
     /*
@@ -70,10 +70,10 @@ struct driver {
     struct workload_client **clients;
     uint32_t session_count;
     /* set while it runs */
-    uint64_t start_ns;            /* when the first client began */
-    uint32_t struck;              /* 1 once that has happened */
-    uint32_t begun;               /* 1 once a client's window has begun */
-    struct cellar_stats baseline; /* the engine's counters when the first one did */
+    uint64_t start_ns;                /* when the first client began */
+    uint32_t struck;                  /* 1 once that has happened */
+    uint32_t begun;                   /* 1 once a client's window has begun */
+    struct cellar_lab_stats baseline; /* the engine's counters when the first one did */
     struct cellar_durable durable_baseline;
     struct pending *pending; /* of each worker, where there is --durable */
     uint64_t loaded_rows;
@@ -85,13 +85,13 @@ struct driver {
 /* What all sessions together measured. */
 struct driver_totals {
     uint64_t committed, aborted, dropped;
-    uint64_t longest_ns;        /* of all sessions' calls */
-    uint64_t done;              /* transactions since the baseline */
-    double elapsed_s;           /* of the window */
-    double ticks[DRIVER_TICKS]; /* transactions of each tick; */
-    uint64_t tick_ns;           /* 0: none are counted */
-    double fairness;            /* Jain's index over committed transactions of compute nodes */
-    struct cellar_stats stats;  /* since the baseline */
+    uint64_t longest_ns;           /* of all sessions' calls */
+    uint64_t done;                 /* transactions since the baseline */
+    double elapsed_s;              /* of the window */
+    double ticks[DRIVER_TICKS];    /* transactions of each tick; */
+    uint64_t tick_ns;              /* 0: none are counted */
+    double fairness;               /* Jain's index over committed transactions of compute nodes */
+    struct cellar_lab_stats stats; /* since the baseline */
     struct cellar_durable durable;
     struct hist commit_ns;
     struct driver_type all;
@@ -107,6 +107,6 @@ CELLAR_NODISCARD int driver_load(struct driver *driver, struct cellar_error *err
 CELLAR_NODISCARD int driver_run(struct driver *driver, struct cellar_error *error);
 void driver_totals(const struct driver *driver, struct driver_totals *totals);
 
-typedef int (*driver_job_fn)(struct cellar_client *self, void *arg, struct cellar_error *error);
+typedef int (*driver_job_fn)(struct cellar_lab_client *self, void *arg, struct cellar_error *error);
 /* Runs `job` on one client alone. */
 CELLAR_NODISCARD int driver_alone(struct cellar *db, driver_job_fn job, void *arg, struct cellar_error *error);

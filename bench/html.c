@@ -240,7 +240,7 @@ static void aborts(const struct outcome *outcome, FILE *out)
         if (!counts[i]) continue;
         struct bar *bar = &list[count++];
         bar->value = (double)counts[i];
-        snprintf(bar->name, sizeof bar->name, "%s", cellar_abort_name((enum cellar_abort_reason)i));
+        snprintf(bar->name, sizeof bar->name, "%s", cellar_lab_abort_name((enum cellar_abort_reason)i));
         style_count(bar->shown, counts[i]);
     }
     bars("Aborted attempts, by reason", "No attempt was aborted.", list, count, out);
@@ -372,7 +372,7 @@ static void head(const struct outcome *outcome, const char *command, FILE *out)
 int html_write(const struct outcome *outcome, const char *command, const char *path, struct cellar_error *error)
 {
     FILE *out = fopen(path, "w");
-    if (!out) return err_set(error, CELLAR_ERR_SYSTEM, "--html %.160s: %s", path, strerror(errno));
+    if (!out) return err_set(error, CELLAR_SYSTEM, "--html %.160s: %s", path, strerror(errno));
     head(outcome, command, out);
     tiles(outcome, out);
     fputs("<div class=\"charts\">\n", out);
@@ -386,5 +386,5 @@ int html_write(const struct outcome *outcome, const char *command, const char *p
     fputs("</div>\n</html>\n", out);
     bool failed = fflush(out) || ferror(out);
     failed = fclose(out) || failed;
-    return failed ? err_set(error, CELLAR_ERR_SYSTEM, "--html %.160s: %s", path, strerror(errno)) : 0;
+    return failed ? err_set(error, CELLAR_SYSTEM, "--html %.160s: %s", path, strerror(errno)) : 0;
 }

@@ -35,7 +35,7 @@ static json_t *abort_reasons(const uint64_t aborts[CELLAR_ABORT_REASONS])
 {
     json_t *object = json_object();
     for (uint32_t i = 0; i < CELLAR_ABORT_REASONS; i++)
-        json_object_set_new(object, cellar_abort_name((enum cellar_abort_reason)i), count(aborts[i]));
+        json_object_set_new(object, cellar_lab_abort_name((enum cellar_abort_reason)i), count(aborts[i]));
     return object;
 }
 
@@ -85,7 +85,7 @@ static json_t *hot(const struct outcome *outcome)
 }
 
 /* Mode cellar: which way its transactions went at the end. */
-static json_t *way(const struct cellar_way *way)
+static json_t *way(const struct cellar_lab_way *way)
 {
     return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "chosen",
                      way->plain == 0            ? "shared"
@@ -141,7 +141,7 @@ static json_t *space(const struct outcome *outcome)
 {
     json_t *object = json_object();
     for (uint32_t i = 0; i < outcome->table_count; i++) {
-        const struct cellar_space *space = &outcome->tables[i].space;
+        const struct cellar_lab_space *space = &outcome->tables[i].space;
         json_object_set_new(object, outcome->tables[i].name,
                             json_pack("{s:o, s:o, s:o, s:o, s:o}", "records", count(space->records), "payload_bytes",
                                       count(space->payload_bytes), "record_bytes", count(space->record_bytes),

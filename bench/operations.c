@@ -28,7 +28,7 @@ static int wrong(struct cellar_error *error, const char *path, uint64_t number, 
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    return err_set(error, CELLAR_ERR_INVALID, "%.120s:%" PRIu64 ": %s", path, number, what);
+    return err_set(error, CELLAR_INVALID, "%.120s:%" PRIu64 ": %s", path, number, what);
 }
 
 /* ---- reading ---- */
@@ -91,7 +91,7 @@ static int lines_read(FILE *file, const char *path, struct workload_operations *
         if (number == 1) {
             code = header_read(line, path, operations, error);
             if (code == 0 && !(operations->all = calloc(operations->count, sizeof *operations->all)))
-                code = err_set(error, CELLAR_ERR_NOMEM, "no memory for %" PRIu64 " operations", operations->count);
+                code = err_set(error, CELLAR_NOMEM, "no memory for %" PRIu64 " operations", operations->count);
             continue;
         }
         if (number - 2 == operations->count)
@@ -110,7 +110,7 @@ int operations_read(const char *path, struct workload_operations *operations, st
 {
     *operations = (struct workload_operations){0};
     FILE *file = fopen(path, "r");
-    if (!file) return err_set(error, CELLAR_ERR_SYSTEM, "%.120s cannot be read: %s", path, strerror(errno));
+    if (!file) return err_set(error, CELLAR_SYSTEM, "%.120s cannot be read: %s", path, strerror(errno));
     int code = lines_read(file, path, operations, error);
     fclose(file);
     if (code) operations_free(operations);
@@ -124,7 +124,7 @@ int operations_make(struct workload_operations *operations, struct cellar_error 
     uint64_t count = operations->count;
     operations->all = count <= COUNT_MAX ? calloc(count, sizeof *operations->all) : NULL;
     if (operations->all) return 0;
-    return err_set(error, CELLAR_ERR_NOMEM, "no memory for %" PRIu64 " operations", count);
+    return err_set(error, CELLAR_NOMEM, "no memory for %" PRIu64 " operations", count);
 }
 
 /* In rounds of all clients: the first round that is not whole ends it. */

@@ -18,7 +18,7 @@ const char *const outcome_verbs[CELLAR_VERBS] = {[CELLAR_VERB_READ] = "read", [C
 #define RATE_SAMPLE_SHARE 0.04
 #define RATE_SIGMAS 4
 
-int outcome_read_space(struct outcome *outcome, struct cellar *db, struct cellar_client *client,
+int outcome_read_space(struct outcome *outcome, struct cellar *db, struct cellar_lab_client *client,
                        struct cellar_error *error)
 {
     const char *const *names = outcome->settings->workload->tables;
@@ -27,7 +27,7 @@ int outcome_read_space(struct outcome *outcome, struct cellar *db, struct cellar
         if (!table) continue;
         struct outcome_table *found = &outcome->tables[outcome->table_count++];
         found->name = names[i];
-        int code = cellar_space_read(client, table, &found->space, error);
+        int code = cellar_lab_space_read(client, table, &found->space, error);
         if (code < 0) return code;
     }
     return 0;
@@ -81,7 +81,7 @@ double outcome_abort_rate(uint64_t aborted, uint64_t committed)
 
 double outcome_cache_bytes(const struct outcome *outcome)
 {
-    const struct cellar_stats *stats = &outcome->totals.stats;
+    const struct cellar_lab_stats *stats = &outcome->totals.stats;
     const struct cellar_config *db = &outcome->settings->db;
     double sharing = (double)db->threads * db->coros; /* one cache */
     return stats->phase_samples ? (double)stats->cache_bytes / (double)stats->phase_samples / sharing : 0;
@@ -89,13 +89,13 @@ double outcome_cache_bytes(const struct outcome *outcome)
 
 double outcome_copy_bytes(const struct outcome *outcome)
 {
-    const struct cellar_stats *stats = &outcome->totals.stats;
+    const struct cellar_lab_stats *stats = &outcome->totals.stats;
     return stats->phase_samples ? (double)stats->copy_bytes / (double)stats->phase_samples : 0;
 }
 
 double outcome_phase_us(const struct outcome *outcome, enum cellar_phase phase)
 {
-    const struct cellar_stats *stats = &outcome->totals.stats;
+    const struct cellar_lab_stats *stats = &outcome->totals.stats;
     return stats->phase_samples ? (double)stats->phase_ns[phase] / (double)stats->phase_samples * 1e-3 : 0;
 }
 

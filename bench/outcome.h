@@ -12,7 +12,7 @@
 
 struct outcome_table {
     const char *name;
-    struct cellar_space space;
+    struct cellar_lab_space space;
     struct cellar_table_tally tally;
 };
 
@@ -51,10 +51,10 @@ struct outcome {
     uint32_t table_count;
     struct outcome_proc procs[OUTCOME_PROCS_MAX]; /* in the order in which they were registered */
     uint32_t proc_count;
-    struct cellar_pool_space pool;
+    struct cellar_lab_pool_space pool;
     struct outcome_hot hot[OUTCOME_HOT_MAX]; /* records with most conflicts */
     uint32_t hot_count;
-    struct cellar_way way;          /* mode cellar: at the end */
+    struct cellar_lab_way way;      /* mode cellar: at the end */
     uint64_t cache_high_bytes;      /* of all record caches, blocks in reserve included */
     struct outcome_history history; /* if settings->history */
     bool interrupted;
@@ -71,7 +71,7 @@ struct outcome {
 };
 
 /* Reads what each table of the workload takes; `client` alone is at work. */
-CELLAR_NODISCARD int outcome_read_space(struct outcome *outcome, struct cellar *db, struct cellar_client *client,
+CELLAR_NODISCARD int outcome_read_space(struct outcome *outcome, struct cellar *db, struct cellar_lab_client *client,
                                         struct cellar_error *error);
 /* What only the simulator knows, of a run between these two. */
 void outcome_compare(struct outcome *outcome, const struct simulation_counts *before,

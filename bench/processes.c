@@ -33,17 +33,17 @@ struct arrive_args {
 static int join_proc(struct cellar_txn *txn, void *arg)
 {
     struct arrive_args *args = arg;
-    int ref = cellar_insert(txn, args->processes->stages, args->processes->index, &args->row);
-    return ref < 0 ? ref : cellar_fetch(txn);
+    int ref = cellar_proc_insert(txn, args->processes->stages, args->processes->index, &args->row);
+    return ref < 0 ? ref : cellar_proc_fetch(txn);
 }
 
 static int arrive_proc(struct cellar_txn *txn, void *arg)
 {
     struct arrive_args *args = arg;
-    int ref = cellar_access(txn, args->processes->stages, args->processes->index, 0, 1u << COLUMN_STAGE, 0);
+    int ref = cellar_proc_access(txn, args->processes->stages, args->processes->index, 0, 1u << COLUMN_STAGE, 0);
     if (ref < 0) return ref;
-    int code = cellar_fetch(txn);
-    return code < 0 ? code : cellar_put(txn, ref, COLUMN_STAGE, &args->row.stage);
+    int code = cellar_proc_fetch(txn);
+    return code < 0 ? code : cellar_proc_put(txn, ref, COLUMN_STAGE, &args->row.stage);
 }
 
 struct look_args {
@@ -56,12 +56,12 @@ struct look_args {
 static int look_proc(struct cellar_txn *txn, void *arg)
 {
     struct look_args *args = arg;
-    int ref = cellar_access(txn, args->processes->stages, args->of, CELLAR_ALL, 0, CELLAR_OPTIONAL);
+    int ref = cellar_proc_access(txn, args->processes->stages, args->of, CELLAR_ALL, 0, CELLAR_OPTIONAL);
     if (ref < 0) return ref;
-    int code = cellar_fetch(txn);
+    int code = cellar_proc_fetch(txn);
     if (code < 0) return code;
-    args->found = cellar_found(txn, ref);
-    return args->found ? cellar_get_row(txn, ref, &args->row) : 0;
+    args->found = cellar_proc_found(txn, ref);
+    return args->found ? cellar_proc_get_row(txn, ref, &args->row) : 0;
 }
 
 struct leave_args {
@@ -88,24 +88,24 @@ static int leave_proc(struct cellar_txn *txn, void *arg)
     int refs[PARTS_MAX], code = 0;
     for (uint32_t i = 0; i < processes->client_parts; i++) {
         uint64_t key = part_key(processes, args->client->index, i);
-        refs[i] = cellar_access(txn, processes->clients, key, 0, CELLAR_ALL, CELLAR_OPTIONAL);
+        refs[i] = cellar_proc_access(txn, processes->clients, key, 0, CELLAR_ALL, CELLAR_OPTIONAL);
         if (refs[i] < 0) return refs[i];
     }
-    code = cellar_fetch(txn);
+    code = cellar_proc_fetch(txn);
     for (uint32_t i = 0; code >= 0 && i < processes->client_parts; i++) {
         uint8_t row[PART_BYTES] = {0};
         memcpy(row, (const uint8_t *)args->client + (uint64_t)i * PART_BYTES, part_bytes(processes, i));
-        code = cellar_found(txn, refs[i])
-                   ? cellar_put_row(txn, refs[i], row)
-                   : cellar_insert(txn, processes->clients, part_key(processes, args->client->index, i), row);
+        code = cellar_proc_found(txn, refs[i])
+                   ? cellar_proc_put_row(txn, refs[i], row)
+                   : cellar_proc_insert(txn, processes->clients, part_key(processes, args->client->index, i), row);
     }
-    return code < 0 ? code : cellar_fetch(txn);
+    return code < 0 ? code : cellar_proc_fetch(txn);
 }
 
 static int failed(int code, struct cellar_error *error, const char *what)
 {
     if (code == 0) return 0;
-    return err_set(error, err_code(code), "%s: %s", what, cellar_error_text(code));
+    return err_set(error, code, "%s: %s", what, cellar_strerror(code));
 }
 
 /* ---- opening ---- */
@@ -130,7 +130,7 @@ int processes_accept(const struct settings *settings, struct cellar_error *error
 {
     char plan[PLAN_BYTES];
     if (settings->processes < 2 || plan_write(settings, plan)) return 0;
-    return err_set(error, CELLAR_ERR_TOO_LARGE,
+    return err_set(error, CELLAR_TOO_LARGE,
                    "--process: the options of %s take more than %d bytes, and could not be compared with the others'",
                    settings->workload->name, PLAN_BYTES - 1);
 }
@@ -183,7 +183,7 @@ static int procs_register(struct processes *processes, struct cellar_error *erro
 static int look(struct processes *processes, uint32_t of, struct look_args *args, struct cellar_error *error)
 {
     *args = (struct look_args){.processes = processes, .of = of};
-    return failed(cellar_call(processes->db, processes->look, args, &processes->options, NULL), error,
+    return failed(cellar_proc_run(processes->db, processes->look, args, &processes->options, NULL), error,
                   "looking for the other processes");
 }
 
@@ -198,13 +198,13 @@ static int join(struct processes *processes, const struct settings *settings, st
         int code = look(processes, i, &other, error);
         if (code < 0) return code;
         if (other.found && memcmp(other.row.plan, args.row.plan, PLAN_BYTES) != 0)
-            return err_set(error, CELLAR_ERR_MISMATCH,
+            return err_set(error, CELLAR_MISMATCH,
                            "process %u of %u was given other options than this one; only --process may differ", i,
                            processes->count);
     }
-    int code = cellar_call(processes->db, processes->join, &args, &processes->options, NULL);
-    if (code == -CELLAR_ERR_EXISTS)
-        return err_set(error, CELLAR_ERR_EXISTS,
+    int code = cellar_proc_run(processes->db, processes->join, &args, &processes->options, NULL);
+    if (code == CELLAR_EXISTS)
+        return err_set(error, CELLAR_EXISTS,
                        "process %u of %u has been here already: %s holds an earlier run; a run needs fresh memory",
                        processes->index, processes->count, settings->db.memnodes);
     processes->joined = code == 0;
@@ -236,7 +236,7 @@ int processes_open(struct processes *processes, struct cellar *db, struct watch 
 int processes_arrive(struct processes *processes, enum processes_stage stage, struct cellar_error *error)
 {
     struct arrive_args args = {.processes = processes, .row = {.stage = (uint64_t)stage}};
-    return failed(cellar_call(processes->db, processes->arrive, &args, &processes->options, NULL), error,
+    return failed(cellar_proc_run(processes->db, processes->arrive, &args, &processes->options, NULL), error,
                   "telling the other processes");
 }
 
@@ -294,15 +294,15 @@ uint32_t processes_judge(const struct processes *processes)
 
 static int gone(const struct processes *processes, uint32_t of, struct cellar_error *error)
 {
-    return err_set(error, CELLAR_ERR_CANCELLED, "process %u of %u ended with an error; see its message", of,
+    return err_set(error, CELLAR_CANCELLED, "process %u of %u ended with an error; see its message", of,
                    processes->count);
 }
 
 /* No other process can take its place: what it has told the others of itself stays in the pool. */
 static int died(const struct processes *processes, uint32_t of, enum processes_stage stage, struct cellar_error *error)
 {
-    return err_set(error, CELLAR_ERR_CANCELLED, "process %u of %u died%s; start all %u again, on fresh memory nodes",
-                   of, processes->count, stage <= PROCESSES_READY ? " before all were ready" : "", processes->count);
+    return err_set(error, CELLAR_CANCELLED, "process %u of %u died%s; start all %u again, on fresh memory nodes", of,
+                   processes->count, stage <= PROCESSES_READY ? " before all were ready" : "", processes->count);
 }
 
 /* It stands in the way of the stage, and lives or not: *over when it is not waited for any longer. */
@@ -346,10 +346,10 @@ static int await_one(struct processes *processes, uint32_t of, enum processes_st
         *reached = (enum processes_stage)args.row.stage;
         if (over || *reached >= stage) return 0;
         if (interruptible && __atomic_load_n(&processes->watch->stop, __ATOMIC_RELAXED))
-            return err_set(error, CELLAR_ERR_CANCELLED, "interrupted while waiting for process %u of %u", of,
+            return err_set(error, CELLAR_CANCELLED, "interrupted while waiting for process %u of %u", of,
                            processes->count);
         if (end_ns && processes->watch->now_ns() > end_ns)
-            return err_set(error, CELLAR_ERR_DEADLINE, "process %u of %u is overdue; it must have died", of,
+            return err_set(error, CELLAR_DEADLINE, "process %u of %u is overdue; it must have died", of,
                            processes->count);
         processes->watch->pause(POLL_NS);
     }
@@ -375,12 +375,12 @@ int processes_await(struct processes *processes, uint32_t first, uint32_t count,
 
 /* ---- clients ---- */
 
-int processes_leave_one(void *arg, struct cellar_client *self, const struct workload_client *client)
+int processes_leave_one(void *arg, struct cellar_lab_client *self, const struct workload_client *client)
 {
     struct processes *processes = arg;
     struct leave_args args = {processes, client};
     struct cellar_result result;
-    return cellar_exec(self, processes->leave, &args, &processes->options, &result);
+    return cellar_lab_exec(self, processes->leave, &args, &processes->options, &result);
 }
 
 int processes_leave_clients(struct processes *processes, struct workload_client *const *clients, uint32_t count,
@@ -389,7 +389,7 @@ int processes_leave_clients(struct processes *processes, struct workload_client 
     int code = 0;
     for (uint32_t i = 0; code == 0 && i < count; i++) {
         struct leave_args args = {processes, clients[i]};
-        code = cellar_call(processes->db, processes->leave, &args, &processes->options, NULL);
+        code = cellar_proc_run(processes->db, processes->leave, &args, &processes->options, NULL);
     }
     return failed(code, error, "leaving the counters of this process");
 }
@@ -406,7 +406,7 @@ static int take_client(void *arg, uint64_t key, const void *row)
     const struct processes *processes = take->processes;
     uint64_t client = key / processes->client_parts;
     uint32_t part = (uint32_t)(key % processes->client_parts);
-    if (client >= (uint64_t)take->count * processes->count) return -CELLAR_ERR_CORRUPT;
+    if (client >= (uint64_t)take->count * processes->count) return CELLAR_CORRUPT;
     if (client / take->count == processes->index) return 0; /* of this very process, as it was a while ago */
     memcpy((uint8_t *)take->all[client] + (uint64_t)part * PART_BYTES, row, part_bytes(processes, part));
     take->all[client]->lost = processes->cut_off[client / take->count];
@@ -421,23 +421,23 @@ static int clients_prepare(const struct take *take)
     for (uint32_t i = 0; i < take->count * processes->count; i++) {
         if (i - first < take->count) continue;
         take->all[i] = calloc(1, processes->client_bytes);
-        if (!take->all[i]) return -CELLAR_ERR_NOMEM;
+        if (!take->all[i]) return CELLAR_NOMEM;
         take->all[i]->lost = processes->cut_off[i / take->count];
     }
     return 0;
 }
 
-int processes_take_clients(struct processes *processes, struct cellar_client *self,
+int processes_take_clients(struct processes *processes, struct cellar_lab_client *self,
                            struct workload_client *const *clients, uint32_t count, struct workload_client ***all,
                            struct cellar_error *error)
 {
     struct take take = {.processes = processes, .count = count};
     take.all = *all = calloc((size_t)count * processes->count, sizeof(**all));
     if (!take.all || clients_prepare(&take) < 0)
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory for the counters of all processes");
+        return err_set(error, CELLAR_NOMEM, "no memory for the counters of all processes");
     memcpy(take.all + processes->index * count, clients, count * sizeof(clients[0]));
-    int code = cellar_scan(self, processes->clients, take_client, &take, error);
-    if (code == -CELLAR_ERR_CORRUPT) return err_set(error, CELLAR_ERR_CORRUPT, "a counter of no process is there");
+    int code = cellar_lab_scan(self, processes->clients, take_client, &take, error);
+    if (code == CELLAR_CORRUPT) return err_set(error, CELLAR_CORRUPT, "a counter of no process is there");
     return code < 0 && !error->code ? failed(code, error, "reading the counters of the other processes") : code;
 }
 

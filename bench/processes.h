@@ -68,12 +68,12 @@ NODISCARD int processes_run(struct processes *processes, uint64_t *run, struct c
 NODISCARD int processes_leave_clients(struct processes *processes, struct workload_client *const *clients,
                                       uint32_t count, struct cellar_error *error);
 /* As the driver's: leaves one client as it is now. */
-int processes_leave_one(void *processes, struct cellar_client *self, const struct workload_client *client);
+int processes_leave_one(void *processes, struct cellar_lab_client *self, const struct workload_client *client);
 /*
  * By one client, when all are DONE or lost: the clients of all processes, in the order of their indexes; those of
  * other processes are new. processes_free_clients(all, count) frees these and the array.
  */
-NODISCARD int processes_take_clients(struct processes *processes, struct cellar_client *self,
+NODISCARD int processes_take_clients(struct processes *processes, struct cellar_lab_client *self,
                                      struct workload_client *const *clients, uint32_t count,
                                      struct workload_client ***all, struct cellar_error *error);
 void processes_free_clients(const struct processes *processes, struct workload_client **all, uint32_t count);

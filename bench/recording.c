@@ -35,7 +35,7 @@ int recording_accept(const struct settings *settings, const struct machine *mach
     uint64_t txns = settings->txns && settings->warmup_s <= 0 ? settings->txns : settings->history_max;
     if (!machine->memory_bytes || txns <= machine->memory_bytes / bytes) return 0;
     return err_set(
-        error, CELLAR_ERR_TOO_LARGE,
+        error, CELLAR_TOO_LARGE,
         "a history of %llu transactions needs up to %s of memory; the machine has %s: at most --history-max %s "
         "would do",
         (unsigned long long)txns, style_bytes(need, (double)txns * (double)bytes),
@@ -125,9 +125,9 @@ static int judge_order(struct recording *recording, struct workload_report *repo
 
     __atomic_store_n(&outcome->judging, true, __ATOMIC_RELAXED);
     int code = history_check(&recording->history, &options, &outcome->verdict);
-    if (code < 0 && code != -CELLAR_ERR_CORRUPT)
-        return err_set(error, err_code(code), "%.120s is written, but could not be judged: %s",
-                       recording->settings->history, cellar_error_text(code));
+    if (code < 0 && code != CELLAR_CORRUPT)
+        return err_set(error, code, "%.120s is written, but could not be judged: %s", recording->settings->history,
+                       cellar_strerror(code));
     outcome->judged = true;
     int length = (int)strcspn(outcome->verdict.text, "\n");
     workload_report_check(report, "history strictly serializable", code < 0 ? "%.*s" : NULL, length,
@@ -140,7 +140,7 @@ static int judge_logs(struct recording *recording, struct cellar *db, struct wor
 {
     struct cellar_error violation = {0};
     int code = history_logs_check(&recording->history, db, 0, 0, &violation);
-    if (code < 0 && code != -CELLAR_ERR_CORRUPT) {
+    if (code < 0 && code != CELLAR_CORRUPT) {
         *error = violation;
         return code;
     }
@@ -155,7 +155,7 @@ static int close_recorder(struct recording *recording, struct workload_report *r
 
     recording->recorder = NULL;
     int code = history_recorder_close(recorder, &recording->history, &violation);
-    if (code == -CELLAR_ERR_CORRUPT) { /* two records of one key: the rest can be judged nevertheless */
+    if (code == CELLAR_CORRUPT) { /* two records of one key: the rest can be judged nevertheless */
         workload_report_check(report, "history's final versions", "%s", violation.text);
         return 0;
     }

@@ -163,7 +163,7 @@ static const char *const abort_texts[CELLAR_ABORT_REASONS] = {
 
 static void print_aborts(const struct page *page)
 {
-    const struct cellar_stats *stats = &page->outcome->totals.stats;
+    const struct cellar_lab_stats *stats = &page->outcome->totals.stats;
     uint64_t all = 0;
     for (uint32_t i = 0; i < CELLAR_ABORT_REASONS; i++) all += stats->aborts[i];
     if (!all) return;
@@ -195,7 +195,7 @@ static void print_hot(const struct page *page)
 /* Mode cellar, where its transactions went the plain way, or have turned. */
 static void print_way(const struct page *page)
 {
-    const struct cellar_way *way = &page->outcome->way;
+    const struct cellar_lab_way *way = &page->outcome->way;
     char count[STYLE_BYTES];
     if (!way->plain && !way->turns) return;
     heading(page, "Way", NULL);
@@ -245,7 +245,7 @@ static void print_verbs(const struct page *page)
     fprintf(page->out, "\n");
 }
 
-static void print_space_row(const struct page *page, const char *name, const struct cellar_space *space)
+static void print_space_row(const struct page *page, const char *name, const struct cellar_lab_space *space)
 {
     char count[STYLE_BYTES], payload[STYLE_BYTES], record[STYLE_BYTES], slots[STYLE_BYTES], index[STYLE_BYTES],
         ratio[STYLE_BYTES];
@@ -259,13 +259,13 @@ static void print_space_row(const struct page *page, const char *name, const str
 static void print_memory(const struct page *page)
 {
     const struct outcome *outcome = page->outcome;
-    const struct cellar_pool_space *pool = &outcome->pool;
+    const struct cellar_lab_pool_space *pool = &outcome->pool;
     const struct workload_overhead *published = &outcome->settings->workload->published;
-    struct cellar_space all = {0};
+    struct cellar_lab_space all = {0};
     char fixed[STYLE_BYTES], index[STYLE_BYTES], used[STYLE_BYTES], total[STYLE_BYTES];
     heading(page, "Memory", "     records     payload    laid out  overhead       slots       index");
     for (uint32_t i = 0; i < outcome->table_count; i++) {
-        const struct cellar_space *space = &outcome->tables[i].space;
+        const struct cellar_lab_space *space = &outcome->tables[i].space;
         print_space_row(page, outcome->tables[i].name, space);
         all.records += space->records;
         all.payload_bytes += space->payload_bytes;

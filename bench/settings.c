@@ -37,7 +37,7 @@ static int workload_take(const char *name, const struct workload **workload, str
     *workload = workload_find(name);
     if (*workload) return 0;
     names_list(", ", names, sizeof names);
-    return err_set(error, CELLAR_ERR_INVALID, "unknown workload '%.60s'; one of: %s", name, names);
+    return err_set(error, CELLAR_INVALID, "unknown workload '%.60s'; one of: %s", name, names);
 }
 
 static uint32_t paths_count(const char *list)
@@ -51,7 +51,7 @@ static int process_parse(struct settings *settings, struct cellar_error *error)
 {
     struct shared_options_process process;
     if (!settings->process_text && settings->survive)
-        return err_set(error, CELLAR_ERR_INVALID, "--survive needs --process: there is no other process to survive");
+        return err_set(error, CELLAR_INVALID, "--survive needs --process: there is no other process to survive");
     int code = shared_options_process(settings->process_text, settings->db.memnodes, settings->db.cns, FABRIC_CNS_MAX,
                                       &process, error);
     if (code) return code;
@@ -70,7 +70,7 @@ static int node_parse(const char *option, const char *text, uint32_t first, uint
     if (!text) return 0;
     unsigned long node = *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : count;
     if (!end || *end || node >= count || node < first)
-        return err_set(error, CELLAR_ERR_INVALID, "--%s needs a number from %u to %u, not '%.60s'", option, first,
+        return err_set(error, CELLAR_INVALID, "--%s needs a number from %u to %u, not '%.60s'", option, first,
                        count - 1, text);
     *into = (int32_t)node;
     return 0;
@@ -82,19 +82,18 @@ static int death_parse(struct settings *settings, struct cellar_error *error)
     const struct cellar_config *db = &settings->db;
     settings->kill_cn = settings->kill_mn = -1;
     if (!settings->kill_cn_text && !settings->kill_mn_text) {
-        if (settings->kill_at_s > 0)
-            return err_set(error, CELLAR_ERR_INVALID, "--kill-at needs --kill-cn or --kill-mn");
+        if (settings->kill_at_s > 0) return err_set(error, CELLAR_INVALID, "--kill-at needs --kill-cn or --kill-mn");
         return 0;
     }
-    if (!settings->sim) return err_set(error, CELLAR_ERR_INVALID, "--kill-cn and --kill-mn are for --fabric sim");
+    if (!settings->sim) return err_set(error, CELLAR_INVALID, "--kill-cn and --kill-mn are for --fabric sim");
     if (settings->kill_cn_text && settings->kill_mn_text)
-        return err_set(error, CELLAR_ERR_INVALID, "--kill-cn and --kill-mn exclude each other");
+        return err_set(error, CELLAR_INVALID, "--kill-cn and --kill-mn exclude each other");
     if (settings->kill_cn_text && db->cns < 2)
-        return err_set(error, CELLAR_ERR_INVALID, "--kill-cn needs --cns 2 or more: compute node 0 judges in the end");
+        return err_set(error, CELLAR_INVALID, "--kill-cn needs --cns 2 or more: compute node 0 judges in the end");
     if (settings->kill_mn_text && db->replicas == 0)
-        return err_set(error, CELLAR_ERR_INVALID, "--kill-mn needs --replicas 1 or more: else records are lost");
+        return err_set(error, CELLAR_INVALID, "--kill-mn needs --replicas 1 or more: else records are lost");
     if (settings->txns || settings->kill_at_s <= 0 || settings->kill_at_s >= settings->seconds)
-        return err_set(error, CELLAR_ERR_INVALID, "--kill-at must lie within --seconds");
+        return err_set(error, CELLAR_INVALID, "--kill-at must lie within --seconds");
     int code = node_parse("kill-cn", settings->kill_cn_text, 1, db->cns, &settings->kill_cn, error);
     return code < 0 ? code : node_parse("kill-mn", settings->kill_mn_text, 0, db->mns, &settings->kill_mn, error);
 }
@@ -106,16 +105,16 @@ static int lease_parse(struct settings *settings, struct cellar_error *error)
     char *end = NULL;
     if (!text) return 0;
     if (!settings->db.memnodes && !settings->sim)
-        return err_set(error, CELLAR_ERR_INVALID, "--lease needs --memnodes: leases are between processes");
+        return err_set(error, CELLAR_INVALID, "--lease needs --memnodes: leases are between processes");
     double seconds = strtod(text, &end);
     bool number = *text >= '0' && *text <= '9' && !*end && seconds >= 0.001 && seconds <= 16;
     if (!number && strcmp(text, "off") != 0)
-        return err_set(error, CELLAR_ERR_INVALID, "--lease needs seconds from 0.001 to 16, or off, not '%.60s'", text);
+        return err_set(error, CELLAR_INVALID, "--lease needs seconds from 0.001 to 16, or off, not '%.60s'", text);
     settings->db.lease_ns = number ? (uint64_t)(seconds * 1e9) : CELLAR_LEASE_NONE;
     return 0;
 }
 
-#define CONFLICT(...) return err_set(error, CELLAR_ERR_INVALID, __VA_ARGS__)
+#define CONFLICT(...) return err_set(error, CELLAR_INVALID, __VA_ARGS__)
 
 static int refuse_sim_conflicts(uint64_t given, struct cellar_error *error)
 {
@@ -196,7 +195,7 @@ static int refuse_conflicts(struct settings *settings, uint64_t given, struct ce
         CONFLICT("--nic is for --fabric sim, not %s", settings->db.fabric);
     if (settings->html && !strcmp(settings->html, "-")) CONFLICT("--html needs a file of its own: - is none");
     if (settings->sim && settings->metrics_port)
-        return err_set(error, CELLAR_ERR_INVALID, "--metrics is for runs in real time, not for --fabric sim");
+        return err_set(error, CELLAR_INVALID, "--metrics is for runs in real time, not for --fabric sim");
     if (settings->sim) {
         int refused = refuse_sim_conflicts(given, error);
         if (refused < 0) return refused;
@@ -313,7 +312,7 @@ static int plant_resolve(const struct settings *settings, struct cellar_error *e
         CONFLICT("there is no planted bug '%.60s' (*_plants.h in the rooms)", settings->plant);
     return 0;
 #else
-    return err_set(error, CELLAR_ERR_UNSUPPORTED,
+    return err_set(error, CELLAR_UNSUPPORTED,
                    "--plant %.60s: this build has no planted bugs (cmake -DPLANTS=ON makes one)", settings->plant);
 #endif
 }
@@ -362,7 +361,7 @@ int settings_parse(int count, char *const *arguments, uint32_t cores, struct set
     if (count == 0 || arguments[0][0] == '-') {
         char names[NAMES_BYTES];
         names_list("|", names, sizeof names);
-        return err_set(error, CELLAR_ERR_INVALID, "the workload comes first: cellar bench %s|lock [options]", names);
+        return err_set(error, CELLAR_INVALID, "the workload comes first: cellar bench %s|lock [options]", names);
     }
     int code = workload_take(arguments[0], &settings->workload, error);
     if (code < 0) return code;

@@ -267,7 +267,7 @@ static int refuse_foreign(const void *into, const char *name, size_t bytes, stru
             snprintf(owners + strlen(owners), sizeof owners - strlen(owners), "%s%s", owners[0] ? ", " : "",
                      workload_table[i]->name);
     if (!owners[0]) return 0;
-    return err_set(error, CELLAR_ERR_INVALID, "--%.*s is no option of %s, but of %s", (int)bytes, name,
+    return err_set(error, CELLAR_INVALID, "--%.*s is no option of %s, but of %s", (int)bytes, name,
                    settings->workload->name, owners);
 }
 

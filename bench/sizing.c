@@ -101,10 +101,10 @@ int sizing_apply(struct settings *settings, const struct machine *machine, struc
     if (settings->db.pool_bytes) {
         if (settings->db.pool_bytes < sizing->load_bytes)
             return err_set(
-                error, CELLAR_ERR_TOO_LARGE, "--pool-bytes %s is too small: loading needs about %s on each memory node",
+                error, CELLAR_TOO_LARGE, "--pool-bytes %s is too small: loading needs about %s on each memory node",
                 style_bytes(have, (double)settings->db.pool_bytes), style_bytes(need, (double)sizing->load_bytes));
         if (machine->memory_bytes && (double)settings->db.pool_bytes * mns > (double)machine->memory_bytes)
-            return err_set(error, CELLAR_ERR_TOO_LARGE,
+            return err_set(error, CELLAR_TOO_LARGE,
                            "%u memory nodes of %s exceed the machine's %s (loading needs about %s each)",
                            settings->db.mns, style_bytes(need, (double)settings->db.pool_bytes),
                            style_bytes(have, (double)machine->memory_bytes),
@@ -113,7 +113,7 @@ int sizing_apply(struct settings *settings, const struct machine *machine, struc
         return 0;
     }
     if (machine->memory_bytes && sizing->load_bytes > limit)
-        return err_set(error, CELLAR_ERR_TOO_LARGE, "loading needs about %s of memory; the machine has %s",
+        return err_set(error, CELLAR_TOO_LARGE, "loading needs about %s of memory; the machine has %s",
                        style_bytes(need, (double)sizing->load_bytes * mns),
                        style_bytes(have, (double)machine->memory_bytes));
     if (machine->memory_bytes && sizing->run_bytes > limit) cut(settings, sizing, limit);
@@ -125,6 +125,6 @@ int sizing_accept(const struct sizing *sizing, uint64_t mn_bytes, struct cellar_
 {
     char need[STYLE_BYTES], have[STYLE_BYTES];
     if (mn_bytes >= sizing->load_bytes) return 0;
-    return err_set(error, CELLAR_ERR_TOO_LARGE, "the memory nodes have %s each; loading needs about %s",
+    return err_set(error, CELLAR_TOO_LARGE, "the memory nodes have %s each; loading needs about %s",
                    style_bytes(have, (double)mn_bytes), style_bytes(need, (double)sizing->load_bytes));
 }

@@ -75,8 +75,7 @@ static int parse(int count, char *const *arguments, struct chaos *chaos, struct 
     if (!chaos->cluster.folder) {
         snprintf(chaos->temporary, sizeof(chaos->temporary), "/tmp/cellar-chaos-XXXXXX");
         chaos->cluster.folder = mkdtemp(chaos->temporary);
-        if (!chaos->cluster.folder)
-            return err_set(error, CELLAR_ERR_SYSTEM, "%s: %s", chaos->temporary, strerror(errno));
+        if (!chaos->cluster.folder) return err_set(error, CELLAR_SYSTEM, "%s: %s", chaos->temporary, strerror(errno));
     }
     return chaos_cluster_check(&chaos->cluster, error);
 }
@@ -175,7 +174,7 @@ static int report_json(const struct chaos *chaos, struct cellar_error *error)
         (int)chaos->cluster.replicas, "cc", chaos->cluster.cc, "etcd", chaos->cluster.etcd, "events", events,
         "acknowledged", (json_int_t)found->committed, "refused", (json_int_t)found->refused, "unknown",
         (json_int_t)found->unknown, "receipts", (json_int_t)found->receipts, "consistent", 1);
-    if (!root) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the JSON report");
+    if (!root) return err_set(error, CELLAR_NOMEM, "no memory for the JSON report");
     int code = json_file_write(root, chaos->json_path, error);
     json_decref(root);
     return code;
@@ -211,8 +210,8 @@ int chaos_main(int count, char *const *arguments, struct watch *watch)
         chaos_cluster_remove(&chaos.cluster);
         return COMMAND_OK;
     }
-    fprintf(stderr, "cellar chaos: %s\n", error.code ? error.text : cellar_error_text(code));
-    bool judged = ran && (code == -CELLAR_ERR_CORRUPT || code == -CELLAR_ERR_UNREACHABLE);
+    fprintf(stderr, "cellar chaos: %s\n", error.code ? error.text : cellar_strerror(code));
+    bool judged = ran && (code == CELLAR_CORRUPT || code == CELLAR_UNREACHABLE);
     if (judged)
         fprintf(stderr, "round %" PRIu64 " of seed %" PRIu64 "; logs and witnesses are in %s\n", chaos.done + 1,
                 chaos.seed, chaos.cluster.folder);

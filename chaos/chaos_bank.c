@@ -14,33 +14,33 @@ static int open_accounts(struct cellar_txn *txn, void *arg)
     const struct chaos_bank *bank = arg;
     const struct chaos_bank_account row = {.cents = CHAOS_BANK_OPENING};
     for (uint64_t key = 0; key < CHAOS_BANK_ACCOUNTS; key++) {
-        int ref = cellar_insert(txn, bank->accounts, key, &row);
+        int ref = cellar_proc_insert(txn, bank->accounts, key, &row);
         if (ref < 0) return ref;
     }
-    return cellar_fetch(txn);
+    return cellar_proc_fetch(txn);
 }
 
 static int change(struct cellar_txn *txn, int ref, int64_t cents)
 {
     struct chaos_bank_account row;
-    int code = cellar_get_row(txn, ref, &row);
+    int code = cellar_proc_get_row(txn, ref, &row);
     if (code < 0) return code;
     row.cents += cents;
     row.changes++;
-    return cellar_put_row(txn, ref, &row);
+    return cellar_proc_put_row(txn, ref, &row);
 }
 
 static int transfer(struct cellar_txn *txn, void *arg)
 {
     const struct chaos_bank_transfer *args = arg;
     const struct chaos_bank *bank = args->bank;
-    int from = cellar_access(txn, bank->accounts, args->receipt.from, 0, CELLAR_ALL, 0);
+    int from = cellar_proc_access(txn, bank->accounts, args->receipt.from, 0, CELLAR_ALL, 0);
     if (from < 0) return from;
-    int to = cellar_access(txn, bank->accounts, args->receipt.to, 0, CELLAR_ALL, 0);
+    int to = cellar_proc_access(txn, bank->accounts, args->receipt.to, 0, CELLAR_ALL, 0);
     if (to < 0) return to;
-    int receipt = cellar_insert(txn, bank->receipts, args->number, &args->receipt);
+    int receipt = cellar_proc_insert(txn, bank->receipts, args->number, &args->receipt);
     if (receipt < 0) return receipt;
-    int code = cellar_fetch(txn);
+    int code = cellar_proc_fetch(txn);
     if (code == 0) code = change(txn, from, -args->receipt.cents);
     if (code == 0) code = change(txn, to, args->receipt.cents);
     return code == 0 && args->aborted ? CELLAR_USER_ABORT : code;
@@ -67,9 +67,9 @@ static int set_up(struct chaos_bank *bank, uint64_t memnode_bytes, struct cellar
     if (code == 0) code = cellar_proc_register(bank->db, &transfer_def, &bank->transfer, error);
     if (code != 0) return code;
     struct cellar_result result;
-    code = cellar_call(bank->db, bank->open, bank, NULL, &result);
-    if (code == 0 || code == -CELLAR_ERR_EXISTS) return 0;
-    cellar_result_error(&result, error);
+    code = cellar_proc_run(bank->db, bank->open, bank, NULL, &result);
+    if (code == 0 || code == CELLAR_EXISTS) return 0;
+    cellar_proc_error(&result, error);
     return code;
 }
 

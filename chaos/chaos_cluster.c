@@ -42,11 +42,11 @@ const char *chaos_cluster_sockets(const struct chaos_cluster *cluster, char *tex
 int chaos_cluster_check(const struct chaos_cluster *cluster, struct cellar_error *error)
 {
     if (strlen(cluster->folder) + sizeof("/mn00.sock") > SOCKET_NAME_MAX || strpbrk(cluster->folder, ", \t\n"))
-        return err_set(error, CELLAR_ERR_INVALID,
+        return err_set(error, CELLAR_INVALID,
                        "--dir: sockets are made there: a name of %zu bytes at most, without commas and spaces",
                        SOCKET_NAME_MAX - sizeof("/mn00.sock"));
     if (cluster->replicas >= cluster->memnodes)
-        return err_set(error, CELLAR_ERR_INVALID, "--replicas %u needs --memnodes %u or more", cluster->replicas,
+        return err_set(error, CELLAR_INVALID, "--replicas %u needs --memnodes %u or more", cluster->replicas,
                        cluster->replicas + 1);
     return 0;
 }
@@ -105,7 +105,7 @@ int chaos_cluster_start(const struct chaos_cluster *cluster, enum chaos_cluster_
     FILE *file = fopen(chaos_cluster_path(cluster, kind, index, "pid", path), "w");
     bool failed = !file || fprintf(file, "%d\n", (int)pid) < 0;
     if (file && fclose(file) != 0) failed = true;
-    return failed ? err_set(error, CELLAR_ERR_SYSTEM, "cannot write %.150s: %s", path, strerror(errno)) : 0;
+    return failed ? err_set(error, CELLAR_SYSTEM, "cannot write %.150s: %s", path, strerror(errno)) : 0;
 }
 
 pid_t chaos_cluster_alive(const struct chaos_cluster *cluster, enum chaos_cluster_kind kind, uint32_t index)
@@ -146,7 +146,7 @@ static int wait_for_sockets(const struct chaos_cluster *cluster, struct watch *w
         chaos_cluster_path(cluster, CHAOS_CLUSTER_MEMNODE, i, "sock", path);
         while (access(path, F_OK) != 0) {
             if (!chaos_cluster_alive(cluster, CHAOS_CLUSTER_MEMNODE, i) || watch->now_ns() > end)
-                return err_set(error, CELLAR_ERR_UNREACHABLE, "memory node %u did not start: see %s", i,
+                return err_set(error, CELLAR_UNREACHABLE, "memory node %u did not start: see %s", i,
                                chaos_cluster_path(cluster, CHAOS_CLUSTER_MEMNODE, i, "log", path));
             watch->pause(LOOK_NS);
         }
@@ -232,7 +232,7 @@ int chaos_cluster_works(const struct chaos_cluster *cluster, uint32_t cn, struct
     }
     free(lines);
     if (code != 0 || works) return code;
-    return err_set(error, CELLAR_ERR_UNREACHABLE, "compute node %u commits nothing for %llu s: see %s", cn,
+    return err_set(error, CELLAR_UNREACHABLE, "compute node %u commits nothing for %llu s: see %s", cn,
                    (unsigned long long)((watch->now_ns() - since) / SECOND_NS),
                    chaos_cluster_path(cluster, CHAOS_CLUSTER_COMPUTE, cn, "log", path));
 }
@@ -267,7 +267,7 @@ int chaos_cluster_replace(const struct chaos_cluster *cluster, uint32_t memnode,
         if (status == -1) kill(pid, SIGKILL);
         watch->pause(10 * LOOK_NS); /* the loss may not have been noticed yet */
     }
-    return err_set(error, CELLAR_ERR_UNREACHABLE, "memory node %u was not filled within %llu s: see %s", memnode,
+    return err_set(error, CELLAR_UNREACHABLE, "memory node %u was not filled within %llu s: see %s", memnode,
                    (unsigned long long)(bound_ns / SECOND_NS), log);
 }
 

@@ -102,7 +102,7 @@ static int down(struct call *call, struct watch *watch, struct cellar_error *err
 static int compute(struct call *call, struct watch *watch, struct cellar_error *error)
 {
     if (call->cn >= call->cluster.compute)
-        return err_set(error, CELLAR_ERR_INVALID, "--cn %u: this cluster has compute nodes 0 to %u", call->cn,
+        return err_set(error, CELLAR_INVALID, "--cn %u: this cluster has compute nodes 0 to %u", call->cn,
                        call->cluster.compute - 1);
     watch->begin(watch, &(struct watch_phase){.interruptible = true});
     int code = chaos_compute_run(&call->cluster, call->cn, watch, error);
@@ -176,7 +176,7 @@ static int run(const struct action *action, int count, char *const *arguments, s
     if (code == 0 && action->options.defs != up_defs) code = chaos_cluster_load(&call.cluster, call.cc, &error);
     if (code == 0) code = action->run(&call, watch, &error);
     if (code >= 0) return code;
-    fprintf(stderr, "%s: %s\n", action->options.program, error.code ? error.text : cellar_error_text(code));
+    fprintf(stderr, "%s: %s\n", action->options.program, error.code ? error.text : cellar_strerror(code));
     return COMMAND_ERROR;
 }
 

@@ -59,7 +59,7 @@ static int begin(struct compute *compute, struct lane *lane)
 {
     draw(compute, &lane->transfer);
     int code = say(compute, CHAOS_WITNESS_TRIED, &lane->transfer, 0);
-    if (code == 0) code = cellar_submit(compute->queue, compute->bank.transfer, &lane->transfer, NULL, lane);
+    if (code == 0) code = cellar_proc_submit(compute->queue, compute->bank.transfer, &lane->transfer, NULL, lane);
     if (code != 0) return code;
     lane->busy = true;
     compute->busy++;
@@ -70,14 +70,14 @@ static int begin(struct compute *compute, struct lane *lane)
 static int reap(struct compute *compute)
 {
     struct cellar_completion ended[LANES];
-    int count = cellar_reap(compute->queue, ended, LANES, PACE_NS);
+    int count = cellar_proc_reap(compute->queue, ended, LANES, PACE_NS);
     int code = count < 0 ? count : 0, fenced = 0;
     for (int i = 0; i < count && code == 0; i++) {
         struct lane *lane = ended[i].user;
         code = say(compute, CHAOS_WITNESS_TOLD, &lane->transfer, ended[i].result.code);
         lane->busy = false;
         compute->busy--;
-        if (ended[i].result.code == -CELLAR_ERR_FENCED) fenced = -CELLAR_ERR_FENCED;
+        if (ended[i].result.code == CELLAR_FENCED) fenced = CELLAR_FENCED;
     }
     return code ? code : fenced;
 }
@@ -91,9 +91,9 @@ static int work(struct compute *compute)
         if (code == 0) code = reap(compute);
         compute->watch->pause(PACE_NS);
     }
-    while (compute->busy > 0 && (code == 0 || code == -CELLAR_ERR_FENCED)) {
+    while (compute->busy > 0 && (code == 0 || code == CELLAR_FENCED)) {
         int last = reap(compute);
-        if (last != 0 && last != -CELLAR_ERR_FENCED) code = last;
+        if (last != 0 && last != CELLAR_FENCED) code = last;
     }
     return code;
 }
@@ -118,7 +118,7 @@ int chaos_compute_run(const struct chaos_cluster *cluster, uint32_t cn, struct w
     code = etcd_attach(chaos_cluster_etcd_urls(cluster, urls), NULL, &config, &etcd, error);
     if (code == 0) code = chaos_bank_open(&compute.bank, &config, cluster->bytes, error);
     if (code == 0) {
-        code = cellar_queue_open(compute.bank.db, LANES, NULL, NULL, &compute.queue, error);
+        code = cellar_proc_queue_open(compute.bank.db, LANES, NULL, NULL, &compute.queue, error);
         if (code == 0) code = work(&compute);
         cellar_close(compute.bank.db);
     }

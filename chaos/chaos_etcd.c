@@ -39,7 +39,7 @@ int chaos_cluster_etcd_ports(struct chaos_cluster *cluster, struct cellar_error 
     }
     while (count-- > 0)
         if (held[count] >= 0) close(held[count]);
-    return found ? 0 : err_set(error, CELLAR_ERR_SYSTEM, "no free ports on loopback for etcd");
+    return found ? 0 : err_set(error, CELLAR_SYSTEM, "no free ports on loopback for etcd");
 }
 
 int chaos_cluster_etcd_start(const struct chaos_cluster *cluster, uint32_t index, const char *log, pid_t *pid,
@@ -73,7 +73,7 @@ int chaos_cluster_etcd_start(const struct chaos_cluster *cluster, uint32_t index
                                NULL};
     struct cellar_error why = {0};
     if (chaos_processes_start("etcd", arguments, log, pid, &why) == 0) return 0;
-    return err_set(error, CELLAR_ERR_SYSTEM, "--etcd needs the program etcd (Debian: etcd-server): %s", why.text);
+    return err_set(error, CELLAR_SYSTEM, "--etcd needs the program etcd (Debian: etcd-server): %s", why.text);
 }
 
 int chaos_cluster_etcd_answers(const struct chaos_cluster *cluster, struct watch *watch, uint64_t bound_ns,
@@ -85,7 +85,7 @@ int chaos_cluster_etcd_answers(const struct chaos_cluster *cluster, struct watch
     if (!cluster->etcd) return 0;
     int code;
     while ((code = etcd_open(chaos_cluster_etcd_urls(cluster, urls), ETCD_PREFIX, &etcd, error)) ==
-               -CELLAR_ERR_UNREACHABLE &&
+               CELLAR_UNREACHABLE &&
            watch->now_ns() < end)
         watch->pause(LOOK_NS);
     etcd_close(etcd);

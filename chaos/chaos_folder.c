@@ -50,9 +50,9 @@ int chaos_cluster_make(struct chaos_cluster *cluster, struct cellar_error *error
 {
     char path[CHAOS_CLUSTER_PATH];
     if (mkdir(cluster->folder, 0700) != 0 && errno != EEXIST)
-        return err_set(error, CELLAR_ERR_SYSTEM, "--dir %.150s: %s", cluster->folder, strerror(errno));
+        return err_set(error, CELLAR_SYSTEM, "--dir %.150s: %s", cluster->folder, strerror(errno));
     if (rmdir(cluster->folder) != 0 || mkdir(cluster->folder, 0700) != 0)
-        return err_set(error, CELLAR_ERR_EXISTS,
+        return err_set(error, CELLAR_EXISTS,
                        "--dir %.150s is in use, or not empty: `cellar cluster down` ends what runs there",
                        cluster->folder);
     int code = cluster->etcd ? chaos_cluster_etcd_ports(cluster, error) : 0;
@@ -66,11 +66,11 @@ int chaos_cluster_make(struct chaos_cluster *cluster, struct cellar_error *error
                              (json_int_t)cluster->bytes, "lease_s", cluster->lease_s, "cc", cluster->cc);
     if (!root || (cluster->etcd && describe_etcd(cluster, root))) {
         json_decref(root);
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory for cluster.json");
+        return err_set(error, CELLAR_NOMEM, "no memory for cluster.json");
     }
     code = json_dump_file(root, description(cluster, path), JSON_INDENT(2));
     json_decref(root);
-    return code ? err_set(error, CELLAR_ERR_SYSTEM, "cannot write %.150s: %s", path, strerror(errno)) : 0;
+    return code ? err_set(error, CELLAR_SYSTEM, "cannot write %.150s: %s", path, strerror(errno)) : 0;
 }
 
 int chaos_cluster_load(struct chaos_cluster *cluster, char *text, struct cellar_error *error)
@@ -84,9 +84,9 @@ int chaos_cluster_load(struct chaos_cluster *cluster, char *text, struct cellar_
     struct stat folder;
     /* What it says is killed, and removed. */
     if (stat(cluster->folder, &folder) == 0 && folder.st_uid != getuid())
-        return err_set(error, CELLAR_ERR_INVALID, "--dir %.150s belongs to another user", cluster->folder);
+        return err_set(error, CELLAR_INVALID, "--dir %.150s belongs to another user", cluster->folder);
     if (access(description(cluster, path), F_OK) != 0)
-        return err_set(error, CELLAR_ERR_NOT_FOUND, "no cluster was started in %.150s", cluster->folder);
+        return err_set(error, CELLAR_NOT_FOUND, "no cluster was started in %.150s", cluster->folder);
     json_t *root = json_load_file(path, 0, &where);
     bool whole =
         root && json_unpack(root, "{s:o, s:i, s:{s:i, s:I, s:F, s:s}}", "memnodes", &memnodes, "replicas", &replicas,
@@ -103,7 +103,7 @@ int chaos_cluster_load(struct chaos_cluster *cluster, char *text, struct cellar_
         cluster->cc = text;
     }
     json_decref(root);
-    return whole ? 0 : err_set(error, CELLAR_ERR_INVALID, "%.150s is not what `cellar cluster up` writes", path);
+    return whole ? 0 : err_set(error, CELLAR_INVALID, "%.150s is not what `cellar cluster up` writes", path);
 }
 
 void chaos_cluster_remove(const struct chaos_cluster *cluster)

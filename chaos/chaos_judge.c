@@ -15,7 +15,7 @@ struct judge {
     struct cellar_error *error;
 };
 
-#define CONTRADICTION(judge, ...) err_set((judge)->error, CELLAR_ERR_CORRUPT, __VA_ARGS__)
+#define CONTRADICTION(judge, ...) err_set((judge)->error, CELLAR_CORRUPT, __VA_ARGS__)
 
 /* By number; what was tried comes before what was told of it. */
 static int by_number(const void *a, const void *b)
@@ -71,8 +71,7 @@ static int compare(struct judge *judge, const struct chaos_witness_line *line)
     const struct chaos_witness_line *told = line + 1;
     bool found = judge->found[line - judge->lines];
     judge->out->tried++;
-    if (told == judge->lines + judge->count || told->number != line->number ||
-        told->code == -CELLAR_ERR_INDETERMINATE) {
+    if (told == judge->lines + judge->count || told->number != line->number || told->code == CELLAR_INDETERMINATE) {
         judge->out->unknown++; /* its process died first, or was told that this is not known */
         return 0;
     }
@@ -80,7 +79,7 @@ static int compare(struct judge *judge, const struct chaos_witness_line *line)
         return CONTRADICTION(judge, "transfer %#" PRIx64 " was acknowledged, and its receipt is lost", line->number);
     if (told->code != 0 && found)
         return CONTRADICTION(judge, "transfer %#" PRIx64 " was refused (%s), and its receipt is there", line->number,
-                             cellar_error_text(told->code));
+                             cellar_strerror(told->code));
     if (told->code == 0)
         judge->out->committed++;
     else
@@ -88,13 +87,13 @@ static int compare(struct judge *judge, const struct chaos_witness_line *line)
     return 0;
 }
 
-static int look(struct cellar_client *client, void *arg)
+static int look(struct cellar_lab_client *client, void *arg)
 {
     struct judge *judge = arg;
-    if (cellar_client_index(client) != 0) return 0;
-    int code = cellar_audit(client, judge->error);
-    if (code == 0) code = cellar_scan(client, judge->bank->receipts, see_receipt, judge, judge->error);
-    if (code == 0) code = cellar_scan(client, judge->bank->accounts, see_account, judge, judge->error);
+    if (cellar_lab_index(client) != 0) return 0;
+    int code = cellar_cluster_audit(client, judge->error);
+    if (code == 0) code = cellar_lab_scan(client, judge->bank->receipts, see_receipt, judge, judge->error);
+    if (code == 0) code = cellar_lab_scan(client, judge->bank->accounts, see_account, judge, judge->error);
     if (code == 0 && judge->accounts != CHAOS_BANK_ACCOUNTS)
         code = CONTRADICTION(judge, "%" PRIu64 " accounts of %d are there", judge->accounts, CHAOS_BANK_ACCOUNTS);
     for (uint64_t i = 0; code == 0 && i < judge->count; i++)
@@ -108,10 +107,10 @@ int chaos_judge(const struct chaos_bank *bank, struct chaos_witness_line *lines,
     struct judge judge = {.bank = bank, .lines = lines, .count = count, .out = out, .error = error};
     *out = (struct chaos_judgement){0};
     judge.found = calloc(count + 1, 1);
-    if (!judge.found) return err_set(error, CELLAR_ERR_NOMEM, "no memory to judge %" PRIu64 " lines", count);
+    if (!judge.found) return err_set(error, CELLAR_NOMEM, "no memory to judge %" PRIu64 " lines", count);
     for (uint32_t i = 0; i < CHAOS_BANK_ACCOUNTS; i++) judge.expected[i].cents = CHAOS_BANK_OPENING;
     if (count) qsort(lines, count, sizeof(*lines), by_number);
-    int code = cellar_run(bank->db, look, &judge);
+    int code = cellar_lab_run(bank->db, look, &judge);
     free(judge.found);
     return code;
 }

@@ -36,7 +36,7 @@ int chaos_processes_start(const char *program, char *const *arguments, const cha
     posix_spawnattr_t attr;
     posix_spawn_file_actions_t actions;
     ssize_t length = readlink("/proc/self/exe", own, sizeof(own) - 1);
-    if (length < 0) return err_set(error, CELLAR_ERR_SYSTEM, "/proc/self/exe: %s", strerror(errno));
+    if (length < 0) return err_set(error, CELLAR_SYSTEM, "/proc/self/exe: %s", strerror(errno));
     own[length] = 0;
     int code = posix_spawnattr_init(&attr);
     if (code == 0) code = posix_spawn_file_actions_init(&actions);
@@ -46,7 +46,7 @@ int chaos_processes_start(const char *program, char *const *arguments, const cha
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attr);
     if (code == 0) return 0;
-    return err_set(error, CELLAR_ERR_SYSTEM, "%s %s does not start: %s", arguments[0], arguments[1], strerror(code));
+    return err_set(error, CELLAR_SYSTEM, "%s %s does not start: %s", arguments[0], arguments[1], strerror(code));
 }
 
 bool chaos_processes_alive(pid_t pid, const char *word, int *status)

@@ -36,7 +36,7 @@ struct chaos_rounds_round chaos_rounds_draw(struct prng *prng, const struct chao
 static int bring_back(const struct chaos_cluster *cluster, uint32_t cn, struct watch *watch, struct cellar_error *error)
 {
     if (!chaos_cluster_ended(cluster, CHAOS_CLUSTER_COMPUTE, cn, watch, BOUND_NS))
-        return err_set(error, CELLAR_ERR_UNREACHABLE, "compute node %u does not end", cn);
+        return err_set(error, CELLAR_UNREACHABLE, "compute node %u does not end", cn);
     return chaos_cluster_start(cluster, CHAOS_CLUSTER_COMPUTE, cn, error);
 }
 
@@ -44,7 +44,7 @@ static int refill(const struct chaos_cluster *cluster, uint32_t memnode, struct 
                   struct cellar_error *error)
 {
     if (!chaos_cluster_ended(cluster, CHAOS_CLUSTER_MEMNODE, memnode, watch, BOUND_NS))
-        return err_set(error, CELLAR_ERR_UNREACHABLE, "memory node %u does not end", memnode);
+        return err_set(error, CELLAR_UNREACHABLE, "memory node %u does not end", memnode);
     int code = chaos_cluster_start(cluster, CHAOS_CLUSTER_MEMNODE, memnode, error);
     return code ? code : chaos_cluster_replace(cluster, memnode, watch, BOUND_NS, error);
 }
@@ -67,7 +67,7 @@ static int kill_etcd(const struct chaos_rounds_round *round, const struct chaos_
 {
     chaos_cluster_signal(cluster, CHAOS_CLUSTER_ETCD, round->etcd, SIGKILL);
     if (!chaos_cluster_ended(cluster, CHAOS_CLUSTER_ETCD, round->etcd, watch, BOUND_NS))
-        return err_set(error, CELLAR_ERR_UNREACHABLE, "etcd server %u does not end", round->etcd);
+        return err_set(error, CELLAR_UNREACHABLE, "etcd server %u does not end", round->etcd);
     watch->pause(round->pause_ns);
     return chaos_cluster_start(cluster, CHAOS_CLUSTER_ETCD, round->etcd, error);
 }
@@ -101,7 +101,7 @@ static int kill_undecided(const struct chaos_rounds_round *round, const struct c
     uint64_t after = chaos_cluster_recoveries(cluster, round->compute);
     signal_etcds(cluster, SIGCONT);
     if (after != before)
-        return err_set(error, CELLAR_ERR_CORRUPT, "compute node %u was declared dead while no etcd server could decide",
+        return err_set(error, CELLAR_CORRUPT, "compute node %u was declared dead while no etcd server could decide",
                        round->compute);
     int code = chaos_cluster_etcd_answers(cluster, watch, BOUND_NS, error);
     return code ? code : bring_back(cluster, round->compute, watch, error);

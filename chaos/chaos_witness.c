@@ -13,7 +13,7 @@
 
 static int refused(struct cellar_error *error, const char *path)
 {
-    return err_set(error, CELLAR_ERR_SYSTEM, "witness %.150s: %s", path, strerror(errno));
+    return err_set(error, CELLAR_SYSTEM, "witness %.150s: %s", path, strerror(errno));
 }
 
 int chaos_witness_open(const char *path, uint32_t cn, int *file, uint64_t *first_number, struct cellar_error *error)
@@ -26,7 +26,7 @@ int chaos_witness_open(const char *path, uint32_t cn, int *file, uint64_t *first
     for (uint64_t i = 0; i < count; i++) life = (lines[i].number >> LIFE_SHIFT) & LIVES_MAX;
     free(lines);
     if (code == 0 && life == LIVES_MAX)
-        code = err_set(error, CELLAR_ERR_FULL, "witness %.150s: compute node %u has had all its lives", path, cn);
+        code = err_set(error, CELLAR_FULL, "witness %.150s: compute node %u has had all its lives", path, cn);
     /* A line that was cut by a death would put all later ones out of step. */
     if (code == 0 && ftruncate(*file, (off_t)at) != 0) code = refused(error, path);
     if (code != 0) close(*file);
@@ -37,7 +37,7 @@ int chaos_witness_open(const char *path, uint32_t cn, int *file, uint64_t *first
 int chaos_witness_write(int file, const struct chaos_witness_line *line, struct cellar_error *error)
 {
     if (write(file, line, sizeof(*line)) == (ssize_t)sizeof(*line)) return 0;
-    return err_set(error, CELLAR_ERR_SYSTEM, "the witness cannot be written: %s", strerror(errno));
+    return err_set(error, CELLAR_SYSTEM, "the witness cannot be written: %s", strerror(errno));
 }
 
 int chaos_witness_read(const char *path, uint64_t *at, struct chaos_witness_line **lines, uint64_t *count,
@@ -52,7 +52,7 @@ int chaos_witness_read(const char *path, uint64_t *at, struct chaos_witness_line
     if (code == 0 && more > 0) {
         struct chaos_witness_line *grown = realloc(*lines, (*count + more) * sizeof(*grown));
         uint64_t bytes = more * sizeof(*grown);
-        if (!grown) code = err_set(error, CELLAR_ERR_NOMEM, "no memory for %lu lines of a witness", more);
+        if (!grown) code = err_set(error, CELLAR_NOMEM, "no memory for %lu lines of a witness", more);
         if (grown) *lines = grown;
         if (grown && pread(file, grown + *count, bytes, (off_t)*at) != (ssize_t)bytes) code = refused(error, path);
         if (code == 0) *at += bytes, *count += more;

@@ -11,10 +11,10 @@ static int write_text(const char *text, const char *path, struct cellar_error *e
 {
     bool standard = !strcmp(path, "-");
     FILE *file = standard ? stdout : fopen(path, "w");
-    if (!file) return err_set(error, CELLAR_ERR_SYSTEM, "cannot write %.100s: %s", path, strerror(errno));
+    if (!file) return err_set(error, CELLAR_SYSTEM, "cannot write %.100s: %s", path, strerror(errno));
     bool failed = fprintf(file, "%s\n", text) < 0;
     failed |= standard ? fflush(file) != 0 : fclose(file) != 0;
-    return failed ? err_set(error, CELLAR_ERR_SYSTEM, "cannot write %.100s: %s", path, strerror(errno)) : 0;
+    return failed ? err_set(error, CELLAR_SYSTEM, "cannot write %.100s: %s", path, strerror(errno)) : 0;
 }
 
 int json_file_check_as(const char *option, const char *path, struct cellar_error *error)
@@ -23,7 +23,7 @@ int json_file_check_as(const char *option, const char *path, struct cellar_error
     bool there = access(path, F_OK) == 0;
     FILE *file = fopen(path, "a");
     if (!file || fclose(file) != 0)
-        return err_set(error, CELLAR_ERR_INVALID, "%s %.200s: %s", option, path, strerror(errno));
+        return err_set(error, CELLAR_INVALID, "%s %.200s: %s", option, path, strerror(errno));
     if (!there) (void)remove(path);
     return 0;
 }
@@ -33,7 +33,7 @@ int json_file_check(const char *path, struct cellar_error *error) { return json_
 int json_file_write(const json_t *root, const char *path, struct cellar_error *error)
 {
     char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-    int code = text ? write_text(text, path, error) : err_set(error, CELLAR_ERR_NOMEM, "no memory for the JSON report");
+    int code = text ? write_text(text, path, error) : err_set(error, CELLAR_NOMEM, "no memory for the JSON report");
     free(text);
     return code;
 }

@@ -42,7 +42,7 @@ int metrics_open(uint16_t port, metrics_page_fn page, void *arg, struct metrics 
     struct metrics *metrics = calloc(1, sizeof *metrics);
 
     *out = NULL;
-    if (!metrics) return err_set(error, CELLAR_ERR_NOMEM, "no memory for metrics");
+    if (!metrics) return err_set(error, CELLAR_NOMEM, "no memory for metrics");
     metrics->page = page;
     metrics->arg = arg;
     metrics->daemon =
@@ -50,7 +50,7 @@ int metrics_open(uint16_t port, metrics_page_fn page, void *arg, struct metrics 
                          &local, MHD_OPTION_CONNECTION_LIMIT, 16u, MHD_OPTION_CONNECTION_TIMEOUT, 10u, MHD_OPTION_END);
     if (!metrics->daemon) {
         free(metrics);
-        return err_set(error, CELLAR_ERR_SYSTEM, "cannot serve metrics at port %u: %s; choose another --metrics", port,
+        return err_set(error, CELLAR_SYSTEM, "cannot serve metrics at port %u: %s; choose another --metrics", port,
                        strerror(errno));
     }
     *out = metrics;
@@ -68,8 +68,7 @@ int metrics_open(uint16_t port, metrics_page_fn page, void *arg, struct metrics 
 {
     (void)port, (void)page, (void)arg;
     *out = NULL;
-    return err_set(error, CELLAR_ERR_UNSUPPORTED,
-                   "this build has no metrics; install libmicrohttpd-dev, and build anew");
+    return err_set(error, CELLAR_UNSUPPORTED, "this build has no metrics; install libmicrohttpd-dev, and build anew");
 }
 
 void metrics_close(struct metrics *metrics) { (void)metrics; }

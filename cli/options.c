@@ -14,15 +14,15 @@
 static int invalid_value(const struct option_def *def, const char *value, const char *wanted,
                          struct cellar_error *error)
 {
-    return err_set(error, CELLAR_ERR_INVALID, "--%s needs %s, not '%.60s'", def->name, wanted, value);
+    return err_set(error, CELLAR_INVALID, "--%s needs %s, not '%.60s'", def->name, wanted, value);
 }
 
 static int out_of_range(const struct option_def *def, const char *value, struct cellar_error *error)
 {
     if (def->max > 0)
-        return err_set(error, CELLAR_ERR_INVALID, "--%s must be from %.15g to %.15g, not %.60s", def->name, def->min,
+        return err_set(error, CELLAR_INVALID, "--%s must be from %.15g to %.15g, not %.60s", def->name, def->min,
                        def->max, value);
-    return err_set(error, CELLAR_ERR_INVALID, "--%s must be at least %.15g and fit in 64 bits, not %.60s", def->name,
+    return err_set(error, CELLAR_INVALID, "--%s must be at least %.15g and fit in 64 bits, not %.60s", def->name,
                    def->min, value);
 }
 
@@ -79,7 +79,7 @@ static int parse_choice(const struct option_def *def, const char *text, const ch
         if (i) append(list, sizeof(list), ", ");
         append(list, sizeof(list), def->choices[i]);
     }
-    return err_set(error, CELLAR_ERR_INVALID, "--%s knows no '%.60s'; it takes one of: %s", def->name, text, list);
+    return err_set(error, CELLAR_INVALID, "--%s knows no '%.60s'; it takes one of: %s", def->name, text, list);
 }
 
 static int parse_value(const struct option_def *def, const char *text, void *field, struct cellar_error *error)
@@ -102,14 +102,14 @@ static int parse_value(const struct option_def *def, const char *text, void *fie
     case OPTION_REAL:
         return parse_real(def, text, field, error);
     case OPTION_TEXT:
-        if (!text[0]) return err_set(error, CELLAR_ERR_INVALID, "--%s needs a value that is not empty", def->name);
+        if (!text[0]) return err_set(error, CELLAR_INVALID, "--%s needs a value that is not empty", def->name);
         *(const char **)field = text;
         return 0;
     case OPTION_CHOICE:
         return parse_choice(def, text, field, error);
     }
     must(!"an option kind");
-    return -CELLAR_ERR_INVALID;
+    return CELLAR_INVALID;
 }
 
 static const struct option_def *find(const struct options *options, const char *name, size_t bytes)
@@ -135,7 +135,7 @@ static const char *argument_of(const struct option_def *def, char *choices, size
 static int value_missing(const struct option_def *def, struct cellar_error *error)
 {
     char choices[96];
-    return err_set(error, CELLAR_ERR_INVALID, "--%s needs a value: --%s %s", def->name, def->name,
+    return err_set(error, CELLAR_INVALID, "--%s needs a value: --%s %s", def->name, def->name,
                    argument_of(def, choices, sizeof(choices)));
 }
 
@@ -145,7 +145,7 @@ static int parse_one(const struct options *options, int count, char *const *argu
 {
     const char *argument = arguments[(*at)++];
     if (strncmp(argument, "--", 2) != 0 || !argument[2])
-        return err_set(error, CELLAR_ERR_INVALID, "unexpected argument '%.60s' (options start with --; see %s --help)",
+        return err_set(error, CELLAR_INVALID, "unexpected argument '%.60s' (options start with --; see %s --help)",
                        argument, options->program);
     const char *name = argument + 2, *equals = strchr(name, '=');
     const size_t bytes = equals ? (size_t)(equals - name) : strlen(name);
@@ -153,14 +153,14 @@ static int parse_one(const struct options *options, int count, char *const *argu
     int code = !def && options->unknown ? options->unknown(into, name, bytes, error) : 0;
     if (code < 0) return code;
     if (!def)
-        return err_set(error, CELLAR_ERR_INVALID, "unknown option '%.60s' (see %s --help)", argument, options->program);
-    if (def->absent) return err_set(error, CELLAR_ERR_UNSUPPORTED, "--%s is not built yet", def->name);
+        return err_set(error, CELLAR_INVALID, "unknown option '%.60s' (see %s --help)", argument, options->program);
+    if (def->absent) return err_set(error, CELLAR_UNSUPPORTED, "--%s is not built yet", def->name);
     uint64_t bit = 1ull << (def - options->defs);
-    if (*given & bit) return err_set(error, CELLAR_ERR_INVALID, "--%s is given twice", def->name);
+    if (*given & bit) return err_set(error, CELLAR_INVALID, "--%s is given twice", def->name);
     *given |= bit;
     const char *value = equals ? equals + 1 : NULL;
     if (def->kind == OPTION_FLAG) {
-        if (value) return err_set(error, CELLAR_ERR_INVALID, "--%s takes no value", def->name);
+        if (value) return err_set(error, CELLAR_INVALID, "--%s takes no value", def->name);
     } else if (!value) {
         if (*at >= count || !strncmp(arguments[*at], "--", 2)) return value_missing(def, error);
         value = arguments[(*at)++];
@@ -197,7 +197,7 @@ static int files_differ(const struct options *options, uint64_t given, const voi
             const char *one = j != i ? file_given(options, given, from, j) : NULL;
             for (const char *part = list; one && part; part = strchr(part, ',') ? strchr(part, ',') + 1 : NULL)
                 if (same_file(part, strcspn(part, ","), one) || !strcmp(list, one))
-                    return err_set(error, CELLAR_ERR_INVALID, "--%s and --%s cannot both go to '%.60s'",
+                    return err_set(error, CELLAR_INVALID, "--%s and --%s cannot both go to '%.60s'",
                                    options->defs[i].name, options->defs[j].name, one);
         }
     }
@@ -238,7 +238,7 @@ int options_spare(const struct options *options, uint64_t given, const void *fro
     for (uint32_t i = 0; i < options->count; i++) {
         const char *file = file_given(options, given, from, i);
         if (file && (same_file(path, strlen(path), file) || lies_in(file, path)))
-            return err_set(error, CELLAR_ERR_INVALID, "--%s cannot be '%.100s', which is, or is in, what is read",
+            return err_set(error, CELLAR_INVALID, "--%s cannot be '%.100s', which is, or is in, what is read",
                            options->defs[i].name, file);
     }
     return 0;

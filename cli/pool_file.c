@@ -9,11 +9,10 @@
 int pool_file_look(const char *option, const char *path, uint64_t *bytes, struct cellar_error *error)
 {
     struct stat status;
-    if (stat(path, &status) != 0)
-        return err_set(error, CELLAR_ERR_INVALID, "%s%.200s: %s", option, path, strerror(errno));
+    if (stat(path, &status) != 0) return err_set(error, CELLAR_INVALID, "%s%.200s: %s", option, path, strerror(errno));
     if (S_ISDIR(status.st_mode)) return 0; /* a durable folder knows its size itself */
     if (!S_ISREG(status.st_mode) || status.st_size == 0)
-        return err_set(error, CELLAR_ERR_INVALID, "%s%.200s: %s", option, path,
+        return err_set(error, CELLAR_INVALID, "%s%.200s: %s", option, path,
                        S_ISREG(status.st_mode) ? "an empty file, not a pool" : "no regular file");
     *bytes = (uint64_t)status.st_size;
     return 0;
@@ -24,13 +23,13 @@ int pool_file_open(const struct cellar_config *config, struct cellar **out, stru
     struct cellar_error other;
     struct cellar_config locks = *config;
     int code = cellar_open(config, out, error);
-    if (code != -CELLAR_ERR_MISMATCH) return code;
+    if (code != CELLAR_MISMATCH) return code;
     const struct mode *mode = mode_table;
     while (mode->name && !mode->locks) mode++;
     if (!mode->name) return code;
     locks.cc = (enum cellar_cc)(mode - mode_table);
     int again = cellar_open(&locks, out, &other);
-    if (again == -CELLAR_ERR_MISMATCH || again == -CELLAR_ERR_UNSUPPORTED) return code; /* it is not that */
+    if (again == CELLAR_MISMATCH || again == CELLAR_UNSUPPORTED) return code; /* it is not that */
     if (again && error) *error = other;
     return again;
 }

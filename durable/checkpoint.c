@@ -55,12 +55,12 @@ static uint64_t checksum_of(const union block *block)
 static int refused(struct cellar_error *error, uint32_t slot, int rc)
 {
     bool full = rc == ENOSPC || rc == EDQUOT || rc == EFBIG;
-    return err_set(error, full ? CELLAR_ERR_FULL : CELLAR_ERR_SYSTEM, "checkpoint-%u: %s", slot + 1, strerror(rc));
+    return err_set(error, full ? CELLAR_FULL : CELLAR_SYSTEM, "checkpoint-%u: %s", slot + 1, strerror(rc));
 }
 
 static int damaged(struct cellar_error *error, uint32_t slot, uint64_t offset, const char *what)
 {
-    return err_set(error, CELLAR_ERR_CORRUPT, "checkpoint-%u, offset %" PRIu64 ": %s", slot + 1, offset, what);
+    return err_set(error, CELLAR_CORRUPT, "checkpoint-%u, offset %" PRIu64 ": %s", slot + 1, offset, what);
 }
 
 /* ---- reading ---- */
@@ -80,21 +80,21 @@ int checkpoint_look(struct disk *disk, const uint64_t folder[2], uint32_t slot, 
     uint64_t bytes;
     int file, rc = file_open(disk, slot, &file, &bytes);
     *broken = false;
-    if (rc == ENOENT) return -CELLAR_ERR_NOT_FOUND;
+    if (rc == ENOENT) return CELLAR_NOT_FOUND;
     if (rc) return refused(error, slot, rc);
-    rc = bytes < sizeof block ? -CELLAR_ERR_NOT_FOUND : disk->ops->read(disk, file, &block, sizeof block, 0);
+    rc = bytes < sizeof block ? CELLAR_NOT_FOUND : disk->ops->read(disk, file, &block, sizeof block, 0);
     disk->ops->close(disk, file);
     if (rc > 0) return refused(error, slot, rc);
     if (rc || block.head.magic != CHECKPOINT_MAGIC || block.head.checksum != checksum_of(&block)) {
         *broken = rc || memcmp(&block, &zeros, sizeof block) != 0;
-        return -CELLAR_ERR_NOT_FOUND;
+        return CELLAR_NOT_FOUND;
     }
     *found = block.head;
     if (found->version != CHECKPOINT_VERSION)
-        return err_set(error, CELLAR_ERR_MISMATCH, "checkpoint-%u has format %u, and this build reads format %u",
-                       slot + 1, found->version, CHECKPOINT_VERSION);
+        return err_set(error, CELLAR_MISMATCH, "checkpoint-%u has format %u, and this build reads format %u", slot + 1,
+                       found->version, CHECKPOINT_VERSION);
     if (memcmp(found->folder, folder, sizeof found->folder))
-        return err_set(error, CELLAR_ERR_MISMATCH, "checkpoint-%u belongs to another folder", slot + 1);
+        return err_set(error, CELLAR_MISMATCH, "checkpoint-%u belongs to another folder", slot + 1);
     if (found->pieces > found->pieces_max || found->pieces_max > PIECES_MAX / CHECKPOINT_PIECE ||
         bytes < piece_at(found->pieces_max, found->pieces_max))
         return damaged(error, slot, 0, "the file has not the length that its head names");
@@ -124,7 +124,7 @@ int checkpoint_read(struct disk *disk, uint32_t slot, const struct checkpoint *f
     uint8_t *piece = malloc(CHECKPOINT_PIECE);
     struct checkpoint_piece *table = malloc(table_size ? table_size : 1);
     if (!piece || !table)
-        rc = err_set(error, CELLAR_ERR_NOMEM, "no memory to read a checkpoint");
+        rc = err_set(error, CELLAR_NOMEM, "no memory to read a checkpoint");
     else if ((rc = disk->ops->read(disk, file, table, table_size, CHECKPOINT_BLOCK)))
         rc = refused(error, slot, rc);
     else if (XXH3_64bits(table, table_size) != found->sums)
@@ -176,10 +176,10 @@ int checkpoint_begin(struct disk *disk, uint32_t slot, uint64_t pieces_max, stru
 {
     struct checkpoint_writer *writer = calloc(1, sizeof *writer);
     *out = NULL;
-    if (!writer) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a checkpoint");
+    if (!writer) return err_set(error, CELLAR_NOMEM, "no memory for a checkpoint");
     *writer = (struct checkpoint_writer){.disk = disk, .slot = slot, .file = -1, .pieces_max = pieces_max};
     writer->table = calloc(1, table_bytes(pieces_max) + CHECKPOINT_BLOCK);
-    int rc = writer->table ? file_make(writer, error) : err_set(error, CELLAR_ERR_NOMEM, "no memory for a checkpoint");
+    int rc = writer->table ? file_make(writer, error) : err_set(error, CELLAR_NOMEM, "no memory for a checkpoint");
     if (rc)
         checkpoint_drop(writer);
     else

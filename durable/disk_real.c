@@ -181,13 +181,13 @@ static int parent_sync(const char *path)
 int disk_real_make(const char *path, struct cellar_error *error)
 {
     if (mkdir(path, 0700) == 0 ? parent_sync(path) == 0 : errno == EEXIST) return 0;
-    return err_set(error, CELLAR_ERR_SYSTEM, "%s: %s", path, strerror(errno));
+    return err_set(error, CELLAR_SYSTEM, "%s: %s", path, strerror(errno));
 }
 
 int disk_real_number(const struct disk_real *disk, uint64_t number[2], struct cellar_error *error)
 {
     struct stat about;
-    if (fstat(disk->folder, &about)) return err_set(error, CELLAR_ERR_SYSTEM, "folder: %s", strerror(errno));
+    if (fstat(disk->folder, &about)) return err_set(error, CELLAR_SYSTEM, "folder: %s", strerror(errno));
     uint64_t of[6] = {about.st_dev,
                       about.st_ino,
                       (uint64_t)about.st_ctim.tv_sec,
@@ -204,15 +204,15 @@ static int folder_open(const char *path, bool look, struct disk_real **disk, str
 {
     *disk = NULL;
     int folder = descriptor_high(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (folder < 0) return err_set(error, CELLAR_ERR_SYSTEM, "%s: %s", path, strerror(errno));
+    if (folder < 0) return err_set(error, CELLAR_SYSTEM, "%s: %s", path, strerror(errno));
     int rc = 0;
     if (flock(folder, (look ? LOCK_SH : LOCK_EX) | LOCK_NB))
-        rc = errno == EWOULDBLOCK ? err_set(error, CELLAR_ERR_EXISTS, "%s is in use by another process", path)
-                                  : err_set(error, CELLAR_ERR_SYSTEM, "%s: flock: %s", path, strerror(errno));
+        rc = errno == EWOULDBLOCK ? err_set(error, CELLAR_EXISTS, "%s is in use by another process", path)
+                                  : err_set(error, CELLAR_SYSTEM, "%s: flock: %s", path, strerror(errno));
     else if (faccessat(folder, ".", R_OK | X_OK | (look ? 0 : W_OK), AT_EACCESS))
-        rc = err_set(error, CELLAR_ERR_SYSTEM, "%s: %s", path, strerror(errno));
+        rc = err_set(error, CELLAR_SYSTEM, "%s: %s", path, strerror(errno));
     struct disk_real *made = rc ? NULL : malloc(sizeof *made);
-    if (!rc && !made) rc = err_set(error, CELLAR_ERR_NOMEM, "no memory for a folder");
+    if (!rc && !made) rc = err_set(error, CELLAR_NOMEM, "no memory for a folder");
     if (rc) {
         close(folder);
         return rc;

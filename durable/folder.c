@@ -25,8 +25,7 @@ static uint64_t checksum_of(const union block *block)
 static int refused(struct cellar_error *error, int rc)
 {
     bool full = rc == ENOSPC || rc == EDQUOT;
-    return err_set(error, full ? CELLAR_ERR_FULL : CELLAR_ERR_SYSTEM, "durable folder: %s: %s", FOLDER_FILE,
-                   strerror(rc));
+    return err_set(error, full ? CELLAR_FULL : CELLAR_SYSTEM, "durable folder: %s: %s", FOLDER_FILE, strerror(rc));
 }
 
 /* A file of ours that a crash amid the first use has left half made has no name but with this end. */
@@ -45,23 +44,23 @@ static int first_use(struct disk *disk, struct cellar_error *error)
     bool any = false;
     int rc = disk->ops->list(disk, file_see, &any);
     if (rc) return refused(error, rc);
-    if (any) return err_set(error, CELLAR_ERR_INVALID, "durable folder: it is not empty, and no folder of Cellar's");
-    return -CELLAR_ERR_NOT_FOUND;
+    if (any) return err_set(error, CELLAR_INVALID, "durable folder: it is not empty, and no folder of Cellar's");
+    return CELLAR_NOT_FOUND;
 }
 
 static int block_judge(const union block *block, uint64_t fingerprint, struct cellar_error *error)
 {
     static const union block zeros;
     const struct folder *folder = &block->folder;
-    if (memcmp(block, &zeros, sizeof zeros) == 0) return -CELLAR_ERR_NOT_FOUND; /* its first use was cut off */
+    if (memcmp(block, &zeros, sizeof zeros) == 0) return CELLAR_NOT_FOUND; /* its first use was cut off */
     if (folder->magic != FOLDER_MAGIC || folder->checksum != checksum_of(block))
-        return err_set(error, CELLAR_ERR_CORRUPT, "durable folder: %s, offset 0: this is no such file, or is damaged",
+        return err_set(error, CELLAR_CORRUPT, "durable folder: %s, offset 0: this is no such file, or is damaged",
                        FOLDER_FILE);
     if (folder->version != FOLDER_VERSION)
-        return err_set(error, CELLAR_ERR_MISMATCH, "durable folder: it has format %u, and this build reads format %u",
+        return err_set(error, CELLAR_MISMATCH, "durable folder: it has format %u, and this build reads format %u",
                        folder->version, FOLDER_VERSION);
     if (folder->fingerprint != fingerprint)
-        return err_set(error, CELLAR_ERR_MISMATCH, "durable folder: it was written by a build with another layout");
+        return err_set(error, CELLAR_MISMATCH, "durable folder: it was written by a build with another layout");
     return 0;
 }
 
@@ -82,12 +81,12 @@ int folder_read(struct disk *disk, uint64_t fingerprint, struct folder *folder, 
     if (rc == ENOENT) return first_use(disk, error);
     if (rc) return refused(error, rc);
     if (bytes != sizeof block)
-        rc = err_set(error, CELLAR_ERR_CORRUPT, "durable folder: %s has not %d bytes", FOLDER_FILE, FOLDER_BYTES);
+        rc = err_set(error, CELLAR_CORRUPT, "durable folder: %s has not %d bytes", FOLDER_FILE, FOLDER_BYTES);
     else if ((rc = disk->ops->read(disk, file, &block, sizeof block, 0)))
         rc = refused(error, rc);
     disk->ops->close(disk, file);
     if (!rc) rc = block_judge(&block, fingerprint, error);
-    if (rc == -CELLAR_ERR_CORRUPT && bytes == sizeof block && cut_off(disk, &block)) rc = -CELLAR_ERR_NOT_FOUND;
+    if (rc == CELLAR_CORRUPT && bytes == sizeof block && cut_off(disk, &block)) rc = CELLAR_NOT_FOUND;
     if (!rc) *folder = block.folder;
     return rc;
 }

@@ -52,7 +52,7 @@ uint32_t journal_entry_bytes(uint32_t count) { return (uint32_t)sizeof(struct it
 
 static int wrong(const struct reading *reading, uint64_t group, const char *why)
 {
-    return err_set(reading->error, CELLAR_ERR_CORRUPT, "log of a memory node, group %" PRIu64 ": %s", group, why);
+    return err_set(reading->error, CELLAR_CORRUPT, "log of a memory node, group %" PRIu64 ": %s", group, why);
 }
 
 static int life_begins(struct reading *reading, uint64_t group, const struct item *item)
@@ -64,7 +64,7 @@ static int life_begins(struct reading *reading, uint64_t group, const struct ite
     if (reading->life_count == reading->life_capacity) {
         uint32_t capacity = 2 * reading->life_capacity + 16;
         struct begun *more = realloc(reading->lives, capacity * sizeof *more);
-        if (!more) return err_set(reading->error, CELLAR_ERR_NOMEM, "no memory to read a log");
+        if (!more) return err_set(reading->error, CELLAR_NOMEM, "no memory to read a log");
         reading->lives = more;
         reading->life_capacity = capacity;
     }
@@ -196,16 +196,16 @@ int journal_cut_of(const struct journal_found *nodes, uint32_t count, struct jou
         if (nodes[i].known > known) known = nodes[i].known;
     }
     if (newest > cut->life + 1)
-        return err_set(error, CELLAR_ERR_CORRUPT,
-                       "logs of memory nodes: one has begun life %" PRIu64 ", another %" PRIu64, newest, cut->life);
+        return err_set(error, CELLAR_CORRUPT, "logs of memory nodes: one has begun life %" PRIu64 ", another %" PRIu64,
+                       newest, cut->life);
     for (uint32_t i = 0; i < count; i++)
         if (nodes[i].life > cut->life && (nodes[i].cut != cut->epoch || nodes[i].closed != nodes[i].cut))
-            return err_set(error, CELLAR_ERR_CORRUPT,
+            return err_set(error, CELLAR_CORRUPT,
                            "logs of memory nodes: one goes on from epoch %" PRIu64 " to %" PRIu64
                            ", and another one has no such life and ends with %" PRIu64,
                            nodes[i].cut, nodes[i].closed, cut->epoch);
     if (known > cut->epoch && !PLANT(journal_known_ignored))
-        return err_set(error, CELLAR_ERR_CORRUPT,
+        return err_set(error, CELLAR_CORRUPT,
                        "logs of memory nodes: epoch %" PRIu64 " was on all disks, and one ends with %" PRIu64, known,
                        cut->epoch);
     return 0;
@@ -278,7 +278,7 @@ static int life_begin(struct journal *journal, const struct journal_cut *cut, st
     journal->life = cut->life + 1;
     journal->closed = journal->closing = cut->epoch;
     if (!item_add(journal, JOURNAL_LIFE, cut->epoch, "", 0))
-        return err_set(error, CELLAR_ERR_INVALID, "log of a memory node: groups have no room for a mark");
+        return err_set(error, CELLAR_INVALID, "log of a memory node: groups have no room for a mark");
     return PLANT(journal_life_unsynced) ? 0 : journal_sync(journal, error);
 }
 
@@ -289,7 +289,7 @@ int journal_open(const struct wal_config *config, const struct journal_cut *cut,
     struct journal_cut own = *cut;
     struct journal *journal = calloc(1, sizeof *journal);
     *made = NULL;
-    if (!journal) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a log");
+    if (!journal) return err_set(error, CELLAR_NOMEM, "no memory for a log");
     int rc = wal_read(config, group_read, &reading, NULL, error);
     if (PLANT(journal_cut_own)) own.epoch = reading.found.closed;
     reading.cut = &own;

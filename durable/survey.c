@@ -23,12 +23,12 @@ static const uint8_t zeros[WAL_BLOCK];
 
 static int refused(const struct surveying *run, const char *name, int rc)
 {
-    return err_set(run->error, CELLAR_ERR_SYSTEM, "%s: %s", name, strerror(rc));
+    return err_set(run->error, CELLAR_SYSTEM, "%s: %s", name, strerror(rc));
 }
 
 static int broken(const struct surveying *run, const char *name, uint64_t offset, const char *why)
 {
-    return err_set(run->error, CELLAR_ERR_CORRUPT, "%s, offset %" PRIu64 ": %s", name, offset, why);
+    return err_set(run->error, CELLAR_CORRUPT, "%s, offset %" PRIu64 ": %s", name, offset, why);
 }
 
 /* ---- the log ---- */
@@ -50,7 +50,7 @@ static int logs_take(struct surveying *run, const struct wal_scan *scan)
         const struct wal_file *file = &scan->files[i];
         bool begun = i + 1 == scan->file_count || (i < scan->file_count && file->last >= file->first);
         struct survey_log *log = log_new(run, file->number);
-        if (!log) return err_set(run->error, CELLAR_ERR_NOMEM, "no memory to read a log");
+        if (!log) return err_set(run->error, CELLAR_NOMEM, "no memory to read a log");
         log->begun = begun;
         if (!begun) continue;
         log->first = file->first;
@@ -112,7 +112,7 @@ static int item_see(void *arg, const struct journal_item *item)
 static int logs_read(struct surveying *run)
 {
     struct wal_scan *scan = malloc(sizeof *scan);
-    if (!scan) return err_set(run->error, CELLAR_ERR_NOMEM, "no memory to read a log");
+    if (!scan) return err_set(run->error, CELLAR_NOMEM, "no memory to read a log");
     int rc = wal_scan(run->wal, NULL, NULL, scan, run->error);
     if (rc == 0) rc = logs_take(run, scan);
     free(scan->last);
@@ -141,7 +141,7 @@ static int piece_see(void *arg, uint64_t offset, const uint8_t *bytes)
     (void)bytes;
     if (offset % CHECKPOINT_PIECE == 0 && offset < run->memory_bytes && run->memory_bytes - offset >= CHECKPOINT_PIECE)
         return 0;
-    return err_set(run->error, CELLAR_ERR_CORRUPT, "a checkpoint has a piece at %#" PRIx64, offset);
+    return err_set(run->error, CELLAR_CORRUPT, "a checkpoint has a piece at %#" PRIx64, offset);
 }
 
 /* A crash may have left a head half written; a clean close leaves none so. */
@@ -157,7 +157,7 @@ static int checkpoint_survey(struct surveying *run, uint32_t slot)
     if (damaged) checkpoint->state = SURVEY_HEAD_BROKEN;
     if (damaged && run->survey->closed)
         return broken(run, name, 0, "its head is damaged: the log was closed, and it was whole then");
-    if (rc == -CELLAR_ERR_NOT_FOUND) return 0;
+    if (rc == CELLAR_NOT_FOUND) return 0;
     if (rc) return rc;
     checkpoint->state = SURVEY_HEAD_WHOLE;
     return checkpoint_read(run->disk, slot, &checkpoint->head, piece_see, run, run->error);
@@ -177,7 +177,7 @@ static int name_see(void *arg, const char *name)
     }
     if (ours) return 0;
     struct survey_other *more = realloc(survey->others, (survey->other_count + 1) * sizeof *more);
-    if (!more) return -CELLAR_ERR_NOMEM;
+    if (!more) return CELLAR_NOMEM;
     survey->others = more;
     snprintf(more[survey->other_count++].name, sizeof more->name, "%.*s", DISK_NAME_MAX - 1, name);
     return 0;
@@ -191,7 +191,7 @@ int survey_read(const struct wal_config *wal, const struct journal_cut *cut, uin
     int rc = logs_read(&run);
     for (uint32_t slot = 0; slot < CHECKPOINT_FILES && rc == 0; slot++) rc = checkpoint_survey(&run, slot);
     int listed = rc ? 0 : run.disk->ops->list(run.disk, name_see, &run);
-    if (listed < 0) rc = err_set(error, err_code(listed), "no memory to list a folder");
+    if (listed < 0) rc = err_set(error, listed, "no memory to list a folder");
     if (listed > 0) rc = refused(&run, "its folder", listed);
     return rc;
 }

@@ -46,9 +46,9 @@ static struct wal_block *block_at(uint8_t *blocks, uint32_t i)
 static int fail(struct wal *wal, const char *what, int rc, struct cellar_error *error)
 {
     wal->failed = true;
-    (void)err_set(&wal->why, CELLAR_ERR_SYSTEM, LINE "%s: %s; the log is at its end", what, strerror(rc));
+    (void)err_set(&wal->why, CELLAR_SYSTEM, LINE "%s: %s; the log is at its end", what, strerror(rc));
     if (error) *error = wal->why;
-    return -CELLAR_ERR_SYSTEM;
+    return CELLAR_SYSTEM;
 }
 
 static void stamp(struct wal *wal, struct wal_block *block, struct wal_block as)
@@ -143,10 +143,10 @@ static void files_forget(struct wal *wal, uint32_t count)
 static int file_create(struct wal *wal, const char *name, struct cellar_error *error)
 {
     struct disk *disk = wal->config.disk;
-    if (wal->file_count == WAL_FILES_MAX) return err_set(error, CELLAR_ERR_FULL, LINE "%d files", WAL_FILES_MAX);
+    if (wal->file_count == WAL_FILES_MAX) return err_set(error, CELLAR_FULL, LINE "%d files", WAL_FILES_MAX);
     int rc = disk->ops->create(disk, name, wal->config.file_bytes, true);
     if (rc == ENOSPC || rc == EDQUOT || rc == EFBIG)
-        return err_set(error, CELLAR_ERR_FULL, LINE "no space for another file of %llu bytes: %s",
+        return err_set(error, CELLAR_FULL, LINE "no space for another file of %llu bytes: %s",
                        (unsigned long long)wal->config.file_bytes, strerror(rc));
     return rc ? fail(wal, "making a file", rc, error) : 0;
 }
@@ -199,7 +199,7 @@ static int file_make(struct wal *wal, uint64_t number, struct cellar_error *erro
 static int file_next(struct wal *wal, struct cellar_error *error)
 {
     if (wal_files(wal) >= wal->config.files_max)
-        return err_set(error, CELLAR_ERR_FULL, LINE "all %u files are in use", wal->config.files_max);
+        return err_set(error, CELLAR_FULL, LINE "all %u files are in use", wal->config.files_max);
     int rc = file_make(wal, wal->files[wal->file_count - 1].number + 1, error);
     if (rc) return rc;
     rc = head_write(wal, wal->group - 1, false);
@@ -308,7 +308,7 @@ static int space_make(struct wal *wal, const struct wal_scan *scan, struct cella
 static int first_begin(struct wal *wal, struct wal_scan *scan, struct cellar_error *error)
 {
     int rc = file_first(wal, scan, error);
-    if (rc == -CELLAR_ERR_FULL) {
+    if (rc == CELLAR_FULL) {
         rc = space_make(wal, scan, error);
         if (!rc) rc = file_first(wal, scan, error);
     }
@@ -335,17 +335,17 @@ int wal_open(const struct wal_config *config, wal_visit *visit, void *arg, struc
     if (!scan || !wal) {
         free(scan);
         free(wal);
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory for a log");
+        return err_set(error, CELLAR_NOMEM, "no memory for a log");
     }
     wal->config = *config;
     wal->file = -1;
     wal->first = UINT64_MAX;
     rc = wal_scan(config, visit, arg, scan, error);
     if (!rc && scan->last_bytes > (config->file_bytes / WAL_BLOCK - 1) * WAL_PAYLOAD)
-        rc = err_set(error, CELLAR_ERR_INVALID, LINE "its last group has %llu bytes and needs larger files",
+        rc = err_set(error, CELLAR_INVALID, LINE "its last group has %llu bytes and needs larger files",
                      (unsigned long long)scan->last_bytes);
     if (!rc && !(wal->blocks = blocks_make(blocks_for(config->group_bytes))))
-        rc = err_set(error, CELLAR_ERR_NOMEM, "no memory for a group of the log");
+        rc = err_set(error, CELLAR_NOMEM, "no memory for a group of the log");
     if (!rc) {
         memcpy(wal->files, scan->files, scan->file_count * sizeof *wal->files);
         wal->file_count = scan->file_count;
@@ -409,7 +409,7 @@ int wal_sync(struct wal *wal, uint64_t *group, struct cellar_error *error)
     *group = wal->group - 1;
     if (wal->failed && !PLANT(wal_sync_retried)) {
         if (error) *error = wal->why;
-        return -CELLAR_ERR_SYSTEM;
+        return CELLAR_SYSTEM;
     }
     int rc = wal->filled ? group_sync(wal, error) : 0;
     *group = wal->group - 1;
@@ -430,7 +430,7 @@ int wal_free(struct wal *wal, uint64_t below, struct cellar_error *error)
         wal_name(wal->files[gone].number, name);
         rc = disk->ops->remove(disk, name);
         if (rc)
-            rc = err_set(error, CELLAR_ERR_SYSTEM, LINE "removing %s: %s", name, strerror(rc));
+            rc = err_set(error, CELLAR_SYSTEM, LINE "removing %s: %s", name, strerror(rc));
         else
             gone++;
     }

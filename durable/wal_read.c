@@ -79,14 +79,14 @@ static int refused(const struct scanner *scanner, const struct scanned *file, in
 {
     char name[DISK_NAME_MAX];
     wal_name(file->number, name);
-    return err_set(scanner->error, CELLAR_ERR_SYSTEM, LINE "%s: %s", name, strerror(rc));
+    return err_set(scanner->error, CELLAR_SYSTEM, LINE "%s: %s", name, strerror(rc));
 }
 
 static int broken(const struct scanner *scanner, const struct scanned *file, uint64_t index, const char *why)
 {
     char name[DISK_NAME_MAX];
     wal_name(file->number, name);
-    return err_set(scanner->error, CELLAR_ERR_CORRUPT, LINE "%s, offset %" PRIu64 ": %s", name, index * WAL_BLOCK, why);
+    return err_set(scanner->error, CELLAR_CORRUPT, LINE "%s, offset %" PRIu64 ": %s", name, index * WAL_BLOCK, why);
 }
 
 /* Reads a block into scanner->block; *whole: it is what was written at this place, of whatever kind and group. */
@@ -116,12 +116,12 @@ static int head_judge(struct scanner *scanner, struct scanned *file)
     wal_name(file->number, name);
     memcpy(&file->head, scanner->block.bytes + sizeof *block, sizeof file->head);
     if (head->version != WAL_VERSION)
-        return err_set(scanner->error, CELLAR_ERR_MISMATCH, LINE "%s has format %u, and this build reads format %u",
-                       name, head->version, WAL_VERSION);
+        return err_set(scanner->error, CELLAR_MISMATCH, LINE "%s has format %u, and this build reads format %u", name,
+                       head->version, WAL_VERSION);
     if (head->fingerprint != config->fingerprint)
-        return err_set(scanner->error, CELLAR_ERR_MISMATCH, LINE "%s was written by a build with another layout", name);
+        return err_set(scanner->error, CELLAR_MISMATCH, LINE "%s was written by a build with another layout", name);
     if (memcmp(head->directory, config->directory, sizeof head->directory) || head->node != config->node)
-        return err_set(scanner->error, CELLAR_ERR_MISMATCH, LINE "%s belongs to another pool or memory node", name);
+        return err_set(scanner->error, CELLAR_MISMATCH, LINE "%s belongs to another pool or memory node", name);
     if (block->kind != WAL_HEAD || block->index != 0 || block->file != file->number ||
         block->group != head->previous + 1 || head->previous >= GROUPS_MAX || head->carried > 1)
         return broken(scanner, file, 0, "this is no head of this file");
@@ -148,7 +148,7 @@ static int group_read(struct scanner *scanner, const struct scanned *file, uint6
         if (scanner->capacity - scanner->bytes < block->used) {
             uint64_t capacity = 2 * scanner->capacity + WAL_BLOCK;
             uint8_t *more = realloc(scanner->group, capacity);
-            if (!more) return err_set(scanner->error, CELLAR_ERR_NOMEM, "no memory for a group of the log");
+            if (!more) return err_set(scanner->error, CELLAR_NOMEM, "no memory for a group of the log");
             scanner->group = more;
             scanner->capacity = capacity;
         }
@@ -370,7 +370,7 @@ static int needed_check(const struct scanner *scanner)
     if (found->first <= from && found->last + 1 >= from) return 0;
     if (found->first > from && scanner->count && !file->begun)
         return broken(scanner, file, file->headed, "the file's beginning is broken, and later files go on");
-    return err_set(scanner->error, CELLAR_ERR_CORRUPT,
+    return err_set(scanner->error, CELLAR_CORRUPT,
                    LINE "group %" PRIu64 " is needed, and there are %" PRIu64 " to %" PRIu64, from, found->first,
                    found->last);
 }
@@ -397,7 +397,7 @@ static int file_add(void *arg, const char *name)
     uint64_t number = name_number(name);
     if (!number) return 0;
     if (scanner->count == WAL_FILES_MAX)
-        return err_set(scanner->error, CELLAR_ERR_CORRUPT, LINE "there are more than %d files", WAL_FILES_MAX);
+        return err_set(scanner->error, CELLAR_CORRUPT, LINE "there are more than %d files", WAL_FILES_MAX);
     scanner->files[scanner->count++] = (struct scanned){.number = number};
     return 0;
 }
@@ -413,7 +413,7 @@ static int files_open(struct scanner *scanner)
     struct disk *disk = scanner->config->disk;
     int rc = disk->ops->list(disk, file_add, scanner);
     if (rc < 0) return rc;
-    if (rc) return err_set(scanner->error, CELLAR_ERR_SYSTEM, LINE "its folder: %s", strerror(rc));
+    if (rc) return err_set(scanner->error, CELLAR_SYSTEM, LINE "its folder: %s", strerror(rc));
     if (scanner->count) qsort(scanner->files, scanner->count, sizeof *scanner->files, by_number);
     for (uint32_t i = 0; i < scanner->count; i++) {
         struct scanned *file = &scanner->files[i];
@@ -429,16 +429,14 @@ int wal_config_check(const struct wal_config *config, struct cellar_error *error
 {
     uint64_t blocks = ((uint64_t)config->group_bytes + WAL_PAYLOAD - 1) / WAL_PAYLOAD;
     if (!config->disk || !config->group_bytes || config->file_bytes % WAL_BLOCK || !config->from)
-        return err_set(error, CELLAR_ERR_INVALID, LINE "no disk, no group, or files of %" PRIu64 " bytes",
+        return err_set(error, CELLAR_INVALID, LINE "no disk, no group, or files of %" PRIu64 " bytes",
                        config->file_bytes);
     if (blocks > config->file_bytes / WAL_BLOCK - 1 || config->file_bytes < WAL_BLOCK ||
         config->file_bytes > FILE_BYTES_MAX)
-        return err_set(error, CELLAR_ERR_INVALID,
-                       LINE "a group of %u bytes does not fit into files of %" PRIu64 " bytes", config->group_bytes,
-                       config->file_bytes);
+        return err_set(error, CELLAR_INVALID, LINE "a group of %u bytes does not fit into files of %" PRIu64 " bytes",
+                       config->group_bytes, config->file_bytes);
     if (config->files_max < 2 || config->files_max > WAL_FILES_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, LINE "%u files: 2 to %d are possible", config->files_max,
-                       WAL_FILES_MAX);
+        return err_set(error, CELLAR_INVALID, LINE "%u files: 2 to %d are possible", config->files_max, WAL_FILES_MAX);
     return 0;
 }
 
@@ -452,7 +450,7 @@ int wal_scan(const struct wal_config *config, wal_visit *visit, void *arg, struc
     if (scanner) scanner->files = calloc(WAL_FILES_MAX, sizeof *scanner->files);
     if (!scanner || !scanner->files) {
         free(scanner);
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory to read a log");
+        return err_set(error, CELLAR_NOMEM, "no memory to read a log");
     }
     scanner->config = config;
     scanner->visit = visit;
@@ -474,7 +472,7 @@ int wal_read(const struct wal_config *config, wal_visit *visit, void *arg, struc
              struct cellar_error *error)
 {
     struct wal_scan *scan = malloc(sizeof *scan);
-    if (!scan) return err_set(error, CELLAR_ERR_NOMEM, "no memory to read a log");
+    if (!scan) return err_set(error, CELLAR_NOMEM, "no memory to read a log");
     int rc = wal_scan(config, visit, arg, scan, error);
     if (found) *found = scan->found;
     free(scan->last);

@@ -52,16 +52,16 @@ static int begin(const struct cellar_decider *decider, uint32_t cn, uint64_t fro
         pthread_cond_signal(&etcd->told);
     }
     pthread_mutex_unlock(&etcd->lock);
-    return busy ? -CELLAR_ERR_EXISTS : 0;
+    return busy ? CELLAR_EXISTS : 0;
 }
 
 static int end(const struct cellar_decider *decider, uint32_t cn, struct cellar_ruling *now, struct cellar_error *error)
 {
     struct etcd *etcd = etcd_of(decider);
-    int code = -CELLAR_ERR_EXISTS;
+    int code = CELLAR_EXISTS;
     pthread_mutex_lock(&etcd->lock);
     if (etcd->state == FREE || etcd->cn != cn) {
-        code = err_set(error, CELLAR_ERR_UNREACHABLE, "%s: the answer to a question was not waited for", etcd->name);
+        code = err_set(error, CELLAR_UNREACHABLE, "%s: the answer to a question was not waited for", etcd->name);
     } else if (etcd->state == ANSWERED) {
         etcd->state = FREE;
         *now = etcd->to;
@@ -88,7 +88,7 @@ static int look(struct etcd *etcd, struct cellar_ruling *now, uint64_t *revision
     *now = (struct cellar_ruling){0};
     int code = etcd_http_read(etcd->http, &value, &bytes, revision, error);
     if (code == 0 && value && etcd_ruling_read(value, bytes, now))
-        code = err_set(error, CELLAR_ERR_MISMATCH, "the key %s of etcd holds something else than decisions of Cellar",
+        code = err_set(error, CELLAR_MISMATCH, "the key %s of etcd holds something else than decisions of Cellar",
                        etcd->key);
     free(value);
     return code;
@@ -103,7 +103,7 @@ static int try(struct etcd *etcd, bool reads, uint64_t from, const struct cellar
     int code = look(etcd, now, &revision, error);
     if (code || reads || now->epoch != from) return code;
     char *text = etcd_ruling_text(to);
-    if (!text) return err_set(error, CELLAR_ERR_NOMEM, "no memory to ask etcd");
+    if (!text) return err_set(error, CELLAR_NOMEM, "no memory to ask etcd");
     code = etcd_http_swap(etcd->http, revision, text, &swapped, error);
     free(text);
     if (code == 0 && swapped) *now = *to;
@@ -135,7 +135,7 @@ static int answer(struct etcd *etcd, bool reads, uint64_t from, const struct cel
 {
     uint64_t end_ms = now_ms() + TRIES_MS;
     int code;
-    while ((code = try(etcd, reads, from, to, now, error)) == -CELLAR_ERR_UNREACHABLE && now_ms() < end_ms &&
+    while ((code = try(etcd, reads, from, to, now, error)) == CELLAR_UNREACHABLE && now_ms() < end_ms &&
            !is_stopped(etcd))
         rest(etcd);
     return code;
@@ -160,7 +160,7 @@ static void *serve(void *arg)
         pthread_mutex_lock(&etcd->lock);
         etcd->to = now;
         etcd->error = error;
-        etcd->error.code = code ? err_code(code) : 0;
+        etcd->error.code = code;
         etcd->state = ANSWERED;
     }
     pthread_mutex_unlock(&etcd->lock);
@@ -174,7 +174,7 @@ static int name_it(struct etcd *etcd, const char *servers, const char *prefix, s
     size_t length = strlen(prefix);
     while (length && prefix[length - 1] == '/') length--;
     if (length == 0 || length + sizeof "/ruling" > KEY_BYTES || strpbrk(prefix, " \t\n"))
-        return err_set(error, CELLAR_ERR_INVALID,
+        return err_set(error, CELLAR_INVALID,
                        "etcd: a prefix of 1 to %zu bytes without spaces names a cluster, such as /cellar/bank",
                        KEY_BYTES - sizeof "/ruling");
     snprintf(etcd->key, sizeof etcd->key, "%.*s/ruling", (int)length, prefix);
@@ -207,15 +207,15 @@ static int start(struct etcd *etcd, struct cellar_error *error)
     pthread_mutex_init(&etcd->lock, NULL);
     pthread_cond_init(&etcd->told, NULL);
     if (pthread_create(&etcd->thread, NULL, serve, etcd) == 0) return 0;
-    return err_set(error, CELLAR_ERR_SYSTEM, "no thread for etcd");
+    return err_set(error, CELLAR_SYSTEM, "no thread for etcd");
 }
 
 int etcd_open(const char *servers, const char *prefix, struct etcd **out, struct cellar_error *error)
 {
     struct etcd *etcd = calloc(1, sizeof *etcd);
     *out = NULL;
-    if (!etcd) return err_set(error, CELLAR_ERR_NOMEM, "no memory for etcd");
-    int code = sodium_init() < 0 ? err_set(error, CELLAR_ERR_SYSTEM, "libsodium cannot be used") : 0;
+    if (!etcd) return err_set(error, CELLAR_NOMEM, "no memory for etcd");
+    int code = sodium_init() < 0 ? err_set(error, CELLAR_SYSTEM, "libsodium cannot be used") : 0;
     if (code == 0) code = name_it(etcd, servers, prefix, error);
     if (code == 0) code = etcd_http_open(servers, etcd->key, &etcd->http, error);
     if (code == 0) code = etcd_http_version(etcd->http, error);

@@ -5,7 +5,7 @@ int etcd_open(const char *servers, const char *prefix, struct etcd **out, struct
 {
     (void)servers, (void)prefix;
     *out = NULL;
-    return err_set(error, CELLAR_ERR_UNSUPPORTED,
+    return err_set(error, CELLAR_UNSUPPORTED,
                    "this build cannot speak to etcd: libcurl was missing (Debian: libcurl4-openssl-dev)");
 }
 

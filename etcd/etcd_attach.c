@@ -7,7 +7,7 @@ int etcd_attach(const char *servers, const char *prefix, struct cellar_config *c
     *out = NULL;
     config->decider = NULL;
     if (!servers && prefix)
-        return err_set(error, CELLAR_ERR_INVALID, "--etcd-prefix %.80s is of no use without --etcd", prefix);
+        return err_set(error, CELLAR_INVALID, "--etcd-prefix %.80s is of no use without --etcd", prefix);
     if (!servers) return 0;
     int code = etcd_open(servers, prefix ? prefix : ETCD_PREFIX, out, error);
     if (code == 0) config->decider = etcd_decider(*out);

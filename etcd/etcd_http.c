@@ -35,12 +35,11 @@ struct etcd_http {
 static int take_server(struct etcd_http *http, const char *text, size_t length, struct cellar_error *error)
 {
     bool known = !strncmp(text, "http://", 7) || !strncmp(text, "https://", 8);
-    if (http->count == SERVERS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "etcd: more than %d servers", SERVERS_MAX);
+    if (http->count == SERVERS_MAX) return err_set(error, CELLAR_INVALID, "etcd: more than %d servers", SERVERS_MAX);
     while (length && text[length - 1] == '/') length--;
     if (!known || length >= URL_BYTES || length < 9)
-        return err_set(error, CELLAR_ERR_INVALID, "etcd: '%.*s' is no server: http://ADDRESS:PORT, or https",
-                       (int)length, text);
+        return err_set(error, CELLAR_INVALID, "etcd: '%.*s' is no server: http://ADDRESS:PORT, or https", (int)length,
+                       text);
     snprintf(http->servers[http->count++], URL_BYTES, "%.*s", (int)length, text);
     return 0;
 }
@@ -106,23 +105,23 @@ static int request(struct etcd_http *http, uint32_t server, const char *path, co
         curl_easy_setopt(http->curl, CURLOPT_HTTPGET, 1L);
     CURLcode failed = curl_easy_perform(http->curl);
     if (failed)
-        return err_set(error, CELLAR_ERR_UNREACHABLE, "etcd at %.80s: %.100s", http->servers[server],
+        return err_set(error, CELLAR_UNREACHABLE, "etcd at %.80s: %.100s", http->servers[server],
                        http->why[0] ? http->why : curl_easy_strerror(failed));
     curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &status);
     if (status != 200)
-        return err_set(error, CELLAR_ERR_UNREACHABLE, "etcd at %.80s: %s", http->servers[server],
+        return err_set(error, CELLAR_UNREACHABLE, "etcd at %.80s: %s", http->servers[server],
                        complaint(http, said, sizeof said, status));
     *out = json_loadb(http->answer, http->bytes, 0, NULL);
     if (json_is_object(*out)) return 0;
     json_decref(*out);
-    return err_set(error, CELLAR_ERR_UNREACHABLE, "what answers at %.80s is not etcd", http->servers[server]);
+    return err_set(error, CELLAR_UNREACHABLE, "what answers at %.80s is not etcd", http->servers[server]);
 }
 
 /* To any of them. */
 static int request_any(struct etcd_http *http, const char *path, const char *body, json_t **out,
                        struct cellar_error *error)
 {
-    int code = err_set(error, CELLAR_ERR_UNREACHABLE, "etcd: it is being closed");
+    int code = err_set(error, CELLAR_UNREACHABLE, "etcd: it is being closed");
     for (uint32_t i = 0; i < http->count && !atomic_load(&http->stop); i++) {
         uint32_t server = (http->last + i) % http->count;
         code = request(http, server, path, body, out, error);
@@ -143,11 +142,11 @@ int etcd_http_version(struct etcd_http *http, struct cellar_error *error)
     bool known = version && sscanf(version, "%d.%d", &major, &minor) == 2;
     bool serves = known && major == VERSION_MAJOR && minor >= VERSION_MINOR;
     if (version && !strcmp(version, "not_decided"))
-        code = err_set(error, CELLAR_ERR_UNREACHABLE, "etcd at %.80s has no quorum yet", http->servers[http->last]);
+        code = err_set(error, CELLAR_UNREACHABLE, "etcd at %.80s has no quorum yet", http->servers[http->last]);
     else if (!known)
-        code = err_set(error, CELLAR_ERR_UNSUPPORTED, "what answers at %.80s is not etcd", http->servers[http->last]);
+        code = err_set(error, CELLAR_UNSUPPORTED, "what answers at %.80s is not etcd", http->servers[http->last]);
     else if (!serves)
-        code = err_set(error, CELLAR_ERR_UNSUPPORTED, "etcd at %.80s is version %.20s: %d.%d or a later %d.x is needed",
+        code = err_set(error, CELLAR_UNSUPPORTED, "etcd at %.80s is version %.20s: %d.%d or a later %d.x is needed",
                        http->servers[http->last], version, VERSION_MAJOR, VERSION_MINOR, VERSION_MAJOR);
     json_decref(root);
     return code;
@@ -166,13 +165,13 @@ static int value_of(const struct etcd_http *http, const json_t *pair, char **val
     size_t length = coded ? strlen(coded) : 0;
     *revision = number_at(pair, "mod_revision");
     *value = malloc(length + 1);
-    if (!*value) return err_set(error, CELLAR_ERR_NOMEM, "no memory for etcd's answer");
+    if (!*value) return err_set(error, CELLAR_NOMEM, "no memory for etcd's answer");
     if (*revision &&
         sodium_base642bin((unsigned char *)*value, length, coded ? coded : "", length, NULL, bytes, NULL, BASE64) == 0)
         return 0;
     free(*value);
     *value = NULL;
-    return err_set(error, CELLAR_ERR_UNREACHABLE, "what answers at %.80s is not etcd", http->servers[http->last]);
+    return err_set(error, CELLAR_UNREACHABLE, "what answers at %.80s is not etcd", http->servers[http->last]);
 }
 
 int etcd_http_read(struct etcd_http *http, char **value, size_t *bytes, uint64_t *revision, struct cellar_error *error)
@@ -182,7 +181,7 @@ int etcd_http_read(struct etcd_http *http, char **value, size_t *bytes, uint64_t
     json_decref(asked);
     *value = NULL;
     *revision = 0;
-    if (!body) return err_set(error, CELLAR_ERR_NOMEM, "no memory to ask etcd");
+    if (!body) return err_set(error, CELLAR_NOMEM, "no memory to ask etcd");
     int code = request_any(http, "/v3/kv/range", body, &root, error);
     free(body);
     if (code) return code;
@@ -191,7 +190,7 @@ int etcd_http_read(struct etcd_http *http, char **value, size_t *bytes, uint64_t
     if (json_array_size(pairs) > 0)
         code = value_of(http, json_array_get(pairs, 0), value, bytes, revision, error);
     else if (!http->cluster)
-        code = err_set(error, CELLAR_ERR_UNREACHABLE, "what answers at %.80s is not etcd", http->servers[http->last]);
+        code = err_set(error, CELLAR_UNREACHABLE, "what answers at %.80s is not etcd", http->servers[http->last]);
     json_decref(root);
     return code;
 }
@@ -219,7 +218,7 @@ int etcd_http_swap(struct etcd_http *http, uint64_t revision, const char *value,
     json_decref(asked);
     free(coded);
     *swapped = false;
-    if (!body) return err_set(error, CELLAR_ERR_NOMEM, "no memory to ask etcd");
+    if (!body) return err_set(error, CELLAR_NOMEM, "no memory to ask etcd");
     /* One server alone: a second one would be told of a swap that the first one may have made. */
     int code = request(http, http->last, "/v3/kv/txn", body, &root, error);
     free(body);
@@ -255,15 +254,15 @@ int etcd_http_open(const char *servers, const char *key, struct etcd_http **out,
 {
     struct etcd_http *http = calloc(1, sizeof *http);
     *out = http;
-    if (!http) return err_set(error, CELLAR_ERR_NOMEM, "no memory for etcd");
+    if (!http) return err_set(error, CELLAR_NOMEM, "no memory for etcd");
     int code = take_servers(http, servers, error);
     if (code == 0 && curl_global_init(CURL_GLOBAL_DEFAULT))
-        code = err_set(error, CELLAR_ERR_SYSTEM, "libcurl cannot be used");
+        code = err_set(error, CELLAR_SYSTEM, "libcurl cannot be used");
     if (code == 0) {
         http->key = base64_of(key);
         http->headers = curl_slist_append(NULL, "Content-Type: application/json");
         http->curl = curl_easy_init();
-        if (!http->key || !http->headers || !http->curl) code = err_set(error, CELLAR_ERR_NOMEM, "no memory for etcd");
+        if (!http->key || !http->headers || !http->curl) code = err_set(error, CELLAR_NOMEM, "no memory for etcd");
     }
     if (code == 0) set_up(http);
     if (code) etcd_http_close(http);

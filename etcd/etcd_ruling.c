@@ -66,5 +66,5 @@ int etcd_ruling_read(const char *text, size_t bytes, struct cellar_ruling *rulin
            number_of(configuration, 16, 16, &ruling->configuration) && read_dead(dead, ruling);
     ruling->epoch = (uint64_t)epoch;
     json_decref(root);
-    return good ? 0 : -CELLAR_ERR_MISMATCH;
+    return good ? 0 : CELLAR_MISMATCH;
 }

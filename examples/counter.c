@@ -46,13 +46,13 @@ static int count_proc(struct cellar_txn *txn, void *arg)
 {
     const struct cellar_table *table = arg;
     uint64_t value;
-    int ref = cellar_access(txn, table, 1, CELLAR_ALL, CELLAR_ALL, 0);
+    int ref = cellar_proc_access(txn, table, 1, CELLAR_ALL, CELLAR_ALL, 0);
     if (ref < 0) return ref;
-    int code = cellar_fetch(txn);
-    if (code == 0) code = cellar_get(txn, ref, VALUE, &value);
+    int code = cellar_proc_fetch(txn);
+    if (code == 0) code = cellar_proc_get(txn, ref, VALUE, &value);
     if (code < 0) return code;
     value++;
-    return cellar_put(txn, ref, VALUE, &value);
+    return cellar_proc_put(txn, ref, VALUE, &value);
 }
 
 static _Noreturn void ends(const char *what, const char *why)
@@ -70,9 +70,9 @@ static void *count_all(void *arg)
     if (!by_proc && cellar_session_open(work->db, &session, &error)) ends("a session", error.text);
     for (int i = 0; i < TURNS; i++) {
         struct cellar_result result = {.attempts = 0};
-        int code = by_proc ? cellar_call(work->db, work->proc, (void *)work->table, NULL, &result)
+        int code = by_proc ? cellar_proc_run(work->db, work->proc, (void *)work->table, NULL, &result)
                            : cellar_transact(session, count, work);
-        if (code) ends(by_proc ? "a call" : "a transaction", cellar_error_text(code));
+        if (code) ends(by_proc ? "a call" : "a transaction", cellar_strerror(code));
         work->tries += result.attempts;
     }
     cellar_session_close(session);

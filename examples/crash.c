@@ -47,19 +47,19 @@ static int transfer(struct cellar_txn *txn, void *arg)
 {
     const struct transfer_args *args = arg;
     struct account from, to;
-    int from_ref = cellar_access(txn, args->bank->accounts, args->from, 0, 1u << CENTS, 0);
+    int from_ref = cellar_proc_access(txn, args->bank->accounts, args->from, 0, 1u << CENTS, 0);
     if (from_ref < 0) return from_ref;
-    int to_ref = cellar_access(txn, args->bank->accounts, args->to, 0, CELLAR_ALL, 0);
+    int to_ref = cellar_proc_access(txn, args->bank->accounts, args->to, 0, CELLAR_ALL, 0);
     if (to_ref < 0) return to_ref;
-    int code = cellar_fetch(txn);
-    if (code == 0) code = cellar_get(txn, from_ref, CENTS, &from.cents);
-    if (code == 0) code = cellar_get_row(txn, to_ref, &to);
+    int code = cellar_proc_fetch(txn);
+    if (code == 0) code = cellar_proc_get(txn, from_ref, CENTS, &from.cents);
+    if (code == 0) code = cellar_proc_get_row(txn, to_ref, &to);
     if (code < 0) return code;
     from.cents--;
     to.cents++;
     to.received++;
-    code = cellar_put(txn, from_ref, CENTS, &from.cents);
-    return code < 0 ? code : cellar_put_row(txn, to_ref, &to);
+    code = cellar_proc_put(txn, from_ref, CENTS, &from.cents);
+    return code < 0 ? code : cellar_proc_put_row(txn, to_ref, &to);
 }
 
 static int bank_open(struct bank *bank, const char *path)
@@ -76,36 +76,36 @@ static int bank_open(struct bank *bank, const char *path)
 
 /* ---- the child ---- */
 
-static int load(struct cellar_client *client, void *arg)
+static int load(struct cellar_lab_client *client, void *arg)
 {
     const struct bank *bank = arg;
     const struct account account = {.cents = OPENING_CENTS};
     int code = 0;
-    for (uint64_t id = cellar_client_index(client); id < ACCOUNTS && code == 0; id += cellar_client_count(client))
-        code = cellar_load(client, bank->accounts, id, &account, NULL);
+    for (uint64_t id = cellar_lab_index(client); id < ACCOUNTS && code == 0; id += cellar_lab_count(client))
+        code = cellar_lab_load(client, bank->accounts, id, &account, NULL);
     return code;
 }
 
 /* On each coordinator, until it is killed. What the pipe has is acknowledged: the call has returned 0. */
-static int work(struct cellar_client *client, void *arg)
+static int work(struct cellar_lab_client *client, void *arg)
 {
     const struct bank *bank = arg;
-    for (uint64_t i = cellar_client_index(client);; i++) {
+    for (uint64_t i = cellar_lab_index(client);; i++) {
         struct transfer_args args = {bank, i * 7 % ACCOUNTS, (i * 13 + 1) % ACCOUNTS};
         struct cellar_result result;
         if (args.from == args.to) continue;
-        int code = cellar_exec(client, bank->transfer, &args, NULL, &result);
+        int code = cellar_lab_exec(client, bank->transfer, &args, NULL, &result);
         if (code < 0) return code;
         uint8_t to = (uint8_t)args.to;
-        if (write(bank->report, &to, 1) != 1) return -CELLAR_ERR_SYSTEM;
+        if (write(bank->report, &to, 1) != 1) return CELLAR_SYSTEM;
     }
 }
 
 static int child_main(const char *path, int report)
 {
     struct bank bank = {.report = report};
-    if (bank_open(&bank, path) < 0 || cellar_run(bank.db, load, &bank) < 0) return 1;
-    return cellar_run(bank.db, work, &bank) < 0;
+    if (bank_open(&bank, path) < 0 || cellar_lab_run(bank.db, load, &bank) < 0) return 1;
+    return cellar_lab_run(bank.db, work, &bank) < 0;
 }
 
 /* ---- the parent ---- */
@@ -130,12 +130,12 @@ struct look {
     struct totals totals;
 };
 
-static int look(struct cellar_client *client, void *arg)
+static int look(struct cellar_lab_client *client, void *arg)
 {
     struct look *look = arg;
-    if (cellar_client_index(client) != 0) return 0;
-    int code = cellar_audit(client, &look->bank->error);
-    return code < 0 ? code : cellar_scan(client, look->bank->accounts, add_row, &look->totals, &look->bank->error);
+    if (cellar_lab_index(client) != 0) return 0;
+    int code = cellar_cluster_audit(client, &look->bank->error);
+    return code < 0 ? code : cellar_lab_scan(client, look->bank->accounts, add_row, &look->totals, &look->bank->error);
 }
 
 static int judge(const char *path, const uint64_t *acknowledged)
@@ -144,7 +144,7 @@ static int judge(const char *path, const uint64_t *acknowledged)
     struct look seen = {.bank = &bank};
     uint64_t received = 0, missing = 0;
     if (bank_open(&bank, path) < 0) return 1; /* recovers it */
-    int code = cellar_run(bank.db, look, &seen);
+    int code = cellar_lab_run(bank.db, look, &seen);
     cellar_close(bank.db);
     if (code < 0) {
         fprintf(stderr, "crash: %s\n", bank.error.text);

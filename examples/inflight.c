@@ -33,19 +33,19 @@ struct request {
 static int count_one(struct cellar_txn *txn, void *args)
 {
     struct request *request = args;
-    int ref = cellar_access(txn, request->table, request->key, 0, CELLAR_ALL, CELLAR_OPTIONAL);
+    int ref = cellar_proc_access(txn, request->table, request->key, 0, CELLAR_ALL, CELLAR_OPTIONAL);
     if (ref < 0) return ref;
-    int code = cellar_fetch(txn);
+    int code = cellar_proc_fetch(txn);
     if (code < 0) return code;
     request->count = 1;
-    if (!cellar_found(txn, ref)) {
+    if (!cellar_proc_found(txn, ref)) {
         const struct row row = {1};
-        ref = cellar_insert(txn, request->table, request->key, &row);
-        return ref < 0 ? ref : cellar_fetch(txn);
+        ref = cellar_proc_insert(txn, request->table, request->key, &row);
+        return ref < 0 ? ref : cellar_proc_fetch(txn);
     }
-    code = cellar_get(txn, ref, 0, &request->count);
+    code = cellar_proc_get(txn, ref, 0, &request->count);
     request->count++;
-    return code < 0 ? code : cellar_put(txn, ref, 0, &request->count);
+    return code < 0 ? code : cellar_proc_put(txn, ref, 0, &request->count);
 }
 
 struct server {
@@ -59,11 +59,11 @@ struct server {
 static int answer(struct server *server, bool wait)
 {
     struct cellar_completion completions[16];
-    int count = cellar_reap(server->queue, completions, 16, wait ? UINT64_MAX : 0);
+    int count = cellar_proc_reap(server->queue, completions, 16, wait ? UINT64_MAX : 0);
     for (int i = 0; i < count; i++) {
         struct request *request = completions[i].user;
         struct cellar_error error;
-        cellar_result_error(&completions[i].result, &error);
+        cellar_proc_error(&completions[i].result, &error);
         if (error.code) fprintf(stderr, "%s\n", error.text);
         server->failed += error.code != 0;
         server->answered++;
@@ -87,7 +87,7 @@ static int serve(struct server *server, const struct cellar_table *table)
         server->free = request->next;
         request->table = table;
         request->key = i % COUNTERS;
-        code = cellar_submit(server->queue, server->proc, request, NULL, request);
+        code = cellar_proc_submit(server->queue, server->proc, request, NULL, request);
         if (code == 0) code = answer(server, false);
     }
     while (code >= 0 && server->answered < REQUESTS) code = answer(server, true);
@@ -106,11 +106,11 @@ struct total {
     uint64_t sum;
 };
 
-static int total(struct cellar_client *client, void *arg)
+static int total(struct cellar_lab_client *client, void *arg)
 {
     struct total *total = arg;
-    if (cellar_client_index(client) > 0) return 0;
-    return cellar_scan(client, total->table, sum_rows, &total->sum, NULL);
+    if (cellar_lab_index(client) > 0) return 0;
+    return cellar_lab_scan(client, total->table, sum_rows, &total->sum, NULL);
 }
 
 int main(void)
@@ -130,14 +130,14 @@ int main(void)
     int code = cellar_open(&config, &db, &error);
     if (code == 0) code = cellar_table_create(db, &schema, &all.table, &error);
     if (code == 0) code = cellar_proc_register(db, &def, &server.proc, &error);
-    if (code == 0) code = cellar_queue_open(db, IN_FLIGHT, NULL, NULL, &server.queue, &error);
+    if (code == 0) code = cellar_proc_queue_open(db, IN_FLIGHT, NULL, NULL, &server.queue, &error);
     if (code < 0) {
         fprintf(stderr, "%s\n", error.text);
         return 1;
     }
     code = serve(&server, all.table);
-    cellar_queue_close(server.queue);
-    if (code == 0) code = cellar_run(db, total, &all);
+    cellar_proc_queue_close(server.queue);
+    if (code == 0) code = cellar_lab_run(db, total, &all);
     cellar_close(db);
     printf("%" PRIu64 " calls answered, %" PRIu64 " failed; the counters' sum is %" PRIu64 "\n", server.answered,
            server.failed, all.sum);

@@ -70,7 +70,7 @@ static void *run(void *arg)
         if (work->produces) work->item.number = work->count + 1;
         int code = cellar_transact(session, work->produces ? append : take, work);
         if (code == CELLAR_USER_ABORT) continue;
-        if (code) ends("a transaction", cellar_error_text(code));
+        if (code) ends("a transaction", cellar_strerror(code));
         work->sum += work->item.number;
         work->count++;
         if (!work->produces) __atomic_sub_fetch(work->left, 1, __ATOMIC_SEQ_CST);

@@ -38,8 +38,8 @@ struct order {
 static int place(struct cellar_txn *txn, void *arg)
 {
     const struct order *order = arg;
-    int code = cellar_insert(txn, order->book->bids, order->key, &order->bid);
-    return code < 0 ? code : cellar_fetch(txn);
+    int code = cellar_proc_insert(txn, order->book->bids, order->key, &order->bid);
+    return code < 0 ? code : cellar_proc_fetch(txn);
 }
 
 /* The best bid, out of the book. */
@@ -47,13 +47,13 @@ static int match(struct cellar_txn *txn, void *arg)
 {
     struct order *order = arg;
     static const struct cellar_range all;
-    int cursor = cellar_cursor_open(txn, order->book->by_price, &all, 0, 0, 0, 1);
+    int cursor = cellar_proc_cursor_open(txn, order->book->by_price, &all, 0, 0, 0, 1);
     if (cursor < 0) return cursor;
-    int got = cellar_cursor_next(txn, cursor, &order->key, NULL);
+    int got = cellar_proc_cursor_next(txn, cursor, &order->key, NULL);
     if (got <= 0) return got < 0 ? got : CELLAR_USER_ABORT;
-    int ref = cellar_access(txn, order->book->bids, order->key, CELLAR_ALL, 0, CELLAR_DELETE);
-    int code = ref < 0 ? ref : cellar_fetch(txn);
-    return code < 0 ? code : cellar_get_row(txn, ref, &order->bid);
+    int ref = cellar_proc_access(txn, order->book->bids, order->key, CELLAR_ALL, 0, CELLAR_DELETE);
+    int code = ref < 0 ? ref : cellar_proc_fetch(txn);
+    return code < 0 ? code : cellar_proc_get_row(txn, ref, &order->bid);
 }
 
 /* Bids of at least that price. */
@@ -62,9 +62,9 @@ static int count(struct cellar_txn *txn, void *arg)
     struct order *order = arg;
     struct cellar_range range = {.high = {.row = &order->bid, .columns = 1}}; /* the index goes downwards */
     uint64_t key;
-    int got, cursor = cellar_cursor_open(txn, order->book->by_price, &range, 0, 0, 0, 0);
+    int got, cursor = cellar_proc_cursor_open(txn, order->book->by_price, &range, 0, 0, 0, 0);
     if (cursor < 0) return cursor;
-    for (order->count = 0; (got = cellar_cursor_next(txn, cursor, &key, NULL)) == 1;) order->count++;
+    for (order->count = 0; (got = cellar_proc_cursor_next(txn, cursor, &key, NULL)) == 1;) order->count++;
     return got;
 }
 
@@ -95,16 +95,16 @@ static int trade(struct book *book, struct order *order)
     for (uint64_t i = 0; i < BIDS && code == 0; i++) {
         order->key = i;
         order->bid = (struct bid){.price = (int64_t)(i * 7919 % 401) - 200, .time = i};
-        code = cellar_call(book->db, book->place, order, NULL, &result);
+        code = cellar_proc_run(book->db, book->place, order, NULL, &result);
     }
     int64_t last = INT64_MAX;
     for (uint64_t i = 0; i < BIDS / 2 && code == 0; i++) {
-        code = cellar_call(book->db, book->match, order, NULL, &result);
-        if (code == 0 && order->bid.price > last) code = -CELLAR_ERR_CORRUPT;
+        code = cellar_proc_run(book->db, book->match, order, NULL, &result);
+        if (code == 0 && order->bid.price > last) code = CELLAR_CORRUPT;
         last = order->bid.price;
     }
     order->bid.price = -200;
-    if (code == 0) code = cellar_call(book->db, book->count, order, NULL, &result);
+    if (code == 0) code = cellar_proc_run(book->db, book->count, order, NULL, &result);
     return code;
 }
 
@@ -115,7 +115,7 @@ int main(void)
     struct order order = {.book = &book};
     if (code == 0) code = trade(&book, &order);
     if (code == 0) printf("%" PRIu32 " of %d bids are left\n", order.count, BIDS);
-    if (code < 0) fprintf(stderr, "ranges: %s: %s\n", cellar_error_text(code), book.error.text);
+    if (code < 0) fprintf(stderr, "ranges: %s: %s\n", cellar_strerror(code), book.error.text);
     cellar_close(book.db);
     return code == 0 && order.count == BIDS / 2 ? 0 : 1;
 }

@@ -84,7 +84,7 @@ static int handle(struct cellar_txn *txn, void *arg)
     struct request *request = arg;
     uint64_t record;
     int code = cellar_txn_find(txn, request->service->stock, request->name, (uint32_t)strlen(request->name), &record);
-    if (code == -CELLAR_ERR_NOT_FOUND) return absent(txn, request);
+    if (code == CELLAR_NOT_FOUND) return absent(txn, request);
     return code ? code : present(txn, request, record);
 }
 
@@ -92,9 +92,9 @@ static void answer(struct cellar_session *session, const struct service *service
 {
     struct request request = {.service = service};
     int fields = sscanf(line, "%7s /stock/%31s %" SCNd64, request.method, request.name, &request.pieces);
-    int code = fields < 2 ? -CELLAR_ERR_INVALID : cellar_transact(session, handle, &request);
+    int code = fields < 2 ? CELLAR_INVALID : cellar_transact(session, handle, &request);
     if (code)
-        snprintf(reply, LINE_BYTES, "%d %s", code == -CELLAR_ERR_INVALID ? 400 : 500, cellar_error_text(code));
+        snprintf(reply, LINE_BYTES, "%d %s", code == CELLAR_INVALID ? 400 : 500, cellar_strerror(code));
     else if (request.status == 200)
         snprintf(reply, LINE_BYTES, "200 %" PRId64, request.value);
     else

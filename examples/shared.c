@@ -48,7 +48,7 @@ static int prepare(struct cellar_txn *txn, void *arg)
     const struct account account = {OPENING_CENTS};
     int64_t cents;
     int code = cellar_txn_get(txn, bank->accounts, 0, CENTS, &cents);
-    if (code != -CELLAR_ERR_NOT_FOUND) return code;
+    if (code != CELLAR_NOT_FOUND) return code;
     code = 0;
     for (uint64_t key = 0; key < ACCOUNTS && code == 0; key++)
         code = cellar_txn_insert(txn, bank->accounts, key, &account);
@@ -68,7 +68,7 @@ static void enter(struct bank *bank, const char *path)
         cellar_session_open(bank->db, &bank->session, &error))
         ends("opening", error.text);
     int code = cellar_transact(bank->session, prepare, bank);
-    if (code) ends("accounts", cellar_error_text(code));
+    if (code) ends("accounts", cellar_strerror(code));
 }
 
 static int add(struct cellar_txn *txn, const struct bank *bank, uint64_t key, int64_t cents)
@@ -93,7 +93,7 @@ static void work(struct bank *bank, uint64_t seed)
         bank->to = (seed + i * 7 + 3) % ACCOUNTS;
         if (bank->from == bank->to) continue;
         int code = cellar_transact(bank->session, transfer, bank);
-        if (code) ends("a transfer", cellar_error_text(code));
+        if (code) ends("a transfer", cellar_strerror(code));
     }
 }
 
@@ -140,7 +140,7 @@ int main(void)
     cellar_close(bank.db); /* the last one: it closes the file */
     unlink(path);
     rmdir(folder);
-    if (code) ends("the total", cellar_error_text(code));
+    if (code) ends("the total", cellar_strerror(code));
     printf("two processes, one of them killed: the total is what it was\n");
     return 0;
 }

@@ -60,17 +60,17 @@ struct open_args {
 static int open_account(struct cellar_txn *txn, void *arg)
 {
     struct open_args *args = arg;
-    int ref = cellar_access(txn, args->bank->accounts, args->id, args->bank->money, 0, CELLAR_OPTIONAL);
+    int ref = cellar_proc_access(txn, args->bank->accounts, args->id, args->bank->money, 0, CELLAR_OPTIONAL);
     if (ref < 0) return ref;
-    int code = cellar_fetch(txn);
+    int code = cellar_proc_fetch(txn);
     if (code < 0) return code;
-    args->existed = cellar_found(txn, ref); /* a result is set anew in each run */
+    args->existed = cellar_proc_found(txn, ref); /* a result is set anew in each run */
     if (args->existed) return 0;
 
     struct account row = {.cents = OPENING_CENTS};
     memcpy(row.owner, args->owner, sizeof(row.owner));
-    ref = cellar_insert(txn, args->bank->accounts, args->id, &row);
-    return ref < 0 ? ref : cellar_fetch(txn);
+    ref = cellar_proc_insert(txn, args->bank->accounts, args->id, &row);
+    return ref < 0 ? ref : cellar_proc_fetch(txn);
 }
 
 struct transfer_args {
@@ -83,12 +83,12 @@ struct transfer_args {
 static int add(struct cellar_txn *txn, const struct bank *bank, int ref, int64_t cents)
 {
     struct account row;
-    int code = cellar_get_row(txn, ref, &row); /* of the declared cells: the owner is not touched */
+    int code = cellar_proc_get_row(txn, ref, &row); /* of the declared cells: the owner is not touched */
     if (code < 0) return code;
     row.cents += cents;
     row.transfers++;
-    code = cellar_put(txn, ref, bank->cents, &row.cents);
-    return code < 0 ? code : cellar_put(txn, ref, bank->transfer_count, &row.transfers);
+    code = cellar_proc_put(txn, ref, bank->cents, &row.cents);
+    return code < 0 ? code : cellar_proc_put(txn, ref, bank->transfer_count, &row.transfers);
 }
 
 /* One block: declare both accounts, fetch them in one go, compute. */
@@ -97,13 +97,13 @@ static int transfer(struct cellar_txn *txn, void *arg)
     const struct transfer_args *args = arg;
     const struct bank *bank = args->bank;
     int64_t balance;
-    int from = cellar_access(txn, bank->accounts, args->from, 0, bank->money, 0);
+    int from = cellar_proc_access(txn, bank->accounts, args->from, 0, bank->money, 0);
     if (from < 0) return from;
-    int to = cellar_access(txn, bank->accounts, args->to, 0, bank->money, 0);
+    int to = cellar_proc_access(txn, bank->accounts, args->to, 0, bank->money, 0);
     if (to < 0) return to;
-    int code = cellar_fetch(txn); /* from here on both are locked, for as long as the transaction lasts */
-    if (code == 0) code = cellar_get(txn, from, bank->cents, &balance);
-    if (code < 0) return code; /* among others CELLAR_ERR_RETRY: return it at once, and the engine tries again */
+    int code = cellar_proc_fetch(txn); /* from here on both are locked, for as long as the transaction lasts */
+    if (code == 0) code = cellar_proc_get(txn, from, bank->cents, &balance);
+    if (code < 0) return code; /* among others CELLAR_RETRY: return it at once, and the engine tries again */
     if (balance < args->cents) return CELLAR_USER_ABORT;
     code = add(txn, bank, from, -args->cents);
     return code < 0 ? code : add(txn, bank, to, args->cents);
@@ -141,7 +141,7 @@ static int accounts_open(const struct bank *bank, uint32_t *opened)
     for (uint64_t id = 0; id < ACCOUNTS; id++) {
         struct open_args args = {.bank = bank, .id = id};
         snprintf(args.owner, sizeof(args.owner), "owner %" PRIu64, id);
-        int code = cellar_call(bank->db, bank->open_account, &args, NULL, NULL);
+        int code = cellar_proc_run(bank->db, bank->open_account, &args, NULL, NULL);
         if (code < 0) return code;
         *opened += !args.existed;
     }
@@ -171,7 +171,7 @@ static void *teller_main(void *arg)
         args.to =
             (args.from + 1 + draw(&teller->random, ACCOUNTS - 1)) % ACCOUNTS; /* another one: a cell stands once */
         args.cents = (int64_t)draw(&teller->random, OPENING_CENTS);
-        int code = cellar_call(teller->bank->db, teller->bank->transfer, &args, NULL, &result);
+        int code = cellar_proc_run(teller->bank->db, teller->bank->transfer, &args, NULL, &result);
         teller->retried += result.attempts - 1;
         if (code == 0)
             teller->made++;
@@ -222,21 +222,21 @@ static int add_account(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-static int sum_up(struct cellar_client *client, void *arg)
+static int sum_up(struct cellar_lab_client *client, void *arg)
 {
     struct total *total = arg;
-    if (cellar_client_index(client) != 0) return 0; /* every coordinator runs this; one does the work */
-    int code = cellar_scan(client, total->bank->accounts, add_account, total, &total->error);
-    return code < 0 ? code : cellar_audit(client, &total->error);
+    if (cellar_lab_index(client) != 0) return 0; /* every coordinator runs this; one does the work */
+    int code = cellar_lab_scan(client, total->bank->accounts, add_account, total, &total->error);
+    return code < 0 ? code : cellar_cluster_audit(client, &total->error);
 }
 
 /* 0 if all the money is there. */
 static int check(const struct bank *bank, const char *when)
 {
     struct total total = {.bank = bank};
-    int code = cellar_run(bank->db, sum_up, &total);
+    int code = cellar_lab_run(bank->db, sum_up, &total);
     if (code < 0) {
-        fprintf(stderr, "transfer: %s: %s\n", when, total.error.code ? total.error.text : cellar_error_text(code));
+        fprintf(stderr, "transfer: %s: %s\n", when, total.error.code ? total.error.text : cellar_strerror(code));
         return 1;
     }
     bool right = total.accounts == ACCOUNTS && total.cents == (int64_t)ACCOUNTS * OPENING_CENTS;
@@ -247,7 +247,7 @@ static int check(const struct bank *bank, const char *when)
 
 static int fail(int code, const struct cellar_error *error)
 {
-    fprintf(stderr, "transfer: %s\n", error->code ? error->text : cellar_error_text(code));
+    fprintf(stderr, "transfer: %s\n", error->code ? error->text : cellar_strerror(code));
     return 1;
 }
 

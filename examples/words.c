@@ -40,7 +40,7 @@ static int count(struct cellar_txn *txn, void *arg)
     struct word row = {.count = 1};
     uint64_t record;
     int code = cellar_txn_find(txn, work->words, work->word, work->bytes, &record);
-    if (code == -CELLAR_ERR_NOT_FOUND) {
+    if (code == CELLAR_NOT_FOUND) {
         code = cellar_key_set(&row.key, sizeof row.key, work->word, work->bytes);
         return code ? code : cellar_txn_add(txn, work->words, &row, NULL);
     }
@@ -95,11 +95,11 @@ int main(void)
         work.word = at;
         work.bytes = (uint32_t)strcspn(at, " ");
         int code = cellar_transact(session, count, &work);
-        if (code) ends("a word", cellar_error_text(code));
+        if (code) ends("a word", cellar_strerror(code));
         told++;
     }
     int code = print(session, work.words, by_key, &sum);
-    if (code) ends("printing", cellar_error_text(code));
+    if (code) ends("printing", cellar_strerror(code));
     cellar_session_close(session);
     cellar_close(db);
     return sum == told ? 0 : 1;

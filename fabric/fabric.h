@@ -99,7 +99,7 @@ struct fabric_op {
     /* CAS: compare, swap; FAA: swap is the addend; FIELD_FAA: and swap_mask has the top bit of each field */
     uint64_t compare, compare_mask, swap, swap_mask;
     /* set by the backend, valid once reaped */
-    int32_t status; /* 0 or -CELLAR_ERR_x */
+    int32_t status; /* 0 or CELLAR_x */
     /* private to the backend */
     uint32_t priv;
 };

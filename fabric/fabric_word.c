@@ -36,7 +36,7 @@ int fabric_word_wait(uint32_t *word, uint64_t timeout_ns)
         uint32_t now = __atomic_load_n(word, __ATOMIC_SEQ_CST);
         if ((now & ~FABRIC_WAITED) == 0) return 0;
         uint64_t gone_ns = timed ? monotonic_ns() - begin_ns : 0;
-        if (timed && gone_ns >= timeout_ns) return -CELLAR_ERR_DEADLINE;
+        if (timed && gone_ns >= timeout_ns) return CELLAR_DEADLINE;
         if (!(now & FABRIC_WAITED) &&
             !__atomic_compare_exchange_n(word, &now, now | FABRIC_WAITED, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
             continue;

@@ -25,13 +25,13 @@
  *                        killed process, whose next open recovers it
  *   losses               every record and log entry is written to `replicas` further memory nodes before it is
  *                        unlocked or acknowledged. With replicas, one memory node at a time may be lost: its
- *                        backups take over, and cellar_replace fills a fresh one
+ *                        backups take over, and cellar_cluster_replace fills a fresh one
  *
  * Ownership: what a call takes by pointer is copied unless its comment says otherwise. Threads: functions
  * that take a struct cellar may be called from any thread; those that take a struct cellar_txn or a struct
- * cellar_client, only from the procedure or client function that was handed it; a session, and its interactive
+ * cellar_lab_client, only from the procedure or client function that was handed it; a session, and its interactive
  * transactions, only from the thread that opened it. Errors: functions return 0 (or a non-negative value) or a
- * negative code, -CELLAR_ERR_x; INVALID, too, for a pointer that is NULL and must not be.
+ * negative code, an enum cellar_code; INVALID, too, for a pointer that is NULL and must not be.
  */
 #pragma once
 
@@ -69,48 +69,48 @@ extern "C" {
 
 /* X(name, number, text). Numbers are stable. */
 #define CELLAR_ERROR_MAP(X)                                                                                            \
-    X(INVALID, 1, "invalid argument")                                                                                  \
-    X(NOMEM, 2, "out of local memory")                                                                                 \
-    X(UNREACHABLE, 3, "memory node not reached; the operation surely did not run")                                     \
-    X(INDETERMINATE, 4, "reply lost; the operation may have run")                                                      \
-    X(FENCED, 5, "this compute node has been declared dead")                                                           \
-    X(MISMATCH, 6, "memory node was formatted by another version, layout or shape")                                    \
-    X(FULL, 7, "no space left for this table or pool")                                                                 \
-    X(NOT_FOUND, 8, "no record has this key")                                                                          \
-    X(EXISTS, 9, "a record or object of this key or name exists already")                                              \
-    X(UNDECLARED, 10, "the procedure touched a cell it had not declared")                                              \
-    X(DUPLICATE, 11, "the procedure declared the same cell twice")                                                     \
-    X(TOO_LARGE, 12, "larger than declared or than fits")                                                              \
-    X(USER_ABORT, 13, "the procedure aborted the transaction")                                                         \
-    X(DEADLINE, 14, "the deadline passed before the transaction could commit")                                         \
-    X(CANCELLED, 15, "the call was cancelled")                                                                         \
-    X(CLOSED, 16, "the database is closed, or closing")                                                                \
-    X(DIRTY, 17, "the pool was not closed cleanly")                                                                    \
-    X(SYSTEM, 18, "the operating system refused")                                                                      \
-    X(CORRUPT, 19, "remote bytes fail their checks")                                                                   \
-    X(UNSUPPORTED, 20, "not built in or not possible here")                                                            \
-    X(TORN, 21, "a consistent snapshot could not be read within the bound")                                            \
-    X(RETRY, 22, "aborted: another transaction came between; a procedure returns it at once, and is tried again")      \
-    X(BUSY, 23, "transactions of this process are under way, and whole tables are read and loaded at rest")            \
-    X(QUEUE_FULL, 24, "the completion queue has as many calls as it may")                                              \
-    X(UNFETCHED, 25, "the procedure used a record before it was fetched")                                              \
-    X(DROPPED, 26, "the table or index was dropped: this handle leads nowhere")
+    X(INVALID, -1, "invalid argument")                                                                                 \
+    X(NOMEM, -2, "out of local memory")                                                                                \
+    X(UNREACHABLE, -3, "memory node not reached; the operation surely did not run")                                    \
+    X(INDETERMINATE, -4, "reply lost; the operation may have run")                                                     \
+    X(FENCED, -5, "this compute node has been declared dead")                                                          \
+    X(MISMATCH, -6, "memory node was formatted by another version, layout or shape")                                   \
+    X(FULL, -7, "no space left for this table or pool")                                                                \
+    X(NOT_FOUND, -8, "no record has this key")                                                                         \
+    X(EXISTS, -9, "a record or object of this key or name exists already")                                             \
+    X(UNDECLARED, -10, "the procedure touched a cell it had not declared")                                             \
+    X(DUPLICATE, -11, "the procedure declared the same cell twice")                                                    \
+    X(TOO_LARGE, -12, "larger than declared or than fits")                                                             \
+    X(USER_ABORT, -13, "the procedure aborted the transaction")                                                        \
+    X(DEADLINE, -14, "the deadline passed before the transaction could commit")                                        \
+    X(CANCELLED, -15, "the call was cancelled")                                                                        \
+    X(CLOSED, -16, "the database is closed, or closing")                                                               \
+    X(DIRTY, -17, "the pool was not closed cleanly")                                                                   \
+    X(SYSTEM, -18, "the operating system refused")                                                                     \
+    X(CORRUPT, -19, "remote bytes fail their checks")                                                                  \
+    X(UNSUPPORTED, -20, "not built in or not possible here")                                                           \
+    X(TORN, -21, "a consistent snapshot could not be read within the bound")                                           \
+    X(RETRY, -22, "aborted: another transaction came between; a procedure returns it at once, and is tried again")     \
+    X(BUSY, -23, "transactions of this process are under way, and whole tables are read and loaded at rest")           \
+    X(QUEUE_FULL, -24, "the completion queue has as many calls as it may")                                             \
+    X(UNFETCHED, -25, "the procedure used a record before it was fetched")                                             \
+    X(DROPPED, -26, "the table or index was dropped: this handle leads nowhere")
 
-enum cellar_error_code {
+enum cellar_code {
     CELLAR_OK = 0,
-#define X(name, number, text) CELLAR_ERR_##name = number,
+#define X(name, number, text) CELLAR_##name = number,
     CELLAR_ERROR_MAP(X)
 #undef X
 };
 
-/* A code (positive) with one line that says what was wrong and what would be right. */
+/* A code, negative, with one line that says what was wrong and what would be right. */
 struct cellar_error {
     int code;
     char text[240];
 };
 
-/* The text of a code, negative or positive; never NULL. */
-const char *cellar_error_text(int code);
+/* The text of a code; never NULL. */
+const char *cellar_strerror(int code);
 /* "0.1.0" of the library that is running. */
 const char *cellar_version(void);
 
@@ -141,7 +141,7 @@ enum cellar_abort_reason {
         CELLAR_ABORT_REASONS
 };
 
-const char *cellar_abort_name(enum cellar_abort_reason reason); /* "lock_busy" */
+const char *cellar_lab_abort_name(enum cellar_abort_reason reason); /* "lock_busy" */
 
 /* ---- opening --------------------------------------------------------------------------------------- */
 
@@ -153,12 +153,12 @@ enum cellar_cc {
     CELLAR_CC_CREST,  /* CELL, and coordinators of a compute node share what it has locked */
 };
 
-struct cellar;         /* an open database: the compute nodes of this process and their memory */
-struct cellar_table;   /* a table's handle; valid until cellar_close, but DROPPED once the table is */
-struct cellar_proc;    /* a registered procedure; valid until cellar_close */
-struct cellar_txn;     /* one attempt of a procedure, valid inside it only; or an interactive transaction */
-struct cellar_session; /* what a thread has for interactive transactions */
-struct cellar_client;  /* a coordinator, seen by a client function; valid inside it only */
+struct cellar;            /* an open database: the compute nodes of this process and their memory */
+struct cellar_table;      /* a table's handle; valid until cellar_close, but DROPPED once the table is */
+struct cellar_proc;       /* a registered procedure; valid until cellar_close */
+struct cellar_txn;        /* one attempt of a procedure, valid inside it only; or an interactive transaction */
+struct cellar_session;    /* what a thread has for interactive transactions */
+struct cellar_lab_client; /* a coordinator, seen by a client function; valid inside it only */
 
 enum cellar_log_level { CELLAR_LOG_DEBUG, CELLAR_LOG_INFO, CELLAR_LOG_WARNING, CELLAR_LOG_ERROR };
 /* May be called from any thread, never from two at once; text is valid during the call only. */
@@ -211,7 +211,7 @@ struct cellar_config {
      * NULL, or a folder, which is made if it is not there, that keeps what is durable (a pool_path that names a folder
      * is one, too): a log of what commits, and checkpoints. The pool itself is anonymous memory, restored from there.
      * One process has it at a time. For one memory node of its own, on shm; pool_bytes is the
-     * folder's. What cellar_load and cellar_index_create have made, and tables, are durable after the next durable
+     * folder's. What cellar_lab_load and cellar_index_create have made, and tables, are durable after the next durable
      * transaction, after cellar_wait_durable, or after cellar_close.
      */
     const char *durable;
@@ -264,7 +264,7 @@ CELLAR_NODISCARD int cellar_open(const struct cellar_config *config, struct cell
 /*
  * Refuses new calls and waits for those that run. An attempt that has begun is finished, and its call has its
  * result. A call that would have to try again ends with CLOSED and without effect, and so does each later
- * cellar_exec of a client function: closing waits for no lock. Then leaves the pool, marks a pool file clean,
+ * cellar_lab_exec of a client function: closing waits for no lock. Then leaves the pool, marks a pool file clean,
  * with checksums of what is in use, closes its sessions and queues, and frees everything. Returns 0; NULL is allowed.
  * BUSY: a session of a living thread has a transaction that has not ended: the database stays open, and the log says
  * so. CLOSED: it is closed, or another thread closes it. INVALID: a procedure or a client function calls.
@@ -313,7 +313,7 @@ struct cellar_decider {
  * too: cellar_open first recovers earlier lives of the compute nodes that it opens, and in a pool file all
  * that were open.
  */
-CELLAR_NODISCARD int cellar_recover(struct cellar *db, uint32_t cn, struct cellar_error *error);
+CELLAR_NODISCARD int cellar_cluster_recover(struct cellar *db, uint32_t cn, struct cellar_error *error);
 
 /*
  * For a memory node that was lost and whose backups have taken over (which happens by itself), while a fresh,
@@ -322,7 +322,7 @@ CELLAR_NODISCARD int cellar_recover(struct cellar *db, uint32_t cn, struct cella
  * not away, or its loss was not noticed yet. UNREACHABLE: no fresh one is there. EXISTS: this compute node is
  * filling it already. FENCED: this compute node has stopped.
  */
-CELLAR_NODISCARD int cellar_replace(struct cellar *db, uint32_t node, struct cellar_error *error);
+CELLAR_NODISCARD int cellar_cluster_replace(struct cellar *db, uint32_t node, struct cellar_error *error);
 
 enum cellar_fate {
     CELLAR_FATE_UNKNOWN,   /* its compute node is not recovered yet, or its log entry may have been overwritten */
@@ -337,8 +337,8 @@ enum cellar_fate {
  * no such compute node, or it never had this incarnation. UNREACHABLE: a memory node is lost, and a log with
  * it.
  */
-CELLAR_NODISCARD int cellar_outcome(struct cellar *db, const uint64_t txn_id[2], enum cellar_fate *fate,
-                                    struct cellar_error *error);
+CELLAR_NODISCARD int cellar_cluster_outcome(struct cellar *db, const uint64_t txn_id[2], enum cellar_fate *fate,
+                                            struct cellar_error *error);
 
 /*
  * Waits until a transaction that has ended, of whatever level, is durable, and with it all that had ended before this
@@ -349,7 +349,7 @@ CELLAR_NODISCARD int cellar_outcome(struct cellar *db, const uint64_t txn_id[2],
 CELLAR_NODISCARD int cellar_wait_durable(struct cellar *db, const uint64_t txn_id[2], struct cellar_error *error);
 /*
  * Calls whose result has this epoch, or an earlier one, are on the disk. It grows. For who makes calls at level MEMORY
- * and acknowledges them later, in any thread; cellar_client_wait_durable waits for it. 0: the database has no folder.
+ * and acknowledges them later, in any thread; cellar_lab_wait_durable waits for it. 0: the database has no folder.
  */
 uint64_t cellar_durable_epoch(struct cellar *db);
 /* What a durable folder has taken since the database was opened. */
@@ -486,11 +486,11 @@ typedef uint32_t cellar_cells; /* a set of cells of one table: bit i is cell i *
 #define CELLAR_CELLS_UNKNOWN ((cellar_cells)1u << 31)
 /*
  * The cells of comma-separated column names ("w_ytd, w_tax"); for set-up code. CELLAR_CELLS_UNKNOWN if a name
- * is unknown, or if there are none: cellar_access refuses that value with INVALID, alone or joined with other
+ * is unknown, or if there are none: cellar_proc_access refuses that value with INVALID, alone or joined with other
  * cells, CELLAR_ALL included.
  */
 cellar_cells cellar_cells_of(const struct cellar_table *table, const char *columns);
-/* A column's number, for cellar_get and cellar_put; negative if there is none of that name. */
+/* A column's number, for cellar_proc_get and cellar_proc_put; negative if there is none of that name. */
 int cellar_column_of(const struct cellar_table *table, const char *column);
 
 /* How a column's bytes are compared, where records have an order (docs/ordered.md). */
@@ -529,7 +529,7 @@ uint32_t cellar_key_print(char *text, uint32_t capacity, const void *key, uint32
 
 /*
  * A column of an ordered index; the first of them counts most. CELLAR_COVERED ones stand behind the others: a scan that
- * wants the index's columns and no more reads no records (cellar_cursor_row, cellar_txn_scan_rows).
+ * wants the index's columns and no more reads no records (cellar_proc_cursor_row, cellar_txn_scan_rows).
  */
 struct cellar_index_column {
     const char *column; /* of the table */
@@ -575,11 +575,10 @@ void cellar_index_describe(const struct cellar_index *index, struct cellar_index
 /*
  * A procedure may run several times for one call (each aborted attempt is retried), so it must have no effect
  * but through these calls and its `args`, must set all its results anew in each run, and must end on any input, even
- * inconsistent: what it has read is validated only afterwards. Returns 0 to commit, CELLAR_USER_ABORT (-13)
+ * inconsistent: what it has read is validated only afterwards. Returns 0 to commit, CELLAR_USER_ABORT
  * to abort, or the negative code a call below gave it, at once.
  */
 typedef int (*cellar_proc_fn)(struct cellar_txn *txn, void *args);
-#define CELLAR_USER_ABORT (-CELLAR_ERR_USER_ABORT)
 
 struct cellar_proc_def {
     const char *name;
@@ -603,8 +602,9 @@ CELLAR_NODISCARD int cellar_proc_register(struct cellar *db, const struct cellar
                                           const struct cellar_proc **out, struct cellar_error *error);
 
 enum cellar_access_flags {
-    CELLAR_OPTIONAL = 1, /* the key may be absent: ask cellar_found. Without it, absence ends the call with NOT_FOUND */
-    CELLAR_DELETE = 2,   /* delete the record; its declared cells can still be read */
+    CELLAR_OPTIONAL =
+        1, /* the key may be absent: ask cellar_proc_found. Without it, absence ends the call with NOT_FOUND */
+    CELLAR_DELETE = 2, /* delete the record; its declared cells can still be read */
 };
 
 /*
@@ -614,30 +614,30 @@ enum cellar_access_flags {
  * with no others. It gives no values. Returns a reference (>= 0), valid until the procedure returns, or a
  * negative code.
  */
-CELLAR_NODISCARD int cellar_access(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key,
-                                   cellar_cells read, cellar_cells write, uint32_t flags);
+CELLAR_NODISCARD int cellar_proc_access(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key,
+                                        cellar_cells read, cellar_cells write, uint32_t flags);
 /* Declares the insert of a whole row (copied now); the call ends with EXISTS if the key is present. */
-CELLAR_NODISCARD int cellar_insert(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key,
-                                   const void *row);
+CELLAR_NODISCARD int cellar_proc_insert(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key,
+                                        const void *row);
 /* Fetches, and locks for writing, all that was declared since the last fetch. 0, or a code to return at once. */
-CELLAR_NODISCARD int cellar_fetch(struct cellar_txn *txn);
+CELLAR_NODISCARD int cellar_proc_fetch(struct cellar_txn *txn);
 
 /* After the fetch: is there such a record? */
-bool cellar_found(struct cellar_txn *txn, int ref);
+bool cellar_proc_found(struct cellar_txn *txn, int ref);
 /*
  * Copies one column out of, or into, the transaction's own copy. UNDECLARED: its cell was not declared so.
  * UNFETCHED: before the fetch.
  */
-CELLAR_NODISCARD int cellar_get(struct cellar_txn *txn, int ref, int column, void *value);
-CELLAR_NODISCARD int cellar_put(struct cellar_txn *txn, int ref, int column, const void *value);
+CELLAR_NODISCARD int cellar_proc_get(struct cellar_txn *txn, int ref, int column, void *value);
+CELLAR_NODISCARD int cellar_proc_put(struct cellar_txn *txn, int ref, int column, const void *value);
 /* The same for all columns of the declared cells (get: to read or write; put: to write); other bytes of *row stay. */
-CELLAR_NODISCARD int cellar_get_row(struct cellar_txn *txn, int ref, void *row);
-CELLAR_NODISCARD int cellar_put_row(struct cellar_txn *txn, int ref, const void *row);
+CELLAR_NODISCARD int cellar_proc_get_row(struct cellar_txn *txn, int ref, void *row);
+CELLAR_NODISCARD int cellar_proc_put_row(struct cellar_txn *txn, int ref, const void *row);
 
 /*
  * Ordered indexes, in a procedure. What a cursor or a lookup says is as serializable as any read: an insert into the
  * range, too, that commits between is a conflict. The transaction's own changes so far are seen. Both fetch what was
- * declared before, as cellar_fetch does.
+ * declared before, as cellar_proc_fetch does.
  */
 struct cellar_bound {
     const void *row;  /* of the table's row struct the index's columns count */
@@ -663,32 +663,32 @@ enum cellar_cursor_flags {
  * Opens a cursor over a range, of `limit` records at most (0: all). `read` and `write` are cells of the records that
  * the procedure will read or write (none: only keys are wanted, and no record is read). Each record of which cells are
  * wanted counts to the procedure's records_max. Returns its number (>= 0), or a negative code: INVALID when the ends
- * are reversed or the columns are not the index's. Nothing is read before the first cellar_cursor_next, which then
+ * are reversed or the columns are not the index's. Nothing is read before the first cellar_proc_cursor_next, which then
  * reads for all cursors that are open and have read nothing yet.
  *
  * It shows its range as it is for the transaction when it is opened. Of what the procedure changes from then on it
  * shows one thing: what is deleted does not come any more. So the records that a cursor gives may be moved, and others
  * inserted: none comes twice, and none is missed.
  */
-CELLAR_NODISCARD int cellar_cursor_open(struct cellar_txn *txn, const struct cellar_index *index,
-                                        const struct cellar_range *range, cellar_cells read, cellar_cells write,
-                                        uint32_t flags, uint64_t limit);
+CELLAR_NODISCARD int cellar_proc_cursor_open(struct cellar_txn *txn, const struct cellar_index *index,
+                                             const struct cellar_range *range, cellar_cells read, cellar_cells write,
+                                             uint32_t flags, uint64_t limit);
 /*
  * The next record: 1, with its key, and in *ref (NULL if not wanted) its reference if cells were wanted. 0: there is
  * none. INVALID: no such cursor is open.
  */
-CELLAR_NODISCARD int cellar_cursor_next(struct cellar_txn *txn, int cursor, uint64_t *key, int *ref);
+CELLAR_NODISCARD int cellar_proc_cursor_next(struct cellar_txn *txn, int cursor, uint64_t *key, int *ref);
 /*
- * Of the record that cellar_cursor_next gave last: the index's columns, covered ones too, as its entry had them when
- * the cursor read it, into the table's row struct, whose other bytes stay. A string key that the index is sorted by has
- * its bytes there, but not its length.
+ * Of the record that cellar_proc_cursor_next gave last: the index's columns, covered ones too, as its entry had them
+ * when the cursor read it, into the table's row struct, whose other bytes stay. A string key that the index is sorted
+ * by has its bytes there, but not its length.
  */
-CELLAR_NODISCARD int cellar_cursor_row(struct cellar_txn *txn, int cursor, void *row);
+CELLAR_NODISCARD int cellar_proc_cursor_row(struct cellar_txn *txn, int cursor, void *row);
 /* It may be opened again; all are closed when the procedure returns. */
-int cellar_cursor_close(struct cellar_txn *txn, int cursor);
+int cellar_proc_cursor_close(struct cellar_txn *txn, int cursor);
 /* The first record whose columns equal the row's, all of the index's: 1 with its key, or 0. */
-CELLAR_NODISCARD int cellar_lookup(struct cellar_txn *txn, const struct cellar_index *index, const void *row,
-                                   uint64_t *key);
+CELLAR_NODISCARD int cellar_proc_lookup(struct cellar_txn *txn, const struct cellar_index *index, const void *row,
+                                        uint64_t *key);
 
 /* ---- calls ----------------------------------------------------------------------------------------- */
 
@@ -806,14 +806,14 @@ struct cellar_result {
     uint64_t epoch;
 };
 /* How the call ended, as code and line: what the code means, and which table, key, column or limit it is about. */
-void cellar_result_error(const struct cellar_result *result, struct cellar_error *error);
+void cellar_proc_error(const struct cellar_result *result, struct cellar_error *error);
 
 /*
  * Runs a procedure from any thread, on this one or on a worker's, and waits for it. `args` must stay valid
  * until the return. Returns result->code; result may be NULL.
  */
-CELLAR_NODISCARD int cellar_call(struct cellar *db, const struct cellar_proc *proc, void *args,
-                                 const struct cellar_call_options *options, struct cellar_result *result);
+CELLAR_NODISCARD int cellar_proc_run(struct cellar *db, const struct cellar_proc *proc, void *args,
+                                     const struct cellar_call_options *options, struct cellar_result *result);
 
 /*
  * A completion queue: calls that one thread keeps in flight without waiting for each. One thread at a time
@@ -824,30 +824,30 @@ struct cellar_queue;
 /*
  * Called when a call has ended and no ended call was waiting to be reaped, by the thread that served it, with
  * a lock of the queue held. It may write to an eventfd or call uv_async_send, but must not wait, nor call any
- * function of this header. Not called after cellar_queue_close has returned.
+ * function of this header. Not called after cellar_proc_queue_close has returned.
  */
 typedef void (*cellar_notify_fn)(void *arg);
 /*
  * At most calls_max calls are in flight, counting ended ones that are not reaped. notify: NULL for none.
  * INVALID, NOMEM, CLOSED.
  */
-CELLAR_NODISCARD int cellar_queue_open(struct cellar *db, uint32_t calls_max, cellar_notify_fn notify, void *notify_arg,
-                                       struct cellar_queue **out, struct cellar_error *error);
+CELLAR_NODISCARD int cellar_proc_queue_open(struct cellar *db, uint32_t calls_max, cellar_notify_fn notify,
+                                            void *notify_arg, struct cellar_queue **out, struct cellar_error *error);
 /*
  * Ends calls that have not begun, without effect; waits for those that have; drops what was not reaped. NULL
  * is allowed.
  */
-void cellar_queue_close(struct cellar_queue *queue);
+void cellar_proc_queue_close(struct cellar_queue *queue);
 /*
  * Hands a call to a worker and returns. `args`, and the word that options->cancel names, must stay valid
  * until the call is reaped; `options` is copied. 0: the call will be reaped, once, with `user`. QUEUE_FULL:
  * reap first. CLOSED: the database is closing. With any code but 0 nothing was begun.
  */
-CELLAR_NODISCARD int cellar_submit(struct cellar_queue *queue, const struct cellar_proc *proc, void *args,
-                                   const struct cellar_call_options *options, void *user);
+CELLAR_NODISCARD int cellar_proc_submit(struct cellar_queue *queue, const struct cellar_proc *proc, void *args,
+                                        const struct cellar_call_options *options, void *user);
 struct cellar_completion {
     void *user;                  /* as submitted */
-    struct cellar_result result; /* as of cellar_call */
+    struct cellar_result result; /* as of cellar_proc_run */
 };
 /*
  * Takes up to `max` calls that have ended, in the order in which they ended. Waits for the first of them for
@@ -855,8 +855,8 @@ struct cellar_completion {
  * an error. CLOSED: the database is closing, and all calls that were not reaped before have ended. Also
  * checks deadlines and cancel words of calls that have not begun.
  */
-CELLAR_NODISCARD int cellar_reap(struct cellar_queue *queue, struct cellar_completion *completions, uint32_t max,
-                                 uint64_t timeout_ns);
+CELLAR_NODISCARD int cellar_proc_reap(struct cellar_queue *queue, struct cellar_completion *completions, uint32_t max,
+                                      uint64_t timeout_ns);
 
 /*
  * Runs `fn` once on every coordinator of this process and waits until all have returned; returns the first
@@ -864,23 +864,23 @@ CELLAR_NODISCARD int cellar_reap(struct cellar_queue *queue, struct cellar_compl
  * engine. A function that keeps its worker for a quarter of lease_ns, by sleep or by work of its own, is
  * reported in the log. After a whole lease_ns other compute nodes may declare this one dead and fence it.
  */
-typedef int (*cellar_client_fn)(struct cellar_client *client, void *arg);
-CELLAR_NODISCARD int cellar_run(struct cellar *db, cellar_client_fn fn, void *arg);
+typedef int (*cellar_lab_fn)(struct cellar_lab_client *client, void *arg);
+CELLAR_NODISCARD int cellar_lab_run(struct cellar *db, cellar_lab_fn fn, void *arg);
 /* 0 .. count-1 over all coordinators of this process. */
-uint32_t cellar_client_index(const struct cellar_client *client);
-uint32_t cellar_client_count(const struct cellar_client *client);
-uint32_t cellar_client_cn(const struct cellar_client *client); /* its compute node, 0 .. cns-1 */
-uint64_t cellar_client_now_ns(struct cellar_client *client);   /* the fabric's clock: virtual in sim */
+uint32_t cellar_lab_index(const struct cellar_lab_client *client);
+uint32_t cellar_lab_count(const struct cellar_lab_client *client);
+uint32_t cellar_lab_cn(const struct cellar_lab_client *client); /* its compute node, 0 .. cns-1 */
+uint64_t cellar_lab_now_ns(struct cellar_lab_client *client);   /* the fabric's clock: virtual in sim */
 /* Lets other coordinators of this worker run. */
-void cellar_client_yield(struct cellar_client *client);
+void cellar_lab_yield(struct cellar_lab_client *client);
 /*
  * Waits until a result's epoch is durable, while other coordinators of this worker run. SYSTEM, FULL: the disk has
  * failed, or is full, and it may never be. INVALID: the database has no folder.
  */
-CELLAR_NODISCARD int cellar_client_wait_durable(struct cellar_client *client, uint64_t epoch);
+CELLAR_NODISCARD int cellar_lab_wait_durable(struct cellar_lab_client *client, uint64_t epoch);
 /* Runs a procedure on this coordinator. Returns result->code; result may be NULL. */
-CELLAR_NODISCARD int cellar_exec(struct cellar_client *client, const struct cellar_proc *proc, void *args,
-                                 const struct cellar_call_options *options, struct cellar_result *result);
+CELLAR_NODISCARD int cellar_lab_exec(struct cellar_lab_client *client, const struct cellar_proc *proc, void *args,
+                                     const struct cellar_call_options *options, struct cellar_result *result);
 
 /* ---- interactive transactions ---------------------------------------------------------------------- */
 
@@ -958,7 +958,7 @@ CELLAR_NODISCARD int cellar_txn_scan(struct cellar_txn *txn, const struct cellar
                                      uint64_t *keys, uint64_t limit);
 /*
  * The same with cells 0, and into `rows`, one behind the other, the index's columns of these records, covered ones too
- * (cellar_cursor_row): no record is read.
+ * (cellar_proc_cursor_row): no record is read.
  */
 CELLAR_NODISCARD int cellar_txn_scan_rows(struct cellar_txn *txn, const struct cellar_index *index,
                                           const struct cellar_range *range, uint32_t flags, uint64_t *keys, void *rows,
@@ -1019,7 +1019,8 @@ CELLAR_NODISCARD int cellar_check(struct cellar_txn *txn);
 /*
  * Ends the transaction: 0, committed; NOT_FOUND, EXISTS: of a record that it meant to write, without
  * effect; RETRY: another one has changed what it read, without effect; INDETERMINATE: it may have committed, and must
- * not be repeated blindly (cellar_outcome). result: NULL, or what became of it; its attempts are those of the commit.
+ * not be repeated blindly (cellar_cluster_outcome). result: NULL, or what became of it; its attempts are those of the
+ * commit.
  */
 CELLAR_NODISCARD int cellar_commit(struct cellar_txn *txn, struct cellar_result *result);
 /* Ends it without effect. INVALID: it has ended, or is another thread's. */
@@ -1032,7 +1033,7 @@ int cellar_abort(struct cellar_txn *txn);
 typedef int (*cellar_txn_fn)(struct cellar_txn *txn, void *arg);
 CELLAR_NODISCARD int cellar_transact(struct cellar_session *session, cellar_txn_fn fn, void *arg);
 /* May a transaction that ended with this code be tried again, as a new one? True for RETRY alone. */
-bool cellar_error_retries(int code);
+bool cellar_retryable(int code);
 
 /* ---- bulk load and whole-table reads: never while transactions run --------------------------------- */
 
@@ -1047,19 +1048,19 @@ bool cellar_error_retries(int code);
  */
 
 /* Adds one record, without log or transaction. Several clients may load at once. EXISTS, FULL. */
-CELLAR_NODISCARD int cellar_load(struct cellar_client *client, const struct cellar_table *table, uint64_t key,
-                                 const void *row, struct cellar_error *error);
+CELLAR_NODISCARD int cellar_lab_load(struct cellar_lab_client *client, const struct cellar_table *table, uint64_t key,
+                                     const void *row, struct cellar_error *error);
 /*
  * Calls fn for each record of the table, in no order, read from the primary replica; a negative value from fn ends it.
  */
-typedef int (*cellar_scan_fn)(void *arg, uint64_t key, const void *row);
-CELLAR_NODISCARD int cellar_scan(struct cellar_client *client, const struct cellar_table *table, cellar_scan_fn fn,
-                                 void *arg, struct cellar_error *error);
+typedef int (*cellar_lab_row_fn)(void *arg, uint64_t key, const void *row);
+CELLAR_NODISCARD int cellar_lab_scan(struct cellar_lab_client *client, const struct cellar_table *table,
+                                     cellar_lab_row_fn fn, void *arg, struct cellar_error *error);
 /*
  * Audits the whole pool at rest: no lock left, header EN = cell EN, index and records one to one, replicas equal.
  * CORRUPT with the first violation in *error.
  */
-CELLAR_NODISCARD int cellar_audit(struct cellar_client *client, struct cellar_error *error);
+CELLAR_NODISCARD int cellar_cluster_audit(struct cellar_lab_client *client, struct cellar_error *error);
 
 /*
  * Writes a copy of the pool to a new file, as of one moment while transactions run: with the effects of all that were
@@ -1104,7 +1105,7 @@ enum cellar_hot_counter {
 };
 
 /* Sums over all compute nodes of this process since the last reset. */
-struct cellar_stats {
+struct cellar_lab_stats {
     uint64_t committed, aborted; /* transactions, aborted attempts */
     uint64_t aborts[CELLAR_ABORT_REASONS];
     uint64_t ops[CELLAR_PHASES][CELLAR_VERBS];
@@ -1117,22 +1118,22 @@ struct cellar_stats {
     uint64_t hot[CELLAR_HOT_COUNTERS];
     uint64_t tag_wait_ns; /* the longest that one call kept meeting locks of one other node; since the opening */
 };
-void cellar_stats_read(struct cellar *db, struct cellar_stats *stats);
-void cellar_stats_reset(struct cellar *db);
+void cellar_lab_stats_read(struct cellar *db, struct cellar_lab_stats *stats);
+void cellar_lab_stats_reset(struct cellar *db);
 /* Mode crest: bytes of the record caches that were ever in use, blocks that workers keep in reserve included. */
-uint64_t cellar_cache_bytes(struct cellar *db);
+uint64_t cellar_lab_cache_bytes(struct cellar *db);
 
 /*
  * Mode cellar: which way transactions go, of the compute nodes of this process. Where a reply is waited for only
  * shortly (shared memory) they go the plain way, that of mode `cell`, else they share records.
  */
-struct cellar_way {
+struct cellar_lab_way {
     uint32_t nodes, plain; /* compute nodes; of these, so many go the plain way now. Both 0 in other modes */
     uint64_t wait_ns;      /* of the fabric, as last measured; the longest of the nodes'. 0: not yet measured */
     uint64_t turns;        /* from one way to the other, since the opening */
     uint32_t coros;        /* coordinators of a worker that run transactions at a time; the fewest of the nodes' */
 };
-void cellar_way_read(struct cellar *db, struct cellar_way *way);
+void cellar_lab_way_read(struct cellar *db, struct cellar_lab_way *way);
 
 /* A record over which attempts met other transactions: a lock of theirs, or a change. */
 struct cellar_hot_record {
@@ -1147,10 +1148,10 @@ struct cellar_hot_record {
 uint32_t cellar_hot_read(struct cellar *db, struct cellar_hot_record *records, uint32_t max);
 
 /*
- * What cellar_stats_read, cellar_hot_read and cellar_table_read have, in Prometheus' text format, for an HTTP server of
- * the program's own to give out. Counts are since the opening, whatever cellar_stats_reset does. Returns the bytes of
- * all of it; `text` has as much of that as fits into `capacity`, and a zero at its end. CELLAR_METRICS_BYTES are
- * enough. Waits for no transaction and no memory node.
+ * What cellar_lab_stats_read, cellar_hot_read and cellar_table_read have, in Prometheus' text format, for an HTTP
+ * server of the program's own to give out. Counts are since the opening, whatever cellar_lab_stats_reset does. Returns
+ * the bytes of all of it; `text` has as much of that as fits into `capacity`, and a zero at its end.
+ * CELLAR_METRICS_BYTES are enough. Waits for no transaction and no memory node.
  */
 size_t cellar_metrics(struct cellar *db, char *text, size_t capacity);
 #define CELLAR_METRICS_BYTES 65536
@@ -1192,20 +1193,20 @@ void cellar_table_read(struct cellar *db, const struct cellar_table *table, stru
 uint64_t cellar_tally_latency_ns(const struct cellar_tally *tally, double share);
 
 /* Memory of a table on the memory nodes: what records take as laid out, and what is around them. */
-struct cellar_space {
+struct cellar_lab_space {
     uint64_t records;       /* live records, primary replica */
     uint64_t payload_bytes; /* their columns and an 8-byte key; of long values what is not in the rows, too */
     uint64_t record_bytes;  /* as laid out: header, cells, padding; extents of long values as well */
     uint64_t slot_bytes;    /* chunks handed out, free slots included */
     uint64_t index_bytes;   /* index buckets, overflow included */
 };
-CELLAR_NODISCARD int cellar_space_read(struct cellar_client *client, const struct cellar_table *table,
-                                       struct cellar_space *space, struct cellar_error *error);
+CELLAR_NODISCARD int cellar_lab_space_read(struct cellar_lab_client *client, const struct cellar_table *table,
+                                           struct cellar_lab_space *space, struct cellar_error *error);
 /* Fixed regions of one memory node (superblock, catalog, logs, mailboxes), bytes; and all that is in use. */
-struct cellar_pool_space {
+struct cellar_lab_pool_space {
     uint64_t fixed_bytes, used_bytes, pool_bytes;
 };
-void cellar_pool_space_read(struct cellar *db, struct cellar_pool_space *space);
+void cellar_lab_pool_space_read(struct cellar *db, struct cellar_lab_pool_space *space);
 
 #ifdef __cplusplus
 }

@@ -182,7 +182,7 @@ class transaction
     int remove(table of, std::uint64_t key) const { return ::cellar_txn_delete(txn_, of, key); }
     int prefetch(std::span<const ::cellar_txn_read> reads) const
     {
-        if (reads.size() > UINT32_MAX) return -CELLAR_ERR_TOO_LARGE;
+        if (reads.size() > UINT32_MAX) return CELLAR_TOO_LARGE;
         return ::cellar_prefetch(txn_, reads.data(), static_cast<std::uint32_t>(reads.size()));
     }
     /* How many keys were found; their first ones are in `keys`. */
@@ -203,7 +203,7 @@ class transaction
     /* Tables whose keys are byte strings. */
     result<std::uint64_t> find(table of, bytes key) const
     {
-        result<std::uint64_t> record{-CELLAR_ERR_TOO_LARGE, 0};
+        result<std::uint64_t> record{CELLAR_TOO_LARGE, 0};
         if (key.size() > UINT32_MAX) return record;
         record.code = ::cellar_txn_find(txn_, of, key.data(), static_cast<std::uint32_t>(key.size()), &record.value);
         return record;
@@ -285,7 +285,7 @@ class session
                 return call->work(lent);
             } catch (...) {
                 call->thrown = std::current_exception();
-                return -CELLAR_ERR_USER_ABORT;
+                return CELLAR_USER_ABORT;
             }
 #else
             return call->work(lent);

@@ -106,16 +106,15 @@ static int validate(const struct workload_config *base, struct cellar_error *err
 {
     const struct indexload_config *config = (const struct indexload_config *)base;
     if (!percent_of(config->operation))
-        return err_set(error, CELLAR_ERR_INVALID, "there are no operations '%.40s'", config->operation);
+        return err_set(error, CELLAR_INVALID, "there are no operations '%.40s'", config->operation);
     if (config->records < 1 || config->records > RECORDS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "index needs 1 to %llu records, not %" PRIu64, RECORDS_MAX,
+        return err_set(error, CELLAR_INVALID, "index needs 1 to %llu records, not %" PRIu64, RECORDS_MAX,
                        config->records);
     if (config->scan_max < 1 || config->scan_max > INDEXLOAD_SCAN_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "a scan takes 1 to %d records, not %u", INDEXLOAD_SCAN_MAX,
+        return err_set(error, CELLAR_INVALID, "a scan takes 1 to %d records, not %u", INDEXLOAD_SCAN_MAX,
                        config->scan_max);
     if (!(config->theta >= 0 && config->theta < 2))
-        return err_set(error, CELLAR_ERR_INVALID, "index needs a theta of at least 0 and below 2, not %g",
-                       config->theta);
+        return err_set(error, CELLAR_INVALID, "index needs a theta of at least 0 and below 2, not %g", config->theta);
     return 0;
 }
 
@@ -187,11 +186,11 @@ static int range_proc(struct cellar_txn *txn, struct indexload_args *args, uint6
     const struct cellar_range range = {.low_key = args->key, .high_key = high};
     const bool rows = args->run->rows;
     uint64_t key, last = 0, value = 0;
-    int ref, got, cursor = cellar_cursor_open(txn, args->run->by_key, &range, rows ? CELLAR_ALL : 0, 0, 0, most);
+    int ref, got, cursor = cellar_proc_cursor_open(txn, args->run->by_key, &range, rows ? CELLAR_ALL : 0, 0, 0, most);
     if (cursor < 0) return cursor;
     args->foreign = args->found = 0;
-    while ((got = cellar_cursor_next(txn, cursor, &key, &ref)) == 1) {
-        int code = rows ? cellar_get(txn, ref, 0, &value) : cellar_cursor_row(txn, cursor, &value);
+    while ((got = cellar_proc_cursor_next(txn, cursor, &key, &ref)) == 1) {
+        int code = rows ? cellar_proc_get(txn, ref, 0, &value) : cellar_proc_cursor_row(txn, cursor, &value);
         if (code < 0) return code;
         args->foreign += is_foreign(key, value) + (key < args->key) + (args->found && key <= last);
         last = key;
@@ -218,8 +217,8 @@ static int insert_proc(struct cellar_txn *txn, void *argument)
     const uint64_t value = indexload_value(args->key);
     args->foreign = 0;
     args->found = 1;
-    int ref = cellar_insert(txn, args->run->table, args->key, &value);
-    return ref < 0 ? ref : cellar_fetch(txn);
+    int ref = cellar_proc_insert(txn, args->run->table, args->key, &value);
+    return ref < 0 ? ref : cellar_proc_fetch(txn);
 }
 
 /* Of a record that may have gone; *value: what it has. 1: it is there. */
@@ -227,10 +226,10 @@ static int record_read(struct cellar_txn *txn, struct indexload_args *args, cell
                        int *ref, uint64_t *value)
 {
     args->foreign = args->found = 0;
-    *ref = cellar_access(txn, args->run->table, args->key, CELLAR_ALL, write, CELLAR_OPTIONAL | flags);
-    int code = *ref < 0 ? *ref : cellar_fetch(txn);
-    if (code < 0 || !cellar_found(txn, *ref)) return code;
-    code = cellar_get(txn, *ref, 0, value);
+    *ref = cellar_proc_access(txn, args->run->table, args->key, CELLAR_ALL, write, CELLAR_OPTIONAL | flags);
+    int code = *ref < 0 ? *ref : cellar_proc_fetch(txn);
+    if (code < 0 || !cellar_proc_found(txn, *ref)) return code;
+    code = cellar_proc_get(txn, *ref, 0, value);
     if (code < 0) return code;
     args->foreign = is_foreign(args->key, *value);
     args->found = 1;
@@ -243,7 +242,7 @@ static int update_proc(struct cellar_txn *txn, void *argument)
     int ref, code = record_read(txn, argument, CELLAR_ALL, 0, &ref, &value);
     if (code <= 0) return code;
     value++;
-    return cellar_put(txn, ref, 0, &value);
+    return cellar_proc_put(txn, ref, 0, &value);
 }
 
 static int delete_proc(struct cellar_txn *txn, void *argument)
@@ -288,7 +287,7 @@ static int open_run(struct cellar *db, const struct workload_config *base, uint6
     int code = validate(base, error);
     if (code < 0) return code;
     struct workload_run *run = calloc(1, sizeof(*run));
-    if (!run) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the workload index");
+    if (!run) return err_set(error, CELLAR_NOMEM, "no memory for the workload index");
     run->db = db;
     run->records = config->records;
     run->scan_max = config->scan_max;
@@ -307,13 +306,14 @@ static int open_run(struct cellar *db, const struct workload_config *base, uint6
 
 static uint64_t load_rows(const struct workload_run *run) { return run->records; }
 
-static int load(struct workload_run *run, struct cellar_client *self, uint64_t *progress, struct cellar_error *error)
+static int load(struct workload_run *run, struct cellar_lab_client *self, uint64_t *progress,
+                struct cellar_error *error)
 {
-    uint64_t index = cellar_client_index(self), count = cellar_client_count(self);
+    uint64_t index = cellar_lab_index(self), count = cellar_lab_count(self);
     uint64_t end = run->records * (index + 1) / count;
     for (uint64_t number = run->records * index / count; number < end; number++) {
         const uint64_t key = key_of(run, number), value = indexload_value(key);
-        int code = cellar_load(self, run->table, key, &value, error);
+        int code = cellar_lab_load(self, run->table, key, &value, error);
         if (code < 0) return code;
         __atomic_fetch_add(progress, 1, __ATOMIC_RELAXED);
     }
@@ -329,7 +329,7 @@ static int loaded(struct workload_run *run, struct cellar_error *error)
 
 /* ---- clients ---- */
 
-static int client_init(struct workload_run *run, struct cellar_client *self, struct workload_client *base)
+static int client_init(struct workload_run *run, struct cellar_lab_client *self, struct workload_client *base)
 {
     (void)self;
     ((struct indexload_client *)base)->args.run = run;
@@ -357,7 +357,7 @@ static uint64_t draw_number(const struct workload_run *run, enum indexload_type 
     return zipf_next(&run->zipf, &client->base.prng);
 }
 
-static int next(struct workload_run *run, struct cellar_client *self, struct workload_client *base, uint32_t *type,
+static int next(struct workload_run *run, struct cellar_lab_client *self, struct workload_client *base, uint32_t *type,
                 const struct cellar_call_options *options, struct cellar_result *result)
 {
     struct indexload_client *client = (struct indexload_client *)base;
@@ -367,7 +367,7 @@ static int next(struct workload_run *run, struct cellar_client *self, struct wor
     args->key = key_of(run, draw_number(run, drawn, client));
     args->scan = drawn == INDEXLOAD_SCAN ? 1 + (uint32_t)prng_below(&base->prng, run->scan_max) : 0;
     *type = drawn;
-    int code = cellar_exec(self, run->procs[drawn], args, options, result);
+    int code = cellar_lab_exec(self, run->procs[drawn], args, options, result);
     if (code < 0) return code;
     client->committed[drawn]++;
     client->found[drawn] += args->found;

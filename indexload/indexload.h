@@ -69,5 +69,5 @@ struct indexload_client {
 
 /* The value of that key before its first update. */
 uint64_t indexload_value(uint64_t key);
-int indexload_check(struct workload_run *run, struct cellar_client *self, struct workload_client *const *clients,
+int indexload_check(struct workload_run *run, struct cellar_lab_client *self, struct workload_client *const *clients,
                     uint32_t client_count, struct workload_report *report, struct cellar_error *error);

@@ -44,12 +44,12 @@ static void judge_shares(const struct workload_run *run, const struct indexload_
                              (double)all->found[INDEXLOAD_LOOKUP] / (double)all->committed[INDEXLOAD_LOOKUP], 0, 1);
 }
 
-int indexload_check(struct workload_run *run, struct cellar_client *self, struct workload_client *const *clients,
+int indexload_check(struct workload_run *run, struct cellar_lab_client *self, struct workload_client *const *clients,
                     uint32_t client_count, struct workload_report *report, struct cellar_error *error)
 {
     struct tally tally = {0};
     struct indexload_client all = {.base = {.lost = 0}};
-    int code = cellar_scan(self, run->table, scan_record, &tally, error);
+    int code = cellar_lab_scan(self, run->table, scan_record, &tally, error);
     if (code < 0) return code;
     for (uint32_t i = 0; i < client_count; i++) {
         const struct indexload_client *client = (const struct indexload_client *)clients[i];

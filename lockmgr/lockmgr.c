@@ -79,13 +79,13 @@ static int check_names(const struct lockmgr_config *config, const struct lockmgr
 {
     char names[256];
     if (!algorithm)
-        return err_set(error, CELLAR_ERR_INVALID, "no lock algorithm is called '%s'; there are %s",
+        return err_set(error, CELLAR_INVALID, "no lock algorithm is called '%s'; there are %s",
                        config->algorithm ? config->algorithm : "",
                        list_names(names, sizeof names, name_of_algorithm, NULL));
     if (policy_of(algorithm, config->policy) >= 0) return 0;
     if (!algorithm->policies)
-        return err_set(error, CELLAR_ERR_INVALID, "lock algorithm %s has no policies", algorithm->name);
-    return err_set(error, CELLAR_ERR_INVALID, "lock algorithm %s has no policy '%s'; it has %s", algorithm->name,
+        return err_set(error, CELLAR_INVALID, "lock algorithm %s has no policies", algorithm->name);
+    return err_set(error, CELLAR_INVALID, "lock algorithm %s has no policy '%s'; it has %s", algorithm->name,
                    config->policy, list_names(names, sizeof names, name_of_policy, algorithm->policies));
 }
 
@@ -94,10 +94,10 @@ static int check_switches(const struct lockmgr_config *config, const struct lock
 {
     uint32_t first = config->switch_cn, count = config->switches;
     if (count == 0 || count > algorithm->switches_max)
-        return err_set(error, CELLAR_ERR_INVALID, "lock algorithm %s needs 1 to %u switches, not %u", algorithm->name,
+        return err_set(error, CELLAR_INVALID, "lock algorithm %s needs 1 to %u switches, not %u", algorithm->name,
                        algorithm->switches_max, count);
     if (first < config->cn_count || (config->server_workers && config->server_cn - first < count))
-        return err_set(error, CELLAR_ERR_INVALID, "a switch takes the place of a compute node or of the lock server");
+        return err_set(error, CELLAR_INVALID, "a switch takes the place of a compute node or of the lock server");
     return 0;
 }
 
@@ -108,11 +108,11 @@ static int check_capacity(const struct lockmgr_config *config, const struct lock
     if (config->capacity == 0) return 0;
     uint32_t policy = lockmgr_policy(config);
     if (!(algorithm->room_policies >> policy & 1))
-        return err_set(error, CELLAR_ERR_INVALID, "lock algorithm %s%s%s has no queue that a capacity would bound",
+        return err_set(error, CELLAR_INVALID, "lock algorithm %s%s%s has no queue that a capacity would bound",
                        algorithm->name, algorithm->policies ? ", policy " : "",
                        algorithm->policies ? algorithm->policies[policy] : "");
     if (config->capacity >= config->cn_count) return 0;
-    return err_set(error, CELLAR_ERR_INVALID,
+    return err_set(error, CELLAR_INVALID,
                    "a capacity of %u is below the number of compute nodes, %u: the queue could never hold them all",
                    config->capacity, config->cn_count);
 }
@@ -123,29 +123,27 @@ int lockmgr_check(const struct lockmgr_config *config, struct cellar_error *erro
     int code = check_names(config, algorithm, error);
     if (code) return code;
     if (config->cn_count == 0 || config->workers_per_cn == 0 || config->clients_per_worker == 0)
-        return err_set(error, CELLAR_ERR_INVALID,
-                       "a lock needs compute nodes, workers and clients: at least one of each");
+        return err_set(error, CELLAR_INVALID, "a lock needs compute nodes, workers and clients: at least one of each");
     /* Ids of clients have 32 bits, and 0 is no client's. */
     uint64_t all_workers = (uint64_t)config->cn_count * config->workers_per_cn;
     if (config->cn_count > FABRIC_CNS_MAX || all_workers > (UINT32_MAX - 1) / config->clients_per_worker)
-        return err_set(error, CELLAR_ERR_INVALID,
+        return err_set(error, CELLAR_INVALID,
                        "%u compute nodes of %u workers of %u clients: more than %u nodes, or than 32 bits can number",
                        config->cn_count, config->workers_per_cn, config->clients_per_worker, FABRIC_CNS_MAX);
     if (config->lease_ns && config->lease_ns < config->rtt_ns)
-        return err_set(error, CELLAR_ERR_INVALID,
+        return err_set(error, CELLAR_INVALID,
                        "a lease of %llu ns is shorter than a round trip of %llu ns: no client could renew it",
                        (unsigned long long)config->lease_ns, (unsigned long long)config->rtt_ns);
     if (config->silence_ns && lockmgr_ask_again_ns(config) < config->rtt_ns)
-        return err_set(error, CELLAR_ERR_INVALID,
+        return err_set(error, CELLAR_INVALID,
                        "%llu ns of silence are too few for eight questions of a round trip of %llu ns each",
                        (unsigned long long)config->silence_ns, (unsigned long long)config->rtt_ns);
     if (config->server_workers && config->server_cn < config->cn_count)
-        return err_set(error, CELLAR_ERR_INVALID, "the lock server's compute node %u is one of the %u of the clients",
+        return err_set(error, CELLAR_INVALID, "the lock server's compute node %u is one of the %u of the clients",
                        config->server_cn, config->cn_count);
     code = check_capacity(config, algorithm, error);
     if (code == 0 && lockmgr_numbered(config->algorithm) && (config->lock_count == 0 || config->lock_stride == 0))
-        return err_set(error, CELLAR_ERR_INVALID, "lock algorithm %s must be told where its locks are",
-                       algorithm->name);
+        return err_set(error, CELLAR_INVALID, "lock algorithm %s must be told where its locks are", algorithm->name);
     if (code == 0 && algorithm->switches_max) code = check_switches(config, algorithm, error);
     return code == 0 && algorithm->check ? algorithm->check(config, error) : code;
 }
@@ -215,13 +213,13 @@ int lockmgr_open(const struct lockmgr_config *config, struct fabric *fabric, uin
     int code = lockmgr_check(config, error);
     if (code) return code;
     if (algorithm_of(config->algorithm)->wide && !fabric->wide_atomics)
-        return err_set(error, CELLAR_ERR_UNSUPPORTED,
+        return err_set(error, CELLAR_UNSUPPORTED,
                        "lock algorithm %s needs atomics on 16 bytes, which no memory node of this %s fabric executes; "
                        "take another one (cellar list)",
                        config->algorithm, fabric->ops->name);
     bool serves = config->server_workers && cn == config->server_cn;
     if (serves && !algorithm_of(config->algorithm)->server_deliver)
-        return err_set(error, CELLAR_ERR_INVALID, "lock algorithm %s has no server", config->algorithm);
+        return err_set(error, CELLAR_INVALID, "lock algorithm %s has no server", config->algorithm);
     bool switches = algorithm_of(config->algorithm)->switches_max && cn - config->switch_cn < config->switches;
     uint32_t workers = serves ? config->server_workers : switches ? 1 : config->workers_per_cn;
     struct lockmgr *lockmgr = calloc(1, sizeof *lockmgr);
@@ -241,7 +239,7 @@ int lockmgr_open(const struct lockmgr_config *config, struct fabric *fabric, uin
     *out = lockmgr;
     return 0;
 no_memory:
-    code = err_set(error, CELLAR_ERR_NOMEM, "no memory for a lock manager");
+    code = err_set(error, CELLAR_NOMEM, "no memory for a lock manager");
 out:
     if (lockmgr) free(lockmgr->workers);
     free(lockmgr);
@@ -267,7 +265,7 @@ static int open_clients(struct lockmgr_worker *worker, struct cellar_error *erro
     uint64_t bytes = letters + LOCKMGR_LETTERS * sizeof(struct lockmgr_message_wire);
     worker->buffers = aligned_alloc(64, bytes);
     if (!worker->clients || !worker->buffers || lockmgr_outbox_open(worker, worker->buffers + letters))
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory for %u clients of locks", count);
+        return err_set(error, CELLAR_NOMEM, "no memory for %u clients of locks", count);
     memset(worker->buffers, 0, bytes);
     worker->tender = (struct lockmgr_client){.worker = worker,
                                              .number = LOCKMGR_NO_CLIENT,
@@ -280,7 +278,7 @@ static int open_clients(struct lockmgr_worker *worker, struct cellar_error *erro
         worker->clients[i].buffer = worker->buffers + (size_t)i * LOCKMGR_CLIENT_BYTES;
     }
     int code = fabric_register_local(worker->lockmgr->fabric, worker->buffers, bytes);
-    return code ? err_set(error, err_code(code), "the fabric refused the lock clients' buffers") : 0;
+    return code ? err_set(error, code, "the fabric refused the lock clients' buffers") : 0;
 }
 
 static void free_worker(struct lockmgr_worker *worker)
@@ -299,7 +297,7 @@ int lockmgr_worker_open(struct lockmgr *lockmgr, uint32_t number, struct fabric_
     must(number < lockmgr->worker_count);
     must(!lockmgr->workers[number]);
     struct lockmgr_worker *worker = calloc(1, sizeof *worker);
-    if (!worker) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a worker of the lock manager");
+    if (!worker) return err_set(error, CELLAR_NOMEM, "no memory for a worker of the lock manager");
     *worker = (struct lockmgr_worker){.lockmgr = lockmgr, .number = number, .ep = ep, .sched = sched};
     worker->era = lockmgr->era;
     int code = open_clients(worker, error);
@@ -375,7 +373,7 @@ static void count_times(struct lockmgr_client *client, uint64_t begin_ns, enum l
 static void count_acquire(struct lockmgr_client *client, const struct lockmgr_hold *hold, int code)
 {
     struct lockmgr_stats *stats = &client->stats;
-    if (code == -CELLAR_ERR_DEADLINE)
+    if (code == CELLAR_DEADLINE)
         stats->timeouts++;
     else if (code)
         stats->failures++;
@@ -394,7 +392,7 @@ int lockmgr_acquire(struct coro *co, struct lockmgr_client *client, struct lockm
                     enum lockmgr_mode mode, uint64_t timeout_ns)
 {
     must(!hold->held);
-    if (lockmgr_ends(client->worker)) return -CELLAR_ERR_CLOSED;
+    if (lockmgr_ends(client->worker)) return CELLAR_CLOSED;
     if (mode == LOCKMGR_UPDATE && !(client->worker->lockmgr->promises & LOCKMGR_UPDATES)) mode = LOCKMGR_EXCLUSIVE;
     uint64_t now_ns = lockmgr_now_ns(client);
     uint64_t deadline_ns = deadline_of(now_ns, timeout_ns);
@@ -411,7 +409,7 @@ int lockmgr_acquire(struct coro *co, struct lockmgr_client *client, struct lockm
     bool shared = mode == LOCKMGR_SHARED;
     count_times(client, now_ns, shared ? LOCKMGR_FIRST_SHARED : LOCKMGR_FIRST_EXCLUSIVE,
                 shared ? LOCKMGR_RETRY_SHARED : LOCKMGR_RETRY_EXCLUSIVE);
-    if (code && lockmgr_ends(client->worker)) code = -CELLAR_ERR_CLOSED;
+    if (code && lockmgr_ends(client->worker)) code = CELLAR_CLOSED;
     count_acquire(client, hold, code);
     if (code) forget_hold(hold);
     return code;
@@ -496,8 +494,8 @@ static void give_way(struct coro *co, struct lockmgr_client *client)
 /* As of a compute node that is fenced: algorithms end such calls at once. */
 static int refuse(struct fabric_op *ops, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++) ops[i].status = -CELLAR_ERR_FENCED;
-    return -CELLAR_ERR_FENCED;
+    for (uint32_t i = 0; i < count; i++) ops[i].status = CELLAR_FENCED;
+    return CELLAR_FENCED;
 }
 
 int lockmgr_do(struct coro *co, struct lockmgr_client *client, struct fabric_op *ops, uint32_t count)
@@ -512,7 +510,7 @@ int lockmgr_do(struct coro *co, struct lockmgr_client *client, struct fabric_op 
     if (failed == 0) return 0;
     int code = 0;
     for (uint32_t i = 0; i < count; i++)
-        if (ops[i].status && (code == 0 || ops[i].status == -CELLAR_ERR_INDETERMINATE)) code = ops[i].status;
+        if (ops[i].status && (code == 0 || ops[i].status == CELLAR_INDETERMINATE)) code = ops[i].status;
     return code;
 }
 

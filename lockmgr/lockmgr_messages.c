@@ -30,9 +30,9 @@ int lockmgr_send(struct coro *co, struct lockmgr_client *client, uint32_t cn, ui
                                .size_bytes = sizeof *wire};
         int code = lockmgr_do(co, client, &op, 1);
         client->stats.messages++;
-        if (code != -CELLAR_ERR_FULL) return code;
+        if (code != CELLAR_FULL) return code;
         if (lockmgr_now_ns(client) >= give_up_ns || lockmgr_dead(client->worker->lockmgr, cn))
-            return -CELLAR_ERR_UNREACHABLE;
+            return CELLAR_UNREACHABLE;
         lockmgr_sleep(co, client, SEND_AGAIN_NS << fulls);
     }
 }
@@ -80,7 +80,7 @@ int lockmgr_outbox_open(struct lockmgr_worker *worker, uint8_t *bytes)
     struct lockmgr_outbox *outbox = &worker->outbox;
     outbox->bytes = bytes;
     outbox->under_way = calloc(LOCKMGR_LETTERS, sizeof *outbox->under_way);
-    return outbox->under_way ? 0 : -CELLAR_ERR_NOMEM;
+    return outbox->under_way ? 0 : CELLAR_NOMEM;
 }
 
 void lockmgr_outbox_close(struct lockmgr_worker *worker)
@@ -146,8 +146,8 @@ static void let_wait(struct lockmgr_outbox *outbox, const struct lockmgr_letter 
  */
 static void settle_letter(struct lockmgr_worker *worker, struct lockmgr_letter *letter, uint64_t now_ns)
 {
-    bool full = letter->op.status == -CELLAR_ERR_FULL;
-    bool lost = letter->op.status == -CELLAR_ERR_UNREACHABLE || letter->op.status == -CELLAR_ERR_INDETERMINATE;
+    bool full = letter->op.status == CELLAR_FULL;
+    bool lost = letter->op.status == CELLAR_UNREACHABLE || letter->op.status == CELLAR_INDETERMINATE;
     letter->used = (full || (lost && ++letter->tries < LETTER_TRIES)) && !lockmgr_dead(worker->lockmgr, letter->cn);
     letter->again_ns = now_ns + (SEND_AGAIN_NS << letter->fulls);
     letter->fulls += full && letter->fulls < SEND_AGAIN_MAX;

@@ -41,17 +41,17 @@ int lockmgr_unanswered(struct lockmgr_client *client, const char *who, uint64_t 
     uint64_t waited_ns = lockmgr_now_ns(client) - asked_ns;
     *silent_ns += waited_ns < most_ns / SILENCE_PARTS ? waited_ns : most_ns / SILENCE_PARTS;
     if (*silent_ns < most_ns || PLANT(lockmgr_silence_ignored)) return 0;
-    return err_set(&client->reason, CELLAR_ERR_UNREACHABLE, "%s has not answered for %.3g s", who,
+    return err_set(&client->reason, CELLAR_UNREACHABLE, "%s has not answered for %.3g s", who,
                    (double)*silent_ns * 1e-9);
 }
 
 int lockmgr_declared(struct lockmgr_client *client, const char *who, uint32_t cn)
 {
     if (!lockmgr_dead(client->worker->lockmgr, cn) || PLANT(lockmgr_silence_ignored)) return 0;
-    return err_set(&client->reason, CELLAR_ERR_UNREACHABLE, "%s, compute node %u, has been declared dead", who, cn);
+    return err_set(&client->reason, CELLAR_UNREACHABLE, "%s, compute node %u, has been declared dead", who, cn);
 }
 
 const char *lockmgr_reason(const struct lockmgr_client *client, int code)
 {
-    return code && client->reason.code == -code ? client->reason.text : cellar_error_text(code);
+    return code && client->reason.code == code ? client->reason.text : cellar_strerror(code);
 }

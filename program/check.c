@@ -104,11 +104,11 @@ static int parse(int count, char *const *arguments, struct check *check, struct 
     check->memory_bytes = 1ull << 30;
     int code = options_parse(&options, count, arguments, check, &given, error);
     if (code == 0 && !check->history_path)
-        return err_set(error, CELLAR_ERR_INVALID,
+        return err_set(error, CELLAR_INVALID,
                        "name what is to be checked: a pool file, a durable folder, or --history FILE");
     if (code == 0 && name_missing(check->history_path))
-        return err_set(error, CELLAR_ERR_INVALID,
-                       "--history '%.160s': a file's name is missing before or after a comma", check->history_path);
+        return err_set(error, CELLAR_INVALID, "--history '%.160s': a file's name is missing before or after a comma",
+                       check->history_path);
     return code;
 }
 
@@ -139,14 +139,14 @@ static int cut_paths(struct check *check, struct cellar_error *error)
 {
     check->paths = strdup(check->history_path);
     check->path_count = 1;
-    if (!check->paths) return err_set(error, CELLAR_ERR_NOMEM, "no memory");
+    if (!check->paths) return err_set(error, CELLAR_NOMEM, "no memory");
     for (char *p = check->paths; *p; p++) {
         if (*p != ',') continue;
         *p = 0;
         check->path_count++;
     }
     check->parts = calloc(check->path_count, sizeof *check->parts);
-    return check->parts ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory");
+    return check->parts ? 0 : err_set(error, CELLAR_NOMEM, "no memory");
 }
 
 static int read_parts(struct check *check, struct cellar_error *error)
@@ -161,7 +161,7 @@ static int read_parts(struct check *check, struct cellar_error *error)
                                       : history_read_watched(&check->parts[i], path, &check->bytes_read, error);
         const struct history *part = &check->parts[i];
         if (code == 0 && check->path_count == 1 && part->parts > 1)
-            code = err_set(error, CELLAR_ERR_INVALID,
+            code = err_set(error, CELLAR_INVALID,
                            "%.100s is part %u of %u of a run: all of them are needed, with commas between", path,
                            part->part, part->parts);
     }
@@ -264,13 +264,13 @@ static int write_json(const struct check *check, struct cellar_error *error)
     json_t *root = verdict_json(check);
     char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
     json_decref(root);
-    if (!text) return err_set(error, CELLAR_ERR_SYSTEM, "--json %.80s: a name or text is no UTF-8", check->json);
+    if (!text) return err_set(error, CELLAR_SYSTEM, "--json %.80s: a name or text is no UTF-8", check->json);
     errno = 0;
     FILE *out = standard ? stdout : fopen(check->json, "w");
     bool failed = !out || fprintf(out, "%s\n", text) < 0 || fflush(out);
     if (out && !standard && fclose(out)) failed = true;
     free(text);
-    return failed ? err_set(error, CELLAR_ERR_SYSTEM, "--json %.80s: %s", check->json, strerror(errno)) : 0;
+    return failed ? err_set(error, CELLAR_SYSTEM, "--json %.80s: %s", check->json, strerror(errno)) : 0;
 }
 
 static int tell(const struct check *check, struct cellar_error *error)
@@ -295,7 +295,7 @@ int program_check(int count, char *const *arguments, struct watch *watch)
     if (count > 0 && arguments[0][0] != '-') return program_check_pool(count, arguments, watch);
     struct cellar_error error = {0};
     struct check *check = calloc(1, sizeof *check);
-    int code = check ? parse(count, arguments, check, &error) : -CELLAR_ERR_NOMEM;
+    int code = check ? parse(count, arguments, check, &error) : CELLAR_NOMEM;
     int status = COMMAND_ERROR;
 
     if (code == OPTIONS_HELP) {
@@ -303,13 +303,12 @@ int program_check(int count, char *const *arguments, struct watch *watch)
         status = COMMAND_OK;
     } else if (code == 0 && (code = json_file_check(check->json, &error)) == 0) {
         code = run(check, watch, &error);
-        if (code == 0 || (code == -CELLAR_ERR_CORRUPT && !error.code)) {
+        if (code == 0 || (code == CELLAR_CORRUPT && !error.code)) {
             status = code ? COMMAND_CHECK_FAILED : COMMAND_OK;
             if (tell(check, &error)) status = COMMAND_ERROR;
         }
     }
-    if (status == COMMAND_ERROR)
-        fprintf(stderr, "cellar check: %s\n", error.code ? error.text : cellar_error_text(code));
+    if (status == COMMAND_ERROR) fprintf(stderr, "cellar check: %s\n", error.code ? error.text : cellar_strerror(code));
     finish(check);
     return status;
 }

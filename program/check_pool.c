@@ -22,7 +22,7 @@ struct judged_table {
     const struct cellar_table *table;
     const char *name;
     uint32_t columns, indexes;
-    struct cellar_space space;
+    struct cellar_lab_space space;
 };
 
 struct pool_check {
@@ -33,7 +33,7 @@ struct pool_check {
     struct cellar *db;
     struct judged_table *tables;
     uint32_t table_count;
-    struct cellar_pool_space space;
+    struct cellar_lab_pool_space space;
     char recovered[RECOVERED_MAX][160];
     uint32_t recovered_count;
     bool broken; /* verdict: by this, */
@@ -87,7 +87,7 @@ static int tables_list(struct pool_check *check)
         struct judged_table *tables = realloc(check->tables, (check->table_count + 1) * sizeof *tables);
         struct cellar_column columns[CELLAR_COLUMNS_MAX];
         struct cellar_schema schema;
-        if (!tables) return -CELLAR_ERR_NOMEM;
+        if (!tables) return CELLAR_NOMEM;
         check->tables = tables;
         cellar_table_describe(table, &schema, columns);
         tables += check->table_count++;
@@ -97,17 +97,17 @@ static int tables_list(struct pool_check *check)
     return 0;
 }
 
-static int judge(struct cellar_client *client, void *arg)
+static int judge(struct cellar_lab_client *client, void *arg)
 {
     struct pool_check *check = arg;
     int rc = 0;
-    if (cellar_client_index(client) != 0) return 0;
+    if (cellar_lab_index(client) != 0) return 0;
     for (uint32_t i = 0; i < check->table_count && rc == 0; i++) {
         __atomic_store_n(&check->doing, check->tables[i].name, __ATOMIC_RELAXED);
-        rc = cellar_space_read(client, check->tables[i].table, &check->tables[i].space, &check->violation);
+        rc = cellar_lab_space_read(client, check->tables[i].table, &check->tables[i].space, &check->violation);
     }
     __atomic_store_n(&check->doing, NULL, __ATOMIC_RELAXED);
-    return rc ? rc : cellar_audit(client, &check->violation);
+    return rc ? rc : cellar_cluster_audit(client, &check->violation);
 }
 
 static void draw(void *arg, double elapsed_s, char *line, size_t bytes)
@@ -137,10 +137,10 @@ static int run(struct pool_check *check, struct watch *watch, struct cellar_erro
     if (check->folder) code = folder_judge(check);
     if (code == 0) code = pool_open(check, &check->violation);
     if (code == 0) code = tables_list(check);
-    if (code == 0) code = cellar_run(check->db, judge, check);
-    if (code == 0) cellar_pool_space_read(check->db, &check->space);
+    if (code == 0) code = cellar_lab_run(check->db, judge, check);
+    if (code == 0) cellar_lab_pool_space_read(check->db, &check->space);
     watch->end(watch);
-    check->broken = code == -CELLAR_ERR_CORRUPT;
+    check->broken = code == CELLAR_CORRUPT;
     if (code == 0 || check->broken) return 0;
     *error = check->violation;
     return code;
@@ -213,7 +213,7 @@ static int tell(const struct pool_check *check, struct cellar_error *error)
     if (!check->json) return 0;
     json_t *root = verdict_json(check);
     int code = root ? json_file_write(root, check->json, error)
-                    : err_set(error, CELLAR_ERR_SYSTEM, "--json %.80s: a name or text is no UTF-8", check->json);
+                    : err_set(error, CELLAR_SYSTEM, "--json %.80s: a name or text is no UTF-8", check->json);
     json_decref(root);
     return code;
 }
@@ -230,7 +230,7 @@ int program_check_pool(int count, char *const *arguments, struct watch *watch)
     if (code == 0) code = json_file_check(check.json, &error);
     if (code == 0) code = run(&check, watch, &error);
     if (code == 0) code = tell(&check, &error);
-    if (code) fprintf(stderr, "cellar check: %s\n", error.code ? error.text : cellar_error_text(code));
+    if (code) fprintf(stderr, "cellar check: %s\n", error.code ? error.text : cellar_strerror(code));
     cellar_close(check.db);
     folder_look_free(&check.files);
     free(check.tables);

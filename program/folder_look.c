@@ -99,10 +99,10 @@ int folder_look_read(const char *path, const struct durable *durable, struct fol
     struct cellar_error inner = {0};
     *look = (struct folder_look){0};
     int rc = survey_read(&durable->wal, &durable->cut, durable->folder.memory_bytes, &survey, &inner);
-    if (rc) rc = err_set(error, err_code(rc), "%.100s: %.130s", path, inner.text);
+    if (rc) rc = err_set(error, rc, "%.100s: %.130s", path, inner.text);
     if (rc == 0) {
         look->lines = calloc(1 + survey.log_count + CHECKPOINT_FILES + survey.other_count, sizeof *look->lines);
-        if (!look->lines) rc = err_set(error, CELLAR_ERR_NOMEM, "no memory to list a folder");
+        if (!look->lines) rc = err_set(error, CELLAR_NOMEM, "no memory to list a folder");
     }
     if (rc == 0) {
         head_tell(&durable->folder, look);

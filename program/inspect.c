@@ -88,14 +88,14 @@ static int parse(int count, char *const *arguments, struct inspect *inspect)
     int code = options_parse(&options, count - named, arguments + named, inspect, &given, inspect->error);
     if (code) return code;
     if (!named)
-        return err_set(inspect->error, CELLAR_ERR_INVALID, "name a pool file or a durable folder: cellar inspect POOL");
+        return err_set(inspect->error, CELLAR_INVALID, "name a pool file or a durable folder: cellar inspect POOL");
     inspect->path = arguments[0];
     inspect->key_given = options_given(&options, given, "key");
     inspect->log_given = options_given(&options, given, "log");
     if (inspect->key_given && !inspect->table)
-        return err_set(inspect->error, CELLAR_ERR_INVALID, "--key N is a record's of a table: name that, too");
+        return err_set(inspect->error, CELLAR_INVALID, "--key N is a record's of a table: name that, too");
     if (inspect->log_given && inspect->table)
-        return err_set(inspect->error, CELLAR_ERR_INVALID, "--table and --log exclude each other");
+        return err_set(inspect->error, CELLAR_INVALID, "--table and --log exclude each other");
     return 0;
 }
 
@@ -109,7 +109,7 @@ static int locks_bytes_read(struct inspect *inspect, uint64_t *bytes)
 {
     const struct superblock_wire *block = (const struct superblock_wire *)(const void *)inspect->memory->slots;
     int code = batch_read(NULL, inspect->ep, fabric_addr_of(0, 0), inspect->memory->slots, sizeof *block);
-    if (code) return err_set(inspect->error, err_code(code), "its superblock: %s", cellar_error_text(code));
+    if (code) return err_set(inspect->error, code, "its superblock: %s", cellar_strerror(code));
     bool possible = block->heap_offset > LAYOUT_LOCKS_OFFSET && block->heap_offset < inspect->fabric->mn_bytes;
     *bytes = possible ? block->heap_offset - LAYOUT_LOCKS_OFFSET : 0;
     return 0;
@@ -128,9 +128,9 @@ static int catalog_read(struct inspect *inspect)
     if (code) return code;
     inspect->ep->bulk = true;
     inspect->memory = aligned_alloc(LAYOUT_LINE, sizeof *inspect->memory);
-    if (!inspect->memory) return err_set(inspect->error, CELLAR_ERR_NOMEM, "no memory");
+    if (!inspect->memory) return err_set(inspect->error, CELLAR_NOMEM, "no memory");
     code = fabric_register_local(inspect->fabric, inspect->memory, sizeof *inspect->memory);
-    if (code) return err_set(inspect->error, err_code(code), "%s", cellar_error_text(code));
+    if (code) return err_set(inspect->error, code, "%s", cellar_strerror(code));
     if (inspect->durable) code = durable_restore(NULL, inspect->ep, inspect->durable, &restored, inspect->error);
     if (code == 0) code = locks_bytes_read(inspect, &shape.locks_bytes);
     if (code == 0) code = catalog_open(NULL, inspect->ep, &shape, false, false, &inspect->catalog, inspect->error);
@@ -160,8 +160,8 @@ static int pool_open(struct inspect *inspect)
     code = db_pool_file_look(inspect->path, &unused, inspect->error);
     if (code) return err_about(inspect->error, code, inspect->path);
     if (bytes <= LAYOUT_HEAP_OFFSET)
-        return err_set(inspect->error, CELLAR_ERR_CORRUPT, "%.160s has %llu bytes: a pool has at least %d",
-                       inspect->path, TEXT(bytes), LAYOUT_HEAP_OFFSET + 1);
+        return err_set(inspect->error, CELLAR_CORRUPT, "%.160s has %llu bytes: a pool has at least %d", inspect->path,
+                       TEXT(bytes), LAYOUT_HEAP_OFFSET + 1);
     const struct fabric_shm_config config = {
         .mn_count = 1, .cn_count = 1, .mn_bytes = bytes, .pool_path = inspect->path, .pool_private = true, .seed = 1};
     code = fabric_shm_open(&config, &inspect->fabric, inspect->error);
@@ -187,8 +187,7 @@ static int members_print(const struct inspect *inspect)
     for (uint32_t cn = 0; cn < inspect->catalog->cn_count; cn++) {
         struct members_state now;
         int code = members_look(NULL, inspect->ep, cn, &now);
-        if (code)
-            return err_set(inspect->error, err_code(code), "compute node %u's word: %s", cn, cellar_error_text(code));
+        if (code) return err_set(inspect->error, code, "compute node %u's word: %s", cn, cellar_strerror(code));
         if (now.state == LAYOUT_MEMBER_NEVER) continue;
         any = true;
         printf("  %3u  %-9s incarnation %llu", cn, members_state_name(now.state), TEXT(now.incarnation));
@@ -205,7 +204,7 @@ static int pool_print(struct inspect *inspect)
     char all[STYLE_BYTES], used[STYLE_BYTES];
     uint64_t chunks;
     int code = catalog_chunks_used(NULL, inspect->ep, catalog, 0, &inspect->memory->word, &chunks);
-    if (code) return err_set(inspect->error, err_code(code), "its heap: %s", cellar_error_text(code));
+    if (code) return err_set(inspect->error, code, "its heap: %s", cellar_strerror(code));
     printf("%s: %s, %s; %s of its heap handed out; for %u compute node%s%s\n", inspect->path,
            style_bytes(all, (double)catalog->mn_bytes),
            inspect->durable  ? "as an opening restores it"
@@ -307,7 +306,7 @@ static int record_find(struct inspect *inspect, const struct cellar_table *table
     uint8_t *slot;
     uint64_t offset, found = 0;
     int code = heap_walk_begin(NULL, &walk, inspect->ep, inspect->catalog, 0, inspect->memory);
-    if (code) return err_set(inspect->error, err_code(code), "its heap: %s", cellar_error_text(code));
+    if (code) return err_set(inspect->error, code, "its heap: %s", cellar_strerror(code));
     while ((code = heap_walk_next(NULL, &walk, inspect->error)) == 1) {
         if (inspect->memory->run.kind != LAYOUT_RUN_RECORDS || inspect->memory->run.table_id != table->id ||
             inspect->memory->run.slot_bytes != table->schema.record_bytes)
@@ -321,7 +320,7 @@ static int record_find(struct inspect *inspect, const struct cellar_table *table
         if (code < 0) return code;
     }
     if (code == 0 && !found)
-        return err_set(inspect->error, CELLAR_ERR_NOT_FOUND, "table %s: no slot holds key %llu", table->name,
+        return err_set(inspect->error, CELLAR_NOT_FOUND, "table %s: no slot holds key %llu", table->name,
                        TEXT(inspect->key));
     return code;
 }
@@ -330,8 +329,7 @@ static int table_inspect(struct inspect *inspect)
 {
     const struct cellar_table *table = catalog_table_find(inspect->catalog, inspect->table);
     if (!table)
-        return err_set(inspect->error, CELLAR_ERR_NOT_FOUND, "no table %.40s is in %.160s", inspect->table,
-                       inspect->path);
+        return err_set(inspect->error, CELLAR_NOT_FOUND, "no table %.40s is in %.160s", inspect->table, inspect->path);
     if (inspect->key_given) return record_find(inspect, table);
     table_print(inspect, table);
     return 0;
@@ -367,7 +365,7 @@ static int64_t ring_print(struct inspect *inspect, const struct heap_walk *walk)
     uint64_t bytes = heap_run_bytes(&inspect->memory->run) - sizeof inspect->memory->run;
     uint8_t *ring = aligned_alloc(LAYOUT_LINE, (bytes + LAYOUT_LINE - 1) / LAYOUT_LINE * LAYOUT_LINE);
     int64_t found = 0;
-    if (!ring) return err_set(inspect->error, CELLAR_ERR_NOMEM, "no memory for a log of %llu bytes", TEXT(bytes));
+    if (!ring) return err_set(inspect->error, CELLAR_NOMEM, "no memory for a log of %llu bytes", TEXT(bytes));
     int code = fabric_register_local(inspect->fabric, ring, bytes);
     for (uint64_t at = 0; at < bytes && code == 0; at += HEAP_BUFFER_BYTES) {
         uint64_t piece = bytes - at < HEAP_BUFFER_BYTES ? bytes - at : HEAP_BUFFER_BYTES;
@@ -382,8 +380,7 @@ static int64_t ring_print(struct inspect *inspect, const struct heap_walk *walk)
     }
     fabric_forget_local(inspect->fabric, ring, bytes);
     free(ring);
-    return code ? err_set(inspect->error, err_code(code), "its log at %#llx: %s", TEXT(walk->offset),
-                          cellar_error_text(code))
+    return code ? err_set(inspect->error, code, "its log at %#llx: %s", TEXT(walk->offset), cellar_strerror(code))
                 : found;
 }
 
@@ -415,7 +412,7 @@ static int log_inspect(struct inspect *inspect)
     struct heap_walk walk;
     uint64_t segments = 0, entries = 0;
     int code = heap_walk_begin(NULL, &walk, inspect->ep, inspect->catalog, 0, inspect->memory);
-    if (code) return err_set(inspect->error, err_code(code), "its heap: %s", cellar_error_text(code));
+    if (code) return err_set(inspect->error, code, "its heap: %s", cellar_strerror(code));
     while ((code = heap_walk_next(NULL, &walk, inspect->error)) == 1) {
         const struct chunk_wire *run = &inspect->memory->run;
         if (run->kind != LAYOUT_RUN_LOG || run->owner_cn != inspect->log_cn) continue;
@@ -447,6 +444,6 @@ int program_inspect(int count, char *const *arguments, struct watch *watch)
                                                     : pool_print(&inspect);
     pool_close(&inspect);
     if (code == 0) return COMMAND_OK;
-    fprintf(stderr, "cellar inspect: %s\n", error.code ? error.text : cellar_error_text(code));
+    fprintf(stderr, "cellar inspect: %s\n", error.code ? error.text : cellar_strerror(code));
     return COMMAND_ERROR;
 }

@@ -78,7 +78,7 @@ static int written(const char *name, int status)
 static int refuse(const char *format, const char *word)
 {
     struct cellar_error error;
-    (void)err_set(&error, CELLAR_ERR_INVALID, format, word);
+    (void)err_set(&error, CELLAR_INVALID, format, word);
     fprintf(stderr, "cellar: %s\n", error.text);
     return COMMAND_ERROR;
 }

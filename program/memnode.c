@@ -135,22 +135,22 @@ static int parse(int count, char *const *arguments, struct memnode *memnode, str
     if (code != 0) return code;
     bool verbs = !strcmp(memnode->fabric, "verbs");
     if (verbs && memnode->socket_path)
-        return err_set(error, CELLAR_ERR_INVALID, "--socket is for --fabric shm; verbs listens at --address ADDRESS");
-    if (verbs && !memnode->address) return err_set(error, CELLAR_ERR_INVALID, "--address ADDRESS is missing");
+        return err_set(error, CELLAR_INVALID, "--socket is for --fabric shm; verbs listens at --address ADDRESS");
+    if (verbs && !memnode->address) return err_set(error, CELLAR_INVALID, "--address ADDRESS is missing");
     if (!verbs && (memnode->address || memnode->secret_path || memnode->metrics_port ||
                    options_given(&options, given, "masked-cas")))
-        return err_set(error, CELLAR_ERR_INVALID,
+        return err_set(error, CELLAR_INVALID,
                        "--address, --secret, --masked-cas and --metrics are for --fabric verbs, not shm");
-    if (!verbs && !memnode->socket_path) return err_set(error, CELLAR_ERR_INVALID, "--socket PATH is missing");
+    if (!verbs && !memnode->socket_path) return err_set(error, CELLAR_INVALID, "--socket PATH is missing");
     if (!verbs && strchr(memnode->socket_path, ','))
-        return err_set(error, CELLAR_ERR_INVALID, "--socket PATH must not contain a comma");
-    if (!memnode->bytes) return err_set(error, CELLAR_ERR_INVALID, "--bytes SIZE is missing");
+        return err_set(error, CELLAR_INVALID, "--socket PATH must not contain a comma");
+    if (!memnode->bytes) return err_set(error, CELLAR_INVALID, "--bytes SIZE is missing");
     if (memnode->node >= memnode->mns)
-        return err_set(error, CELLAR_ERR_INVALID, "--node %u needs --mns %u or more", memnode->node, memnode->node + 1);
+        return err_set(error, CELLAR_INVALID, "--node %u needs --mns %u or more", memnode->node, memnode->node + 1);
     machine_read(&machine);
     char need[STYLE_BYTES], have[STYLE_BYTES];
     if (machine.memory_bytes && memnode->bytes > machine.memory_bytes)
-        return err_set(error, CELLAR_ERR_TOO_LARGE, "--bytes %s exceeds the machine's %s",
+        return err_set(error, CELLAR_TOO_LARGE, "--bytes %s exceeds the machine's %s",
                        style_bytes(need, (double)memnode->bytes), style_bytes(have, (double)machine.memory_bytes));
     return 0;
 }
@@ -253,6 +253,6 @@ int program_memnode(int count, char *const *arguments, struct watch *watch)
         watch->end(watch);
     }
     if (code == 0) return COMMAND_OK;
-    fprintf(stderr, "cellar memnode: %s\n", error.code ? error.text : cellar_error_text(code));
+    fprintf(stderr, "cellar memnode: %s\n", error.code ? error.text : cellar_strerror(code));
     return COMMAND_ERROR;
 }

@@ -75,18 +75,17 @@ static int parse(int count, char *const *arguments, struct replace *replace, str
     int code = options_parse(&options, count, arguments, replace, &given, error);
     if (code != 0) return code;
     if (!replace->memnodes)
-        return err_set(error, CELLAR_ERR_INVALID,
-                       "name the pool: --memnodes PATHS; a pool in one process has no others");
+        return err_set(error, CELLAR_INVALID, "name the pool: --memnodes PATHS; a pool in one process has no others");
     if (!options_given(&options, given, "mn"))
-        return err_set(error, CELLAR_ERR_INVALID, "name the memory node that was lost: --mn I");
+        return err_set(error, CELLAR_INVALID, "name the memory node that was lost: --mn I");
     if (!options_given(&options, given, "cn"))
-        return err_set(error, CELLAR_ERR_INVALID, "name a compute node's index that is not in use: --cn I");
+        return err_set(error, CELLAR_INVALID, "name a compute node's index that is not in use: --cn I");
     for (const char *p = replace->memnodes; *p; p++) paths += *p == ',';
     if (replace->mn >= paths)
-        return err_set(error, CELLAR_ERR_INVALID, "memory node %u is unknown: --memnodes names %u, numbered from 0",
+        return err_set(error, CELLAR_INVALID, "memory node %u is unknown: --memnodes names %u, numbered from 0",
                        replace->mn, paths);
     if (replace->replicas >= paths)
-        return err_set(error, CELLAR_ERR_INVALID, "--replicas %u needs at least %u memory nodes; --memnodes names %u",
+        return err_set(error, CELLAR_INVALID, "--replicas %u needs at least %u memory nodes; --memnodes names %u",
                        replace->replicas, replace->replicas + 1, paths);
     return 0;
 }
@@ -112,7 +111,7 @@ static int run(const struct replace *replace, struct cellar_error *error)
     int code = etcd_attach(replace->etcd, replace->etcd_prefix, &config, &etcd, error);
     if (code == 0) code = cellar_open(&config, &db, error);
     if (code == 0) {
-        code = cellar_replace(db, replace->mn, error);
+        code = cellar_cluster_replace(db, replace->mn, error);
         cellar_close(db);
     }
     etcd_close(etcd);
@@ -132,6 +131,6 @@ int program_replace(int count, char *const *arguments, struct watch *watch)
     }
     if (code == 0) code = run(&replace, &error);
     if (code == 0) return COMMAND_OK;
-    fprintf(stderr, "cellar replace: %s\n", error.code ? error.text : cellar_error_text(code));
+    fprintf(stderr, "cellar replace: %s\n", error.code ? error.text : cellar_strerror(code));
     return COMMAND_ERROR;
 }

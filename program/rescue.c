@@ -87,13 +87,13 @@ static int parse(int count, char *const *arguments, struct rescue *rescue, struc
     int code = options_parse(&options, count, arguments, rescue, &given, error);
     if (code != 0) return code;
     if (!rescue->memnodes == !rescue->pool_path)
-        return err_set(error, CELLAR_ERR_INVALID, "name the pool: either --memnodes A,B or --pool FILE");
+        return err_set(error, CELLAR_INVALID, "name the pool: either --memnodes A,B or --pool FILE");
     static const char *const of_memnodes[] = {"fabric", "replicas", "cn", "etcd", "etcd-prefix"};
     for (uint32_t i = 0; rescue->pool_path && i < sizeof of_memnodes / sizeof *of_memnodes; i++)
         if (options_given(&options, given, of_memnodes[i]))
-            return err_set(error, CELLAR_ERR_INVALID, "--%s is for --memnodes: --pool FILE tells it", of_memnodes[i]);
+            return err_set(error, CELLAR_INVALID, "--%s is for --memnodes: --pool FILE tells it", of_memnodes[i]);
     if (rescue->secret_path && strcmp(rescue->fabric, "verbs") != 0)
-        return err_set(error, CELLAR_ERR_INVALID, "--secret is for --fabric verbs, not %s", rescue->fabric);
+        return err_set(error, CELLAR_INVALID, "--secret is for --fabric verbs, not %s", rescue->fabric);
     return 0;
 }
 
@@ -148,6 +148,6 @@ int program_recover(int count, char *const *arguments, struct watch *watch)
     }
     if (code == 0) code = run(&rescue, &error);
     if (code == 0) return COMMAND_OK;
-    fprintf(stderr, "cellar recover: %s\n", error.code ? error.text : cellar_error_text(code));
+    fprintf(stderr, "cellar recover: %s\n", error.code ? error.text : cellar_strerror(code));
     return COMMAND_ERROR;
 }

@@ -59,7 +59,7 @@ static int report_failures(struct seeds_jobs *jobs, FILE *out, struct cellar_err
     const struct seeds_settings *settings = jobs->settings;
     struct sim_plan *plan = malloc(sizeof *plan);
     struct sim_report *report = malloc(sizeof *report);
-    int code = plan && report ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for a plan");
+    int code = plan && report ? 0 : err_set(error, CELLAR_NOMEM, "no memory for a plan");
     for (uint32_t i = 0; i < jobs->failure_count && code == 0; i++) {
         bool small = settings->no_shrink || settings->drop_txns || settings->drop_faults || i > 0;
         seeds_settings_plan(settings, jobs->failures[i].seed, plan);

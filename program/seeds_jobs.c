@@ -78,15 +78,15 @@ static int run_plan(const struct sim_plan *plan, bool twice, struct sim_report *
     int code = sim_run(plan, report, error);
     if (code != 0 || !twice) return code;
     struct sim_report *again = malloc(sizeof *again);
-    if (!again) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a report");
+    if (!again) return err_set(error, CELLAR_NOMEM, "no memory for a report");
     code = sim_run(plan, again, error);
-    if (code == -CELLAR_ERR_CORRUPT || (code == 0 && again->trace_hash != report->trace_hash)) {
+    if (code == CELLAR_CORRUPT || (code == 0 && again->trace_hash != report->trace_hash)) {
         report->checker = "determinism";
         snprintf(report->verdict, sizeof report->verdict,
                  "two runs of one plan differ: trace hash %016llx after %llu operations, then %016llx after %llu",
                  (unsigned long long)report->trace_hash, (unsigned long long)report->ops,
                  (unsigned long long)again->trace_hash, (unsigned long long)again->ops);
-        code = -CELLAR_ERR_CORRUPT;
+        code = CELLAR_CORRUPT;
     }
     free(again);
     return code;
@@ -107,7 +107,7 @@ static enum child_exit run_seeds(const struct seeds_jobs *jobs, struct seeds_slo
         plan->trace = settings->trace;
         plan->trace_every = settings->trace_every;
         int code = run_plan(plan, settings->twice, &slot->report, &slot->error);
-        if (code != 0 && code != -CELLAR_ERR_CORRUPT) return CHILD_ERROR;
+        if (code != 0 && code != CELLAR_CORRUPT) return CHILD_ERROR;
         count_run(&shared->totals, &slot->report);
         if (code != 0) return CHILD_FAILED;
         shared->hashes[index] = slot->report.trace_hash;
@@ -173,14 +173,14 @@ static int child_start(struct seeds_jobs *jobs, struct seeds_child *child, struc
     slot->at = 0;
     memset(&slot->report, 0, sizeof slot->report);
     if (ftruncate(child->saying, 0) != 0 || lseek(child->saying, 0, SEEK_SET) != 0)
-        return err_set(error, CELLAR_ERR_SYSTEM, "cannot empty a file of memory: %s", strerror(errno));
+        return err_set(error, CELLAR_SYSTEM, "cannot empty a file of memory: %s", strerror(errno));
     fflush(NULL);
     child->since_ns = jobs->watch->now_ns();
     pid_t parent = getpid();
     child->pid = fork();
     if (child->pid < 0) {
         child->pid = 0;
-        return err_set(error, CELLAR_ERR_SYSTEM, "cannot start a process: %s", strerror(errno));
+        return err_set(error, CELLAR_SYSTEM, "cannot start a process: %s", strerror(errno));
     }
     if (child->pid == 0) {
         child_begin(child->saying, parent);
@@ -209,12 +209,11 @@ static int child_ended(struct seeds_jobs *jobs, const struct seeds_child *child,
                        struct cellar_error *error)
 {
     if (WIFEXITED(status) && WEXITSTATUS(status) == CHILD_DONE) return 0;
-    if (slot->at == 0) return err_set(error, CELLAR_ERR_SYSTEM, "a process ended before it ran a seed");
+    if (slot->at == 0) return err_set(error, CELLAR_SYSTEM, "a process ended before it ran a seed");
     uint64_t index = slot->at - 1;
     if (WIFEXITED(status) && WEXITSTATUS(status) == CHILD_ERROR)
-        return err_set(error, (enum cellar_error_code)(slot->error.code ? slot->error.code : CELLAR_ERR_NOMEM),
-                       "seed %llu cannot be run: %s", (unsigned long long)(jobs->settings->first + index),
-                       slot->error.text);
+        return err_set(error, slot->error.code ? slot->error.code : CELLAR_NOMEM, "seed %llu cannot be run: %s",
+                       (unsigned long long)(jobs->settings->first + index), slot->error.text);
     if (!(WIFEXITED(status) && WEXITSTATUS(status) == CHILD_FAILED)) {
         if (!slot->report.checker) crash_report(status, child->saying, &slot->report);
         count_run(&jobs->shared->totals, &slot->report);
@@ -297,18 +296,18 @@ int seeds_jobs_try(struct seeds_jobs *jobs, const struct sim_plan *plan, struct 
     struct seeds_child *child = &jobs->children[jobs->settings->jobs];
     struct seeds_slot *slot = &jobs->shared->slots[jobs->settings->jobs];
     int status;
-    if (__atomic_load_n(&jobs->watch->stop, __ATOMIC_RELAXED)) return -CELLAR_ERR_CANCELLED;
+    if (__atomic_load_n(&jobs->watch->stop, __ATOMIC_RELAXED)) return CELLAR_CANCELLED;
     memset(&slot->report, 0, sizeof slot->report);
-    if (ftruncate(child->saying, 0) != 0 || lseek(child->saying, 0, SEEK_SET) != 0) return -CELLAR_ERR_SYSTEM;
+    if (ftruncate(child->saying, 0) != 0 || lseek(child->saying, 0, SEEK_SET) != 0) return CELLAR_SYSTEM;
     fflush(NULL);
     child->since_ns = jobs->watch->now_ns();
     pid_t parent = getpid();
     child->pid = fork();
-    if (child->pid < 0) return err_set(error, CELLAR_ERR_SYSTEM, "cannot start a process: %s", strerror(errno));
+    if (child->pid < 0) return err_set(error, CELLAR_SYSTEM, "cannot start a process: %s", strerror(errno));
     if (child->pid == 0) {
         child_begin(child->saying, parent);
         int code = run_plan(plan, jobs->settings->twice, &slot->report, &slot->error);
-        _exit(code == 0 ? CHILD_DONE : code == -CELLAR_ERR_CORRUPT ? CHILD_FAILED : CHILD_ERROR);
+        _exit(code == 0 ? CHILD_DONE : code == CELLAR_CORRUPT ? CHILD_FAILED : CHILD_ERROR);
     }
     while (waitpid(child->pid, &status, WNOHANG) == 0) {
         jobs->watch->pause(PAUSE_NS / 4);
@@ -322,11 +321,11 @@ int seeds_jobs_try(struct seeds_jobs *jobs, const struct sim_plan *plan, struct 
     bool exited = WIFEXITED(status), done = exited && WEXITSTATUS(status) == CHILD_DONE;
     if (exited && WEXITSTATUS(status) == CHILD_ERROR) {
         *error = slot->error;
-        return -CELLAR_ERR_INVALID;
+        return CELLAR_INVALID;
     }
     if (!slot->report.checker && !done) crash_report(status, child->saying, &slot->report);
     *report = slot->report;
-    return done ? 0 : -CELLAR_ERR_CORRUPT;
+    return done ? 0 : CELLAR_CORRUPT;
 }
 
 /* ---- birth and death ---- */
@@ -356,14 +355,14 @@ int seeds_jobs_open(struct seeds_jobs *jobs, const struct seeds_settings *settin
     jobs->failures = calloc(SEEDS_FAILURES_MAX + 1, sizeof *jobs->failures);
     if (!jobs->shared || !jobs->children || !jobs->failures) {
         seeds_jobs_close(jobs);
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory for %u processes and their seeds", settings->jobs);
+        return err_set(error, CELLAR_NOMEM, "no memory for %u processes and their seeds", settings->jobs);
     }
     for (uint32_t i = 0; i < slots; i++) jobs->children[i].saying = -1;
     for (uint32_t i = 0; i < slots; i++) {
         jobs->children[i].saying = memfd_create("cellar sim", MFD_CLOEXEC);
         if (jobs->children[i].saying >= 0) continue;
         seeds_jobs_close(jobs);
-        return err_set(error, CELLAR_ERR_SYSTEM, "cannot make a file of memory: %s", strerror(errno));
+        return err_set(error, CELLAR_SYSTEM, "cannot make a file of memory: %s", strerror(errno));
     }
     return 0;
 }

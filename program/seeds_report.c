@@ -156,7 +156,7 @@ void seeds_report_summary(const struct seeds_jobs *jobs, double elapsed_s, FILE 
 
 static int open_failed(const char *path, struct cellar_error *error)
 {
-    return err_set(error, CELLAR_ERR_SYSTEM, "%s cannot be written: %s", path, strerror(errno));
+    return err_set(error, CELLAR_SYSTEM, "%s cannot be written: %s", path, strerror(errno));
 }
 
 int seeds_report_hashes(const struct seeds_jobs *jobs, const char *path, struct cellar_error *error)
@@ -218,7 +218,7 @@ static json_t *summary_json(const struct seeds_jobs *jobs, double elapsed_s)
 int seeds_report_json(const struct seeds_jobs *jobs, double elapsed_s, const char *path, struct cellar_error *error)
 {
     json_t *root = summary_json(jobs, elapsed_s);
-    if (!root) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the JSON summary");
+    if (!root) return err_set(error, CELLAR_NOMEM, "no memory for the JSON summary");
     FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
     int failed = !out || json_dumpf(root, out, JSON_INDENT(2)) != 0 || fputc('\n', out) == EOF;
     if (out && out != stdout) failed = fclose(out) != 0 || failed;

@@ -239,7 +239,7 @@ static void listing_make(struct listing *listing)
     listing->options.defs = listing->defs;
 }
 
-#define REFUSE(...) return err_set(error, CELLAR_ERR_INVALID, __VA_ARGS__)
+#define REFUSE(...) return err_set(error, CELLAR_INVALID, __VA_ARGS__)
 
 /* "1..100" */
 static int range_parse(const char *text, uint64_t *first, uint64_t *last, struct cellar_error *error)
@@ -275,7 +275,7 @@ static int plant_resolve(const struct seeds_settings *settings, struct cellar_er
         REFUSE("there is no planted bug '%.60s' (*_plants.h in the rooms)", settings->plant);
     return 0;
 #else
-    return err_set(error, CELLAR_ERR_UNSUPPORTED,
+    return err_set(error, CELLAR_UNSUPPORTED,
                    "--plant %.60s: this build has no planted bugs (cmake -DPLANTS=ON makes one)", settings->plant);
 #endif
 }
@@ -337,7 +337,7 @@ static int files_check(const struct seeds_settings *settings, struct cellar_erro
     for (uint32_t i = 0; i < 2; i++) {
         if (!paths[i] || !strcmp(paths[i], "-")) continue;
         FILE *file = fopen(paths[i], "a");
-        if (!file) return err_set(error, CELLAR_ERR_SYSTEM, "%s cannot be written: %s", paths[i], strerror(errno));
+        if (!file) return err_set(error, CELLAR_SYSTEM, "%s cannot be written: %s", paths[i], strerror(errno));
         fclose(file);
     }
     int code = settings->history ? partial_accept(settings->history, error) : 0;
@@ -361,13 +361,13 @@ static int run_files_check(const struct seeds_settings *settings, uint64_t given
 static int plan_check(const struct seeds_settings *settings, const struct machine *machine, struct cellar_error *error)
 {
     struct sim_plan *plan = malloc(sizeof(*plan));
-    if (!plan) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a plan");
+    if (!plan) return err_set(error, CELLAR_NOMEM, "no memory for a plan");
     seeds_settings_plan(settings, settings->first, plan);
     int code = sim_plan_check(plan, error);
     uint64_t bytes = plan->mns * plan->pool_bytes + sim_plan_clients(plan) * CLIENT_BYTES;
     if (code == 0 && bytes > machine->memory_bytes) {
         char wanted[STYLE_BYTES], there[STYLE_BYTES];
-        code = err_set(error, CELLAR_ERR_TOO_LARGE, "seed %llu needs about %s of memory; the machine has %s",
+        code = err_set(error, CELLAR_TOO_LARGE, "seed %llu needs about %s of memory; the machine has %s",
                        (unsigned long long)settings->first, style_bytes(wanted, bytes),
                        style_bytes(there, machine->memory_bytes));
     }

@@ -33,7 +33,7 @@ import struct
 import threading
 import weakref
 
-INVALID, NOT_FOUND, EXISTS, TOO_LARGE, CLOSED, RETRY, BUSY = 1, 8, 9, 12, 16, 22, 23
+INVALID, NOT_FOUND, EXISTS, TOO_LARGE, CLOSED, RETRY, BUSY = -1, -8, -9, -12, -16, -22, -23
 TXN_RECORDS_MAX, VALUE_BYTES_MAX = 2048, 1 << 20
 READ_ONLY, BACKWARD = 1, 1
 COVERED = 3  # CELLAR_COVERED
@@ -42,7 +42,7 @@ VALUE_HEAD = struct.Struct("<IIQ")
 
 
 class Error(Exception):
-    """An engine's refusal: `code` is positive, of CELLAR_ERROR_MAP."""
+    """An engine's refusal: `code` is one of CELLAR_ERROR_MAP."""
 
     def __init__(self, code, text):
         super().__init__(text)
@@ -244,7 +244,7 @@ def _made(function, *arguments):
     handle, error = ctypes.c_void_p(), _CError()
     code = function(*arguments, ctypes.byref(handle), ctypes.byref(error))
     if code:
-        raise _error(-code, error.text.decode(errors="replace"))
+        raise _error(code, error.text.decode(errors="replace"))
     return handle
 
 
@@ -613,7 +613,7 @@ class Session(_Owner):
             return code
         error = _CError()
         _lib.cellar_session_error(handle, ctypes.byref(error))
-        raise _error(-code, error.text.decode(errors="replace"))
+        raise _error(code, error.text.decode(errors="replace"))
 
     def _begin(self, txn, options):
         """The handle of a new transaction. One that the program has dropped without an end is aborted."""
@@ -683,7 +683,7 @@ class Database(_Owner):
             # Without locks, which what interrupts a session's call may wait for.
             code = _lib.cellar_close(self._handle)
             if code:
-                raise _error(-code, "another thread has a transaction that has not ended")
+                raise _error(code, "another thread has a transaction that has not ended")
             with self._lock:
                 self._open, self._handle = False, None
             for session in list(self._sessions):

@@ -143,7 +143,7 @@ figure tpcc.load_s_per_warehouse "$(divide "$(value tpcc.load_s)" 2)"
 # -----------------------------------------------------------------------------------------
 
 # Two runs of one thread, N and 3 N transactions; what they differ by is of 2 N transactions on warm caches. SmallBank
-# and YCSB-T have fewer records here, so that N transactions meet nearly all of them. The program calls cellar_run three
+# and YCSB-T have fewer records here, so that N transactions meet nearly all of them. The program calls cellar_lab_run three
 # times: to load, to run, to check. What callgrind writes when the third begins is of the second alone.
 declare -A count_options=([smallbank]="smallbank --accounts 20000" [ycsb]="ycsb --theta 0.1 --records 50000" [tpcc]="${options[tpcc]}")
 declare -A count_txns=([smallbank]=40000 [ycsb]=40000 [tpcc]=10000)
@@ -151,7 +151,7 @@ declare -A count_txns=([smallbank]=40000 [ycsb]=40000 [tpcc]=10000)
 count_one() { # NAME TXNS command with %N% for the number of transactions; becomes valgrind
     local name=$1 txns=$2
     shift 2
-    exec valgrind --tool=callgrind --callgrind-out-file="$work/$name.out" --dump-before='cellar_run*' "${@//%N%/$txns}" >"$work/$name.log" 2>&1
+    exec valgrind --tool=callgrind --callgrind-out-file="$work/$name.out" --dump-before='cellar_lab_run*' "${@//%N%/$txns}" >"$work/$name.log" 2>&1
 }
 count_end() { # PID NAME
     wait "$1" || { tail -5 "$work/$2.log" >&2; fail "counting $2 failed"; }

@@ -28,11 +28,11 @@ int console_split(struct console *console, char *line)
         at += strspn(at, " \t");
         if (*at == 0 || *at == '#') return 0;
         if (console->word_count == CONSOLE_WORDS_MAX)
-            return err_set(console->error, CELLAR_ERR_INVALID, "more than %d words", CONSOLE_WORDS_MAX);
+            return err_set(console->error, CELLAR_INVALID, "more than %d words", CONSOLE_WORDS_MAX);
         char *to = at;
         console->words[console->word_count++] = at;
         at = word_take(at, &to);
-        if (!at) return err_set(console->error, CELLAR_ERR_INVALID, "a quote is not closed");
+        if (!at) return err_set(console->error, CELLAR_INVALID, "a quote is not closed");
         bool last = *at == 0;
         *to = 0;
         if (last) return 0;
@@ -78,11 +78,11 @@ static int session_failed(struct console *console, int code)
 static int txn_over(struct console *console, int code)
 {
     (void)session_failed(console, code);
-    if (code != -CELLAR_ERR_RETRY && code != -CELLAR_ERR_DEADLINE) return code;
+    if (code != CELLAR_RETRY && code != CELLAR_DEADLINE) return code;
     struct cellar_error why = *console->error;
     (void)cellar_abort(console->txn);
     console->txn = NULL;
-    return err_set(console->error, err_code(code), "%.180s; the transaction is over, without effect", why.text);
+    return err_set(console->error, code, "%.180s; the transaction is over, without effect", why.text);
 }
 
 int console_transact(struct console *console, cellar_txn_fn fn, void *arg)
@@ -93,19 +93,19 @@ int console_transact(struct console *console, cellar_txn_fn fn, void *arg)
     return code < 0 ? txn_over(console, code) : 0;
 }
 
-int console_at_rest(struct console *console, cellar_client_fn fn, void *arg)
+int console_at_rest(struct console *console, cellar_lab_fn fn, void *arg)
 {
     if (console->txn)
-        return err_set(console->error, CELLAR_ERR_BUSY, "this reads the table at rest: commit or abort first");
-    return cellar_run(console->db, fn, arg);
+        return err_set(console->error, CELLAR_BUSY, "this reads the table at rest: commit or abort first");
+    return cellar_lab_run(console->db, fn, arg);
 }
 
 static int begin(struct console *console)
 {
     struct cellar_txn_options options = {0};
-    if (console->txn) return err_set(console->error, CELLAR_ERR_INVALID, "a transaction is open: commit or abort it");
+    if (console->txn) return err_set(console->error, CELLAR_INVALID, "a transaction is open: commit or abort it");
     if (console->word_count == 2 && strcmp(console->words[1], "read-only") != 0)
-        return err_set(console->error, CELLAR_ERR_INVALID, "'%.40s' is not read-only", console->words[1]);
+        return err_set(console->error, CELLAR_INVALID, "'%.40s' is not read-only", console->words[1]);
     if (console->word_count == 2) options.flags = CELLAR_READ_ONLY;
     return session_failed(console, cellar_begin(console->session, &options, &console->txn));
 }
@@ -114,11 +114,11 @@ static int end(struct console *console)
 {
     struct cellar_result result;
     bool commit = strcmp(console->words[0], "commit") == 0;
-    if (!console->txn) return err_set(console->error, CELLAR_ERR_INVALID, "no transaction is open");
+    if (!console->txn) return err_set(console->error, CELLAR_INVALID, "no transaction is open");
     int code = commit ? cellar_commit(console->txn, &result) : cellar_abort(console->txn);
     console->txn = NULL;
     if (code == 0) puts(commit ? "committed" : "aborted");
-    if (code < 0 && commit) cellar_result_error(&result, console->error);
+    if (code < 0 && commit) cellar_proc_error(&result, console->error);
     return commit ? code : session_failed(console, code);
 }
 
@@ -175,17 +175,16 @@ static int values_parse(struct change *change)
     struct console *console = change->console;
     for (uint32_t i = 3; i < console->word_count; i++) {
         char *value = strchr(console->words[i], '=');
-        if (!value)
-            return err_set(console->error, CELLAR_ERR_INVALID, "'%.60s' is not COLUMN=VALUE", console->words[i]);
+        if (!value) return err_set(console->error, CELLAR_INVALID, "'%.60s' is not COLUMN=VALUE", console->words[i]);
         *value++ = 0;
         int field = relation_field_find(change->relation, console->words[i], console->error);
         if (field < 0) return field;
         if (field == 0)
-            return err_set(console->error, CELLAR_ERR_INVALID, "%.31s is the key: delete, and insert another",
+            return err_set(console->error, CELLAR_INVALID, "%.31s is the key: delete, and insert another",
                            console->words[i]);
         int column = relation_column(change->relation, (uint32_t)field);
         if (change->given[column])
-            return err_set(console->error, CELLAR_ERR_INVALID, "%.31s is given twice", console->words[i]);
+            return err_set(console->error, CELLAR_INVALID, "%.31s is given twice", console->words[i]);
         change->given[column] = true;
         int code = relation_field_parse(change->relation, (uint32_t)field, value, console->error);
         if (code) return code;
@@ -273,10 +272,10 @@ int console_run(struct console *console)
         if (strcmp(console->words[0], command->name) != 0) continue;
         uint32_t arguments = console->word_count - 1;
         if (arguments < command->least || arguments > command->most)
-            return err_set(console->error, CELLAR_ERR_INVALID, "wanted: %s %s", command->name, command->arguments);
+            return err_set(console->error, CELLAR_INVALID, "wanted: %s %s", command->name, command->arguments);
         return command->run(console);
     }
-    return err_set(console->error, CELLAR_ERR_INVALID, "unknown command '%.40s' (see help)", console->words[0]);
+    return err_set(console->error, CELLAR_INVALID, "unknown command '%.40s' (see help)", console->words[0]);
 }
 
 /* ---- completion ---- */

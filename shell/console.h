@@ -34,7 +34,7 @@ void console_help(FILE *out);
  */
 NODISCARD int console_transact(struct console *console, cellar_txn_fn fn, void *arg);
 /* Runs fn on the process's one coordinator: what wants the pool at rest. */
-NODISCARD int console_at_rest(struct console *console, cellar_client_fn fn, void *arg);
+NODISCARD int console_at_rest(struct console *console, cellar_lab_fn fn, void *arg);
 /* "KEY: column=value ...", as put and insert take it. */
 void console_row_print(const struct relation *relation);
 

@@ -63,7 +63,7 @@ int console_schema(struct console *console)
         return 0;
     }
     const struct cellar_table *table = cellar_table_find(console->db, console->words[1]);
-    if (!table) return err_set(console->error, CELLAR_ERR_NOT_FOUND, "there is no table '%.40s'", console->words[1]);
+    if (!table) return err_set(console->error, CELLAR_NOT_FOUND, "there is no table '%.40s'", console->words[1]);
     table_print(table);
     return 0;
 }
@@ -78,7 +78,7 @@ struct definition {
 
 static int wrong(struct console *console, const char *word, const char *wanted)
 {
-    return err_set(console->error, CELLAR_ERR_INVALID, "'%.60s' is not %s", word, wanted);
+    return err_set(console->error, CELLAR_INVALID, "'%.60s' is not %s", word, wanted);
 }
 
 /* Behind the columns there are, aligned as a compiler would. */
@@ -98,7 +98,7 @@ static int column_parse(struct definition *definition, char *word, struct cellar
     char *bytes = strchr(word, ':'), *cell = bytes ? strchr(bytes, '@') : NULL;
     uint64_t number = 0, cell_number = 0;
     if (definition->schema.column_count == CELLAR_COLUMNS_MAX)
-        return err_set(console->error, CELLAR_ERR_INVALID, "more than %d columns", CELLAR_COLUMNS_MAX);
+        return err_set(console->error, CELLAR_INVALID, "more than %d columns", CELLAR_COLUMNS_MAX);
     if (bytes) *bytes++ = 0;
     if (cell) *cell++ = 0;
     if (!bytes || value_parse_number(bytes, &number, &ignored) || number < 1 || number > CELLAR_COLUMN_BYTES_MAX ||
@@ -206,7 +206,7 @@ static int index_create(struct console *console)
             continue;
         }
         if (def.column_count == CELLAR_INDEX_COLUMNS_MAX)
-            code = err_set(console->error, CELLAR_ERR_INVALID, "more than %d columns", CELLAR_INDEX_COLUMNS_MAX);
+            code = err_set(console->error, CELLAR_INVALID, "more than %d columns", CELLAR_INDEX_COLUMNS_MAX);
         else
             code = (covering ? column_covered : index_column_parse)(console, &relation, console->words[at],
                                                                     &columns[def.column_count++]);
@@ -247,9 +247,9 @@ int console_alter(struct console *console)
     const struct cellar_table *table = cellar_table_find(console->db, words[2]), *altered;
     bool add = strcmp(words[3], "add") == 0;
     if (console->txn)
-        return err_set(console->error, CELLAR_ERR_BUSY, "this writes the table anew, at rest: commit or abort first");
+        return err_set(console->error, CELLAR_BUSY, "this writes the table anew, at rest: commit or abort first");
     if (strcmp(words[1], "table") != 0) return wrong(console, words[1], "table");
-    if (!table) return err_set(console->error, CELLAR_ERR_NOT_FOUND, "there is no table '%.40s'", words[2]);
+    if (!table) return err_set(console->error, CELLAR_NOT_FOUND, "there is no table '%.40s'", words[2]);
     if (!add && strcmp(words[3], "drop") != 0) return wrong(console, words[3], "add or drop");
     if (strcmp(words[4], "column") != 0) return wrong(console, words[4], "column");
     if (add) return column_more(console, table, words[5], console->word_count == 7 ? words[6] : NULL);

@@ -34,10 +34,10 @@ static int scan_open(struct scan *scan)
 static int bound_parse(struct scan *scan, struct relation *end, struct cellar_bound *bound, uint64_t *key, uint32_t *at)
 {
     struct console *console = scan->console;
-    if (!scan->index) return err_set(console->error, CELLAR_ERR_INVALID, "the table has no index: no order, no range");
+    if (!scan->index) return err_set(console->error, CELLAR_INVALID, "the table has no index: no order, no range");
     if (scan->def.column_count == 0) {
         if (end->keyed)
-            return err_set(console->error, CELLAR_ERR_INVALID, "index %s has no order of byte strings", scan->def.name);
+            return err_set(console->error, CELLAR_INVALID, "index %s has no order of byte strings", scan->def.name);
         int code = relation_field_parse(end, 0, console->words[(*at)++], console->error);
         *key = end->key;
         return code;
@@ -59,20 +59,20 @@ static int scan_word(struct scan *scan, uint32_t *at)
     const char *word = console->words[(*at)++];
     if (!strcmp(word, "backward")) {
         scan->flags = CELLAR_BACKWARD;
-        return scan->index ? 0 : err_set(console->error, CELLAR_ERR_INVALID, "the table has no index: no order");
+        return scan->index ? 0 : err_set(console->error, CELLAR_INVALID, "the table has no index: no order");
     }
     bool from = !strcmp(word, "from");
     if (!from && strcmp(word, "to") != 0 && strcmp(word, "limit") != 0)
-        return err_set(console->error, CELLAR_ERR_INVALID,
+        return err_set(console->error, CELLAR_INVALID,
                        "'%.40s' is no index of the table, nor from, to, limit, "
                        "backward",
                        word);
     if (*at == console->word_count)
-        return err_set(console->error, CELLAR_ERR_INVALID, "a value is missing behind '%s'", word);
+        return err_set(console->error, CELLAR_INVALID, "a value is missing behind '%s'", word);
     if (!strcmp(word, "limit")) {
         int code = value_parse_number(console->words[(*at)++], &scan->limit, console->error);
         if (code == 0 && (scan->limit < 1 || scan->limit > CELLAR_TXN_RECORDS_MAX))
-            code = err_set(console->error, CELLAR_ERR_INVALID, "limit: 1 to %d", CELLAR_TXN_RECORDS_MAX);
+            code = err_set(console->error, CELLAR_INVALID, "limit: 1 to %d", CELLAR_TXN_RECORDS_MAX);
         return code;
     }
     return from ? bound_parse(scan, &scan->low, &scan->range.low, &scan->range.low_key, at)
@@ -126,10 +126,10 @@ static int walk_fn(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-static int walk_client(struct cellar_client *client, void *arg)
+static int walk_client(struct cellar_lab_client *client, void *arg)
 {
     struct scan *scan = arg;
-    int code = cellar_scan(client, scan->relation.table, walk_fn, scan, scan->console->error);
+    int code = cellar_lab_scan(client, scan->relation.table, walk_fn, scan, scan->console->error);
     return code == ENOUGH ? 0 : code;
 }
 
@@ -137,7 +137,7 @@ static int scan_run(struct scan *scan)
 {
     scan->keys = malloc(scan->limit * sizeof *scan->keys);
     scan->rows = malloc(scan->limit * scan->relation.schema.row_bytes);
-    if (!scan->keys || !scan->rows) return err_set(scan->console->error, CELLAR_ERR_NOMEM, "no memory for the rows");
+    if (!scan->keys || !scan->rows) return err_set(scan->console->error, CELLAR_NOMEM, "no memory for the rows");
     return scan->index ? console_transact(scan->console, scan_fn, scan)
                        : console_at_rest(scan->console, walk_client, scan);
 }

@@ -32,14 +32,14 @@ static void indexes_print(const struct console *console)
     }
 }
 
-static uint64_t verb_sum(const struct cellar_stats *stats, uint32_t verb)
+static uint64_t verb_sum(const struct cellar_lab_stats *stats, uint32_t verb)
 {
     uint64_t sum = 0;
     for (uint32_t phase = 0; phase < CELLAR_PHASES; phase++) sum += stats->ops[phase][verb];
     return sum;
 }
 
-static void costs_print(const struct cellar_stats *before, const struct cellar_stats *after)
+static void costs_print(const struct cellar_lab_stats *before, const struct cellar_lab_stats *after)
 {
     bool any = false;
     printf("round trips  %" PRIu64 "\n", after->round_trips - before->round_trips);
@@ -56,15 +56,15 @@ static void costs_print(const struct cellar_stats *before, const struct cellar_s
 
 int console_explain(struct console *console)
 {
-    struct cellar_stats before, after;
+    struct cellar_lab_stats before, after;
     console->word_count--;
     memmove(console->words, console->words + 1, console->word_count * sizeof *console->words);
     if (!strcmp(console->words[0], "explain"))
-        return err_set(console->error, CELLAR_ERR_INVALID, "explain explains a command that is not explain");
+        return err_set(console->error, CELLAR_INVALID, "explain explains a command that is not explain");
     indexes_print(console);
-    cellar_stats_read(console->db, &before);
+    cellar_lab_stats_read(console->db, &before);
     int code = console_run(console);
-    cellar_stats_read(console->db, &after);
+    cellar_lab_stats_read(console->db, &after);
     if (code == 0) costs_print(&before, &after);
     return code;
 }
@@ -78,20 +78,20 @@ static void reasons_print(const char *title, const uint64_t counts[CELLAR_ABORT_
         if (!counts[i]) continue;
         if (title) puts(title);
         title = NULL;
-        printf("  %-16s %" PRIu64 "\n", cellar_abort_name(i), counts[i]);
+        printf("  %-16s %" PRIu64 "\n", cellar_lab_abort_name(i), counts[i]);
     }
 }
 
 struct space_read {
     struct console *console;
     const struct cellar_table *table;
-    struct cellar_space space;
+    struct cellar_lab_space space;
 };
 
-static int space_client(struct cellar_client *client, void *arg)
+static int space_client(struct cellar_lab_client *client, void *arg)
 {
     struct space_read *read = arg;
-    return cellar_space_read(client, read->table, &read->space, read->console->error);
+    return cellar_lab_space_read(client, read->table, &read->space, read->console->error);
 }
 
 /* What this shell did there. */
@@ -108,8 +108,7 @@ static int table_stats(struct console *console)
 {
     struct space_read read = {.console = console, .table = cellar_table_find(console->db, console->words[1])};
     char text[STYLE_BYTES];
-    if (!read.table)
-        return err_set(console->error, CELLAR_ERR_NOT_FOUND, "there is no table '%.40s'", console->words[1]);
+    if (!read.table) return err_set(console->error, CELLAR_NOT_FOUND, "there is no table '%.40s'", console->words[1]);
     int code = console_at_rest(console, space_client, &read);
     if (code) return code;
     printf("records      %s\n", style_count(text, read.space.records));
@@ -123,15 +122,15 @@ static int table_stats(struct console *console)
 
 int console_stats(struct console *console)
 {
-    struct cellar_stats stats;
-    struct cellar_pool_space space;
+    struct cellar_lab_stats stats;
+    struct cellar_lab_pool_space space;
     char used[STYLE_BYTES], all[STYLE_BYTES];
     if (console->word_count == 2) return table_stats(console);
-    cellar_stats_read(console->db, &stats);
-    cellar_pool_space_read(console->db, &space);
+    cellar_lab_stats_read(console->db, &stats);
+    cellar_lab_pool_space_read(console->db, &space);
     printf("committed    %" PRIu64 ", %" PRIu64 " attempts aborted\n", stats.committed, stats.aborted);
     reasons_print(NULL, stats.aborts);
-    costs_print(&(struct cellar_stats){0}, &stats);
+    costs_print(&(struct cellar_lab_stats){0}, &stats);
     printf("memory       %s of %s in use\n", style_bytes(used, (double)space.used_bytes),
            style_bytes(all, (double)space.pool_bytes));
     return 0;

@@ -73,12 +73,12 @@ static int out_open(struct dump *dump)
     int code = dump->file ? partial_open(&dump->part, dump->file, dump->error) : 0;
     if (code) return code;
     dump->out = dump->file ? dump->part.file : tmpfile();
-    return dump->out ? 0 : err_set(dump->error, CELLAR_ERR_SYSTEM, "a temporary file: %s", strerror(errno));
+    return dump->out ? 0 : err_set(dump->error, CELLAR_SYSTEM, "a temporary file: %s", strerror(errno));
 }
 
 static int out_failed(const struct dump *dump)
 {
-    return err_set(dump->error, CELLAR_ERR_SYSTEM, "%.160s: %s", dump->file ? dump->file : "standard output",
+    return err_set(dump->error, CELLAR_SYSTEM, "%.160s: %s", dump->file ? dump->file : "standard output",
                    strerror(errno));
 }
 
@@ -133,16 +133,16 @@ static int scanned(void *arg, uint64_t key, const void *row)
     return row_write(dump);
 }
 
-static int whole_client(struct cellar_client *client, void *arg)
+static int whole_client(struct cellar_lab_client *client, void *arg)
 {
     struct dump *dump = arg;
-    int code = -CELLAR_ERR_TORN;
-    for (int i = 0; i < TORN_ATTEMPTS && code == -CELLAR_ERR_TORN; i++) {
+    int code = CELLAR_TORN;
+    for (int i = 0; i < TORN_ATTEMPTS && code == CELLAR_TORN; i++) {
         code = begin_anew(dump);
-        if (code == 0) code = cellar_scan(client, dump->relation.table, scanned, dump, dump->error);
+        if (code == 0) code = cellar_lab_scan(client, dump->relation.table, scanned, dump, dump->error);
     }
-    if (code == -CELLAR_ERR_TORN)
-        return err_set(dump->error, CELLAR_ERR_TORN,
+    if (code == CELLAR_TORN)
+        return err_set(dump->error, CELLAR_TORN,
                        "transactions change the pool: name an index with --index, to read in batches beside them");
     return code;
 }
@@ -155,22 +155,21 @@ static int index_find(struct dump *dump)
     struct cellar_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
     if (!dump->index_name) return 0;
     dump->index = cellar_index_find(dump->relation.table, dump->index_name);
-    if (!dump->index)
-        return err_set(dump->error, CELLAR_ERR_NOT_FOUND, "the table has no index '%.31s'", dump->index_name);
+    if (!dump->index) return err_set(dump->error, CELLAR_NOT_FOUND, "the table has no index '%.31s'", dump->index_name);
     cellar_index_describe(dump->index, &def, columns);
     uint32_t sorted = relation_sorted(&def);
     if (sorted && !(def.flags & CELLAR_UNIQUE))
-        return err_set(dump->error, CELLAR_ERR_INVALID,
+        return err_set(dump->error, CELLAR_INVALID,
                        "records may be equal in index %.31s: --index wants a unique one, or one of keys alone",
                        dump->index_name);
     if (sorted == 0 && dump->relation.keyed)
-        return err_set(dump->error, CELLAR_ERR_INVALID,
+        return err_set(dump->error, CELLAR_INVALID,
                        "keys are byte strings, which index %.31s has no order of: --index wants a unique one",
                        dump->index_name);
     dump->range.high_key = UINT64_MAX;
     dump->range.low.columns = 0;
     dump->last = malloc(dump->relation.schema.row_bytes);
-    return dump->last ? 0 : err_set(dump->error, CELLAR_ERR_NOMEM, "no memory for a row");
+    return dump->last ? 0 : err_set(dump->error, CELLAR_NOMEM, "no memory for a row");
 }
 
 struct batch {
@@ -195,8 +194,8 @@ static int batch_read(struct dump *dump, struct cellar_txn *txn, struct batch *b
 static int batch_run(struct dump *dump, struct cellar_session *session, struct batch *batch)
 {
     const struct cellar_txn_options read_only = {.flags = CELLAR_READ_ONLY};
-    int code = -CELLAR_ERR_RETRY;
-    for (int i = 0; i < BATCH_ATTEMPTS && code == -CELLAR_ERR_RETRY; i++) {
+    int code = CELLAR_RETRY;
+    for (int i = 0; i < BATCH_ATTEMPTS && code == CELLAR_RETRY; i++) {
         struct cellar_txn *txn;
         code = cellar_begin(session, &read_only, &txn);
         if (code) break;
@@ -230,7 +229,7 @@ static int in_batches(struct dump *dump)
 {
     struct cellar_session *session;
     struct batch batch = {.rows = malloc((size_t)BATCH_ROWS * dump->relation.schema.row_bytes)};
-    if (!batch.rows) return err_set(dump->error, CELLAR_ERR_NOMEM, "no memory for %d rows", BATCH_ROWS);
+    if (!batch.rows) return err_set(dump->error, CELLAR_NOMEM, "no memory for %d rows", BATCH_ROWS);
     int code = cellar_session_open(dump->db, &session, dump->error);
     if (code == 0) code = begin_anew(dump);
     bool more = true;
@@ -260,7 +259,7 @@ static int run(struct dump *dump, const char *table)
     if (code == 0) code = relation_open(dump->db, table, dump->kinds, &dump->relation, dump->error);
     if (code == 0) code = index_find(dump);
     if (code == 0) code = out_open(dump);
-    if (code == 0) code = dump->index ? in_batches(dump) : cellar_run(dump->db, whole_client, dump);
+    if (code == 0) code = dump->index ? in_batches(dump) : cellar_lab_run(dump->db, whole_client, dump);
     return out_close(dump, code);
 }
 

@@ -94,7 +94,7 @@ static int edit_open(struct line *line, struct cellar_error *error)
     HistEvent event;
     line->edit = el_init("cellar", line->config.in, stdout, stderr);
     line->history = history_init();
-    if (!line->edit || !line->history) return err_set(error, CELLAR_ERR_NOMEM, "no memory for an editor of lines");
+    if (!line->edit || !line->history) return err_set(error, CELLAR_NOMEM, "no memory for an editor of lines");
     history(line->history, &event, H_SETSIZE, HISTORY_LINES);
     history(line->history, &event, H_SETUNIQUE, 1);
     if (line->config.history) history(line->history, &event, H_LOAD, line->config.history);
@@ -154,7 +154,7 @@ static const char *edit_read(struct line *line)
 int line_open(const struct line_config *config, struct line **out, struct cellar_error *error)
 {
     struct line *line = *out = calloc(1, sizeof *line);
-    if (!line) return err_set(error, CELLAR_ERR_NOMEM, "no memory");
+    if (!line) return err_set(error, CELLAR_NOMEM, "no memory");
     line->config = *config;
 #ifdef CELLAR_EDIT
     if (config->terminal) return edit_open(line, error);

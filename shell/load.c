@@ -91,7 +91,7 @@ static int refused(struct load *load, int code, uint64_t line)
 {
     struct cellar_error why;
     cellar_session_error(load->session, &why);
-    return err_set(load->error, err_code(code), "%.80s:%" PRIu64 ": %.100s; %" PRIu64 " rows before are loaded",
+    return err_set(load->error, code, "%.80s:%" PRIu64 ": %.100s; %" PRIu64 " rows before are loaded",
                    load->file ? load->file : "standard input", line, why.text, load->loaded);
 }
 
@@ -123,7 +123,7 @@ static int batch_commit(struct load *load)
         } else {
             (void)cellar_abort(txn);
         }
-    } while (code == -CELLAR_ERR_RETRY);
+    } while (code == CELLAR_RETRY);
     if (code) return refused(load, code, line);
     load->loaded += load->batch_count;
     load->batch_count = 0;
@@ -172,7 +172,7 @@ static int in_open(struct load *load)
 {
     struct stat status;
     load->in = load->file ? fopen(load->file, "r") : stdin;
-    if (!load->in) return err_set(load->error, CELLAR_ERR_INVALID, "--in %.160s: %s", load->file, strerror(errno));
+    if (!load->in) return err_set(load->error, CELLAR_INVALID, "--in %.160s: %s", load->file, strerror(errno));
     if (fstat(fileno(load->in), &status) == 0 && S_ISREG(status.st_mode)) load->bytes = (uint64_t)status.st_size;
     return 0;
 }
@@ -189,7 +189,7 @@ static int batch_make(struct load *load)
     uint32_t row = load->relation.schema.row_bytes + ROW_BYTES_BESIDE * (1 + 10 * index_count(load->relation.table));
     load->batch_max = BATCH_BYTES / row < 1 ? 1 : BATCH_BYTES / row < BATCH_ROWS ? BATCH_BYTES / row : BATCH_ROWS;
     load->batch = malloc((size_t)load->batch_max * load->relation.schema.row_bytes);
-    return load->batch ? 0 : err_set(load->error, CELLAR_ERR_NOMEM, "no memory for %u rows", load->batch_max);
+    return load->batch ? 0 : err_set(load->error, CELLAR_NOMEM, "no memory for %u rows", load->batch_max);
 }
 
 static void draw(void *arg, double elapsed_s, char *line, size_t bytes)

@@ -28,27 +28,27 @@ static void kinds_from_indexes(struct relation *relation)
 static int kind_given(struct relation *relation, char *word, struct cellar_error *error)
 {
     char *name = strchr(word, ':');
-    if (!name) return err_set(error, CELLAR_ERR_INVALID, "'%.60s' is not COLUMN:KIND", word);
+    if (!name) return err_set(error, CELLAR_INVALID, "'%.60s' is not COLUMN:KIND", word);
     *name++ = 0;
     int field = relation_field_find(relation, word, error);
     if (field < 0) return field;
     int column = relation_column(relation, (uint32_t)field);
-    if (field == 0) return err_set(error, CELLAR_ERR_INVALID, "%.31s is the key: it has no other kind", word);
+    if (field == 0) return err_set(error, CELLAR_INVALID, "%.31s is the key: it has no other kind", word);
     for (int kind = 0; kind < VALUE_KINDS; kind++) {
         if (strcmp(name, value_kind_names[kind]) != 0) continue;
         if (!value_kind_fits(kind, relation->columns[column].bytes))
-            return err_set(error, CELLAR_ERR_INVALID, "%.31s has %" PRIu32 " bytes, and is not %s", word,
+            return err_set(error, CELLAR_INVALID, "%.31s has %" PRIu32 " bytes, and is not %s", word,
                            relation->columns[column].bytes, name);
         relation->kinds[column] = kind;
         return 0;
     }
-    return err_set(error, CELLAR_ERR_INVALID, "'%.40s' is none of signed, unsigned, real, text, hex", name);
+    return err_set(error, CELLAR_INVALID, "'%.40s' is none of signed, unsigned, real, text, hex", name);
 }
 
 static int kinds_given(struct relation *relation, const char *kinds, struct cellar_error *error)
 {
     char *copy = strdup(kinds), *rest = NULL;
-    int code = copy ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory");
+    int code = copy ? 0 : err_set(error, CELLAR_NOMEM, "no memory");
     for (char *word = copy ? strtok_r(copy, ",", &rest) : NULL; word && !code; word = strtok_r(NULL, ",", &rest))
         code = kind_given(relation, word, error);
     free(copy);
@@ -59,10 +59,10 @@ int relation_open(struct cellar *db, const char *name, const char *kinds, struct
                   struct cellar_error *error)
 {
     *relation = (struct relation){.table = cellar_table_find(db, name)};
-    if (!relation->table) return err_set(error, CELLAR_ERR_NOT_FOUND, "there is no table '%.40s'", name);
+    if (!relation->table) return err_set(error, CELLAR_NOT_FOUND, "there is no table '%.40s'", name);
     cellar_table_describe(relation->table, &relation->schema, relation->columns);
     if (relation->schema.variable)
-        return err_set(error, CELLAR_ERR_UNSUPPORTED,
+        return err_set(error, CELLAR_UNSUPPORTED,
                        "table '%.40s' has values of variable length, which have no fields here yet", name);
     relation->keyed = relation->schema.key_bytes > 0;
     relation->field_count = relation->schema.column_count + 1 - relation->keyed;
@@ -70,7 +70,7 @@ int relation_open(struct cellar *db, const char *name, const char *kinds, struct
         relation->kinds[i] = value_kind_fits(VALUE_SIGNED, relation->columns[i].bytes) ? VALUE_SIGNED : VALUE_TEXT;
     kinds_from_indexes(relation);
     relation->row = calloc(1, relation->schema.row_bytes);
-    if (!relation->row) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a row");
+    if (!relation->row) return err_set(error, CELLAR_NOMEM, "no memory for a row");
     int code = kinds ? kinds_given(relation, kinds, error) : 0;
     if (code) relation_close(relation);
     return code;
@@ -108,7 +108,7 @@ int relation_field_find(const struct relation *relation, const char *name, struc
         if (used + strlen(there) + 3 < sizeof all)
             used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", there);
     }
-    return err_set(error, CELLAR_ERR_NOT_FOUND, "no column '%.31s': there is %s", name, all);
+    return err_set(error, CELLAR_NOT_FOUND, "no column '%.31s': there is %s", name, all);
 }
 
 bool relation_field_numeric(const struct relation *relation, uint32_t field)
@@ -140,7 +140,7 @@ static int key_parse(struct relation *relation, const char *text, struct cellar_
     uint32_t count;
     int code = value_parse_string(text, bytes, relation->schema.key_bytes, &count, error);
     if (code) return code;
-    if (count == 0) return err_set(error, CELLAR_ERR_INVALID, "empty: a key has a byte at least");
+    if (count == 0) return err_set(error, CELLAR_INVALID, "empty: a key has a byte at least");
     return cellar_key_set(at(relation, 0), relation->columns[0].bytes, bytes, count);
 }
 
@@ -152,7 +152,7 @@ int relation_field_parse(struct relation *relation, uint32_t field, const char *
                : field == 0 ? key_parse(relation, text, &why)
                             : value_parse(relation->kinds[column], text, at(relation, column),
                                           relation->columns[column].bytes, &why);
-    return code ? err_set(error, err_code(code), "%.31s: %.180s", relation_field_name(relation, field), why.text) : 0;
+    return code ? err_set(error, code, "%.31s: %.180s", relation_field_name(relation, field), why.text) : 0;
 }
 
 int relation_locate(struct relation *relation, struct cellar_txn *txn)

@@ -73,7 +73,7 @@ static int json_write(const struct relation *relation, FILE *out, struct cellar_
     }
     bool whole = json_object_size(object) == relation->field_count && json_dumpf(object, out, JSON_COMPACT) == 0;
     json_decref(object);
-    if (!whole && !ferror(out)) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a row as JSON");
+    if (!whole && !ferror(out)) return err_set(error, CELLAR_NOMEM, "no memory for a row as JSON");
     putc('\n', out);
     return 0;
 }
@@ -95,7 +95,7 @@ int rows_write(const struct relation *relation, enum rows_format format, FILE *o
 
 static int refuse(const struct rows_reader *reader, struct cellar_error *error, const char *why)
 {
-    return err_set(error, CELLAR_ERR_INVALID, "%.100s:%" PRIu64 ": %s", reader->name, reader->line, why);
+    return err_set(error, CELLAR_INVALID, "%.100s:%" PRIu64 ": %s", reader->name, reader->line, why);
 }
 
 static int keep(struct rows_reader *reader, char c, struct cellar_error *error)
@@ -104,7 +104,7 @@ static int keep(struct rows_reader *reader, char c, struct cellar_error *error)
     if (reader->used == reader->capacity) {
         size_t capacity = reader->capacity ? 2 * reader->capacity : 1024;
         char *text = realloc(reader->text, capacity);
-        if (!text) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a row");
+        if (!text) return err_set(error, CELLAR_NOMEM, "no memory for a row");
         reader->text = text;
         reader->capacity = capacity;
     }
@@ -166,7 +166,7 @@ static uint32_t mark_bytes(const char *text) { return strncmp(text, "\xef\xbb\xb
 static int with_place(const struct rows_reader *reader, int code, struct cellar_error *error)
 {
     struct cellar_error why = *error;
-    return err_set(error, err_code(code), "%.100s:%" PRIu64 ": %.120s", reader->name, reader->line, why.text);
+    return err_set(error, code, "%.100s:%" PRIu64 ": %.120s", reader->name, reader->line, why.text);
 }
 
 /* Each field of the table once, in any order. */
@@ -186,7 +186,7 @@ static int csv_head(struct rows_reader *reader, struct cellar_error *error)
     }
     for (uint32_t i = 0; i < reader->relation->field_count; i++)
         if (!there[i])
-            return err_set(error, CELLAR_ERR_INVALID, "%.100s:%" PRIu64 ": the column '%s' is missing", reader->name,
+            return err_set(error, CELLAR_INVALID, "%.100s:%" PRIu64 ": the column '%s' is missing", reader->name,
                            reader->line, relation_field_name(reader->relation, i));
     return 0;
 }
@@ -196,7 +196,7 @@ static int csv_read(struct rows_reader *reader, struct cellar_error *error)
     int code = csv_row(reader, error);
     if (code <= 0) return code;
     if (reader->count != reader->relation->field_count)
-        return err_set(error, CELLAR_ERR_INVALID, "%.100s:%" PRIu64 ": %" PRIu32 " fields for %" PRIu32 " columns",
+        return err_set(error, CELLAR_INVALID, "%.100s:%" PRIu64 ": %" PRIu32 " fields for %" PRIu32 " columns",
                        reader->name, reader->line, reader->count, reader->relation->field_count);
     code = 0;
     for (uint32_t i = 0; i < reader->count && code == 0; i++)
@@ -228,7 +228,7 @@ static int json_field(struct rows_reader *reader, uint32_t field, const json_t *
     else if (json_is_real(value) && relation_field_numeric(reader->relation, field))
         snprintf(number, sizeof number, "%.17g", json_real_value(value));
     else
-        return err_set(error, CELLAR_ERR_INVALID, "%s: %s", relation_field_name(reader->relation, field),
+        return err_set(error, CELLAR_INVALID, "%s: %s", relation_field_name(reader->relation, field),
                        json_is_null(value) ? "null: columns always have a value"
                                            : "neither a string nor the number that is wanted");
     return relation_field_parse(reader->relation, field, text, error);
@@ -238,7 +238,7 @@ static int json_fields(struct rows_reader *reader, json_t *object, struct cellar
 {
     const char *name;
     json_t *value;
-    if (!json_is_object(object)) return err_set(error, CELLAR_ERR_INVALID, "no JSON object");
+    if (!json_is_object(object)) return err_set(error, CELLAR_INVALID, "no JSON object");
     json_object_foreach(object, name, value)
     {
         int field = relation_field_find(reader->relation, name, error);
@@ -247,7 +247,7 @@ static int json_fields(struct rows_reader *reader, json_t *object, struct cellar
     }
     for (uint32_t i = 0; i < reader->relation->field_count; i++)
         if (!json_object_get(object, relation_field_name(reader->relation, i)))
-            return err_set(error, CELLAR_ERR_INVALID, "the column '%s' is missing",
+            return err_set(error, CELLAR_INVALID, "the column '%s' is missing",
                            relation_field_name(reader->relation, i));
     return 0;
 }
@@ -258,7 +258,7 @@ static int json_read(struct rows_reader *reader, struct cellar_error *error)
     int got = line_read(reader, error);
     if (got <= 0) return got;
     json_t *object = json_loadb(reader->text, reader->used, JSON_REJECT_DUPLICATES, &why);
-    int code = object ? json_fields(reader, object, error) : err_set(error, CELLAR_ERR_INVALID, "%.80s", why.text);
+    int code = object ? json_fields(reader, object, error) : err_set(error, CELLAR_INVALID, "%.80s", why.text);
     json_decref(object);
     return code ? with_place(reader, code, error) : 1;
 }
@@ -267,7 +267,7 @@ int rows_reader_open(FILE *in, const char *name, enum rows_format format, struct
                      struct rows_reader **out, struct cellar_error *error)
 {
     struct rows_reader *reader = *out = calloc(1, sizeof *reader);
-    if (!reader) return err_set(error, CELLAR_ERR_NOMEM, "no memory");
+    if (!reader) return err_set(error, CELLAR_NOMEM, "no memory");
     *reader =
         (struct rows_reader){.in = in, .name = name, .format = format, .relation = relation, .line = 1, .next_line = 1};
     return format == ROWS_CSV ? csv_head(reader, error) : 0;

@@ -20,11 +20,11 @@ static int split(const char *where, char *host, size_t bytes, const char **port,
     if (strncmp(where, "http://", 7) == 0) where += 7;
     const char *colon = strrchr(where, ':');
     size_t length = colon ? (size_t)(colon - where) : 0;
-    if (length >= bytes) return err_set(error, CELLAR_ERR_INVALID, "'%.60s' is no HOST:PORT", where);
+    if (length >= bytes) return err_set(error, CELLAR_INVALID, "'%.60s' is no HOST:PORT", where);
     snprintf(host, bytes, "%.*s", colon ? (int)length : 9, colon ? where : "127.0.0.1");
     *port = colon ? colon + 1 : where;
     if (!**port || strspn(*port, "0123456789") != strlen(*port))
-        return err_set(error, CELLAR_ERR_INVALID, "'%.60s' is no PORT or HOST:PORT", where);
+        return err_set(error, CELLAR_INVALID, "'%.60s' is no PORT or HOST:PORT", where);
     return 0;
 }
 
@@ -38,7 +38,7 @@ static int connect_to(const char *where, struct cellar_error *error)
     int code = split(where, host, sizeof host, &port, error), fd = -1;
     if (code) return code;
     int failed = getaddrinfo(host, port, &hints, &list);
-    if (failed) return err_set(error, CELLAR_ERR_SYSTEM, "%.100s: %s", where, gai_strerror(failed));
+    if (failed) return err_set(error, CELLAR_SYSTEM, "%.100s: %s", where, gai_strerror(failed));
     for (at = list; at && fd < 0; at = at->ai_next) {
         fd = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol);
         if (fd < 0) continue;
@@ -50,7 +50,7 @@ static int connect_to(const char *where, struct cellar_error *error)
     }
     freeaddrinfo(list);
     if (fd >= 0) return fd;
-    return err_set(error, CELLAR_ERR_SYSTEM, "%.100s: %s; does a process give metrics there?", where, strerror(errno));
+    return err_set(error, CELLAR_SYSTEM, "%.100s: %s; does a process give metrics there?", where, strerror(errno));
 }
 
 /* All of the answer, terminated. */
@@ -60,14 +60,14 @@ static int answer_read(int fd, const char *where, char **text, struct cellar_err
     size_t used = 0;
     ssize_t got = 1;
     *text = malloc(ANSWER_BYTES_MAX + 1);
-    if (!*text) return err_set(error, CELLAR_ERR_NOMEM, "no memory for metrics");
+    if (!*text) return err_set(error, CELLAR_NOMEM, "no memory for metrics");
     if (send(fd, request, sizeof request - 1, MSG_NOSIGNAL) != (ssize_t)sizeof request - 1) got = -1;
     while (got > 0 && used < ANSWER_BYTES_MAX) {
         got = recv(fd, *text + used, ANSWER_BYTES_MAX - used, 0);
         if (got > 0) used += (size_t)got;
     }
     (*text)[used] = 0;
-    if (got < 0) return err_set(error, CELLAR_ERR_SYSTEM, "%.100s: %s", where, strerror(errno));
+    if (got < 0) return err_set(error, CELLAR_SYSTEM, "%.100s: %s", where, strerror(errno));
     return 0;
 }
 
@@ -92,7 +92,7 @@ static int answer_parse(struct scrape *scrape, const char *where, struct cellar_
     for (char *line = good ? strtok_r(body, "\r\n", &rest) : NULL; line && good; line = strtok_r(NULL, "\r\n", &rest))
         good = line_parse(scrape, line);
     if (good && scrape->count) return 0;
-    return err_set(error, CELLAR_ERR_SYSTEM, "%.100s: what answers there gives no metrics at /metrics", where);
+    return err_set(error, CELLAR_SYSTEM, "%.100s: what answers there gives no metrics at /metrics", where);
 }
 
 int scrape_fetch(const char *where, struct scrape *scrape, struct cellar_error *error)

@@ -50,7 +50,7 @@ static void print_help(void)
 
 static int failed(const struct console *console, bool terminal, uint64_t number, int code)
 {
-    const char *text = console->error->code ? console->error->text : cellar_error_text(code);
+    const char *text = console->error->code ? console->error->text : cellar_strerror(code);
     fflush(stdout);
     if (terminal)
         fprintf(stderr, "%s\n", text);
@@ -69,7 +69,7 @@ static int commands_run(struct console *console, struct line *line, bool termina
         char *copy = strdup(text);
         number++;
         *console->error = (struct cellar_error){0};
-        int code = copy ? console_split(console, copy) : -CELLAR_ERR_NOMEM;
+        int code = copy ? console_split(console, copy) : CELLAR_NOMEM;
         if (code == 0) code = console_run(console);
         free(copy);
         if (code < 0) status = failed(console, terminal, number, code);
@@ -116,7 +116,7 @@ int shell_main(int count, char *const *arguments, struct watch *watch)
                                  .complete = console_complete,
                                  .arg = &console};
     if (code == 0) code = console_open(&console);
-    if (code == 0 && !config.in) code = err_set(&error, CELLAR_ERR_NOMEM, "no memory");
+    if (code == 0 && !config.in) code = err_set(&error, CELLAR_NOMEM, "no memory");
     if (code == 0) code = line_open(&config, &line, &error);
     if (code == 0) status = commands_run(&console, line, terminal);
     line_close(line);

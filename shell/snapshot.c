@@ -39,7 +39,7 @@ static void print_help(void)
 
 static int run(struct snapshot *snapshot, struct cellar **db, struct cellar_error *error)
 {
-    if (!snapshot->file) return err_set(error, CELLAR_ERR_INVALID, "--out FILE is missing");
+    if (!snapshot->file) return err_set(error, CELLAR_INVALID, "--out FILE is missing");
     int code = source_open(&snapshot->source, SOURCE_LOOK, db, error);
     return code ? code : cellar_snapshot(*db, snapshot->file, error);
 }

@@ -25,11 +25,11 @@ static int source_check(const struct options *options, uint64_t given, const str
     static const char *const of_memnodes[] = {"cn", "replicas", "fabric", "secret", "etcd", "etcd-prefix"};
     for (uint32_t i = 0; !source->memnodes && i < sizeof of_memnodes / sizeof *of_memnodes; i++)
         if (options_given(options, given, of_memnodes[i]))
-            return err_set(error, CELLAR_ERR_INVALID, "--%s is for --memnodes: a pool file needs none", of_memnodes[i]);
+            return err_set(error, CELLAR_INVALID, "--%s is for --memnodes: a pool file needs none", of_memnodes[i]);
     if (source->create_bytes && source->memnodes)
-        return err_set(error, CELLAR_ERR_INVALID, "--create is for a pool file: memory nodes are there");
+        return err_set(error, CELLAR_INVALID, "--create is for a pool file: memory nodes are there");
     if (source->secret_path && strcmp(source->fabric, "verbs") != 0)
-        return err_set(error, CELLAR_ERR_INVALID, "--secret is for --fabric verbs, not %s", source->fabric);
+        return err_set(error, CELLAR_INVALID, "--secret is for --fabric verbs, not %s", source->fabric);
     return 0;
 }
 
@@ -45,14 +45,12 @@ int source_parse(const struct options *options, int count, char *const *argument
     if (code) return code;
     int first = source->memnodes == NULL;
     if (first && there == 0)
-        return err_set(error, CELLAR_ERR_INVALID, "name a pool file, or --memnodes A,B (see %s --help)",
-                       options->program);
+        return err_set(error, CELLAR_INVALID, "name a pool file, or --memnodes A,B (see %s --help)", options->program);
     if (there > first + wanted)
-        return err_set(error, CELLAR_ERR_INVALID, "unexpected argument '%.60s'%s", arguments[first + wanted],
+        return err_set(error, CELLAR_INVALID, "unexpected argument '%.60s'%s", arguments[first + wanted],
                        first ? "" : ": --memnodes stands for POOL");
     if (there < first + wanted)
-        return err_set(error, CELLAR_ERR_INVALID, "%s is missing (see %s --help)", names[there - first],
-                       options->program);
+        return err_set(error, CELLAR_INVALID, "%s is missing (see %s --help)", names[there - first], options->program);
     if (first) source->pool_path = arguments[0];
     for (int i = 0; i < wanted; i++) words[i] = arguments[first + i];
     code = source_check(options, given, source, error);
@@ -71,7 +69,7 @@ int source_open(struct source *source, enum source_use use, struct cellar **out,
     int code = source->pool_path && !bytes ? pool_file_look("", source->pool_path, &bytes, error) : 0;
     if (code) return code;
     if (source->create_bytes && access(source->pool_path, F_OK) == 0)
-        return err_set(error, CELLAR_ERR_EXISTS, "--create: %.200s is there already", source->pool_path);
+        return err_set(error, CELLAR_EXISTS, "--create: %.200s is there already", source->pool_path);
     struct cellar_config config = {.fabric = source->fabric,
                                    .memnodes = source->memnodes,
                                    .secret_path = source->secret_path,
@@ -96,6 +94,6 @@ int source_end(const struct source *source, struct cellar *db, int code, const s
     cellar_close(db);
     etcd_close(source->etcd);
     if (code >= 0) return COMMAND_OK;
-    fprintf(stderr, "%s: %s\n", source->command, error->code ? error->text : cellar_error_text(code));
+    fprintf(stderr, "%s: %s\n", source->command, error->code ? error->text : cellar_strerror(code));
     return COMMAND_ERROR;
 }

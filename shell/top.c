@@ -226,8 +226,8 @@ static int parse(int count, char *const *arguments, struct top *top)
     while (names < count && arguments[names][0] != '-') names++;
     int code = options_parse(&options, count - names, arguments + names, top, &given, top->error);
     if (code) return code;
-    if (names == 0) return err_set(top->error, CELLAR_ERR_INVALID, "name a PORT or HOST:PORT that gives metrics");
-    if (names > PLACES_MAX) return err_set(top->error, CELLAR_ERR_INVALID, "more than %d places", PLACES_MAX);
+    if (names == 0) return err_set(top->error, CELLAR_INVALID, "name a PORT or HOST:PORT that gives metrics");
+    if (names > PLACES_MAX) return err_set(top->error, CELLAR_INVALID, "more than %d places", PLACES_MAX);
     for (int i = 0; i < names; i++) top->places[i].where = arguments[i];
     top->place_count = (uint32_t)names;
     return 0;

@@ -82,13 +82,13 @@ int value_parse_string(const char *text, void *value, uint32_t capacity, uint32_
         uint32_t length = 1;
         if (*text == '\\') {
             taken = escape_parse(text, &escaped);
-            if (!taken) return err_set(error, CELLAR_ERR_INVALID, "a backslash is written \\\\, a byte \\x1b");
+            if (!taken) return err_set(error, CELLAR_INVALID, "a backslash is written \\\\, a byte \\x1b");
         } else {
             taken = length = character_bytes((const uint8_t *)text, left);
-            if (!taken) return err_set(error, CELLAR_ERR_INVALID, "invalid UTF-8: write other bytes as \\x1b");
+            if (!taken) return err_set(error, CELLAR_INVALID, "invalid UTF-8: write other bytes as \\x1b");
         }
         if (*bytes + length > capacity)
-            return err_set(error, CELLAR_ERR_TOO_LARGE, "longer than its %" PRIu32 " bytes", capacity);
+            return err_set(error, CELLAR_TOO_LARGE, "longer than its %" PRIu32 " bytes", capacity);
         memcpy(to + *bytes, *text == '\\' ? (const void *)&escaped : text, length);
         *bytes += length;
     }
@@ -105,11 +105,11 @@ static uint32_t hex_print(const uint8_t *value, uint32_t bytes, char *text)
 static int hex_parse(const char *text, uint8_t *value, uint32_t bytes, struct cellar_error *error)
 {
     if (strlen(text) != 2 * (size_t)bytes)
-        return err_set(error, CELLAR_ERR_INVALID, "%zu characters, where %" PRIu32 " hexadecimal digits are wanted",
+        return err_set(error, CELLAR_INVALID, "%zu characters, where %" PRIu32 " hexadecimal digits are wanted",
                        strlen(text), 2 * bytes);
     for (uint32_t i = 0; i < bytes; i++) {
         int high = digit_of(text[2 * (size_t)i]), low = digit_of(text[2 * (size_t)i + 1]);
-        if (high < 0 || low < 0) return err_set(error, CELLAR_ERR_INVALID, "'%.40s' is not hexadecimal", text);
+        if (high < 0 || low < 0) return err_set(error, CELLAR_INVALID, "'%.40s' is not hexadecimal", text);
         value[i] = (uint8_t)(high * 16 + low);
     }
     return 0;
@@ -154,8 +154,7 @@ static int real_parse(const char *text, void *value, uint32_t bytes, struct cell
     bool fits = by_bits ? errno != ERANGE && (bytes == 8 || bits <= UINT32_MAX)
                         : (errno != ERANGE || fabs(number) < 1) && (bytes == 8 || isinf(number) || !isinf(narrow));
     if (end == text || *end || strchr(" \t\n+", *text) || !fits)
-        return err_set(error, CELLAR_ERR_INVALID, "'%.40s' is no number%s", text,
-                       *end || end == text ? "" : " that fits");
+        return err_set(error, CELLAR_INVALID, "'%.40s' is no number%s", text, *end || end == text ? "" : " that fits");
     if (by_bits)
         memcpy(value, &bits, bytes);
     else if (bytes == 8)
@@ -171,8 +170,8 @@ int value_parse_number(const char *text, uint64_t *number, struct cellar_error *
     errno = 0;
     *number = strtoull(text, &end, 10);
     if (digit_of(*text) < 0 || *end)
-        return err_set(error, CELLAR_ERR_INVALID, "'%.40s' is no whole number from 0 on", text);
-    if (errno == ERANGE) return err_set(error, CELLAR_ERR_TOO_LARGE, "%.40s is more than 64 bits hold", text);
+        return err_set(error, CELLAR_INVALID, "'%.40s' is no whole number from 0 on", text);
+    if (errno == ERANGE) return err_set(error, CELLAR_TOO_LARGE, "%.40s is more than 64 bits hold", text);
     return 0;
 }
 
@@ -181,12 +180,12 @@ static int whole_parse(const char *text, void *value, uint32_t bytes, struct cel
     uint64_t number;
     bool negative = *text == '-';
     int code = value_parse_number(text + negative, &number, error);
-    if (code == -CELLAR_ERR_INVALID)
-        return err_set(error, CELLAR_ERR_INVALID, *text ? "'%.40s' is no whole number" : "empty%s: a number is wanted",
+    if (code == CELLAR_INVALID)
+        return err_set(error, CELLAR_INVALID, *text ? "'%.40s' is no whole number" : "empty%s: a number is wanted",
                        *text ? text : "");
     uint64_t largest = UINT64_MAX >> (64 - 8 * bytes);
     if (code || number > (negative ? largest / 2 + 1 : largest))
-        return err_set(error, CELLAR_ERR_TOO_LARGE, "%.40s does not fit into %" PRIu32 " bytes", text, bytes);
+        return err_set(error, CELLAR_TOO_LARGE, "%.40s does not fit into %" PRIu32 " bytes", text, bytes);
     if (negative) number = -number;
     memcpy(value, &number, bytes);
     return 0;

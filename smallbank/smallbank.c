@@ -61,10 +61,10 @@ static int validate(const struct workload_config *base, struct cellar_error *err
 {
     const struct smallbank_config *config = (const struct smallbank_config *)base;
     if (config->accounts < 2 || config->accounts > ACCOUNTS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "smallbank needs 2 to %llu accounts, not %" PRIu64, ACCOUNTS_MAX,
+        return err_set(error, CELLAR_INVALID, "smallbank needs 2 to %llu accounts, not %" PRIu64, ACCOUNTS_MAX,
                        config->accounts);
     if (!(config->theta >= 0 && config->theta < 2))
-        return err_set(error, CELLAR_ERR_INVALID, "smallbank needs a theta of at least 0 and below 2, not %g",
+        return err_set(error, CELLAR_INVALID, "smallbank needs a theta of at least 0 and below 2, not %g",
                        config->theta);
     return 0;
 }
@@ -152,7 +152,7 @@ static int open_run(struct cellar *db, const struct workload_config *base, uint6
     int code = validate(base, error);
     if (code < 0) return code;
     struct workload_run *run = calloc(1, sizeof(*run));
-    if (!run) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the smallbank workload");
+    if (!run) return err_set(error, CELLAR_NOMEM, "no memory for the smallbank workload");
     run->db = db;
     run->two_tables = config->two_tables;
     run->accounts = config->accounts;
@@ -169,7 +169,7 @@ static int open_run(struct cellar *db, const struct workload_config *base, uint6
 
 static uint64_t load_rows(const struct workload_run *run) { return run->accounts; }
 
-static int client_init(struct workload_run *run, struct cellar_client *self, struct workload_client *client)
+static int client_init(struct workload_run *run, struct cellar_lab_client *self, struct workload_client *client)
 {
     (void)run;
     (void)self;
@@ -212,7 +212,7 @@ static void draw(struct workload_run *run, struct prng *prng, uint32_t type, str
     }
 }
 
-static int next(struct workload_run *run, struct cellar_client *self, struct workload_client *base, uint32_t *type,
+static int next(struct workload_run *run, struct cellar_lab_client *self, struct workload_client *base, uint32_t *type,
                 const struct cellar_call_options *options, struct cellar_result *result)
 {
     struct smallbank_client *client = (struct smallbank_client *)base;
@@ -220,7 +220,7 @@ static int next(struct workload_run *run, struct cellar_client *self, struct wor
     uint32_t drawn = mix[prng_below(&base->prng, sizeof(mix))];
     draw(run, &base->prng, drawn, &args);
     *type = drawn;
-    int code = cellar_exec(self, run->procs[drawn], &args, options, result);
+    int code = cellar_lab_exec(self, run->procs[drawn], &args, options, result);
     if (code == CELLAR_USER_ABORT) {
         drawn = drawn == SMALLBANK_SEND_PAYMENT ? SMALLBANK_SEND_PAYMENT_REFUSED : SMALLBANK_TRANSACT_SAVINGS_REFUSED;
         args.delta = 0;

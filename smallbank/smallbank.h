@@ -79,7 +79,7 @@ struct smallbank_client {
 /* Registers the six procedures. (smallbank_procs.c) */
 CELLAR_NODISCARD int smallbank_procs_register(struct workload_run *run, struct cellar_error *error);
 
-int smallbank_load(struct workload_run *run, struct cellar_client *client, uint64_t *progress,
+int smallbank_load(struct workload_run *run, struct cellar_lab_client *client, uint64_t *progress,
                    struct cellar_error *error);
-int smallbank_check(struct workload_run *run, struct cellar_client *client, struct workload_client *const *clients,
+int smallbank_check(struct workload_run *run, struct cellar_lab_client *client, struct workload_client *const *clients,
                     uint32_t client_count, struct workload_report *report, struct cellar_error *error);

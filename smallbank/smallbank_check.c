@@ -5,21 +5,22 @@
 
 #define LOAD_STEP 256 /* rows between two updates of the shared progress word */
 
-int smallbank_load(struct workload_run *run, struct cellar_client *self, uint64_t *progress, struct cellar_error *error)
+int smallbank_load(struct workload_run *run, struct cellar_lab_client *self, uint64_t *progress,
+                   struct cellar_error *error)
 {
-    uint32_t index = cellar_client_index(self), count = cellar_client_count(self);
+    uint32_t index = cellar_lab_index(self), count = cellar_lab_count(self);
     uint64_t first = run->accounts * index / count, end = run->accounts * (index + 1) / count;
     const struct smallbank_row row = {SMALLBANK_INITIAL_CENTS, SMALLBANK_INITIAL_CENTS};
     const struct smallbank_half_row half = {SMALLBANK_INITIAL_CENTS};
     uint64_t reported = first;
     for (uint64_t id = first; id < end; id++) {
-        int code = cellar_load(self, run->savings, id, run->two_tables ? (const void *)&half : &row, error);
+        int code = cellar_lab_load(self, run->savings, id, run->two_tables ? (const void *)&half : &row, error);
         if (code < 0) return code;
-        if (run->two_tables && (code = cellar_load(self, run->checking, id, &half, error)) < 0) return code;
+        if (run->two_tables && (code = cellar_lab_load(self, run->checking, id, &half, error)) < 0) return code;
         if (id + 1 - reported >= LOAD_STEP || id + 1 == end) {
             __atomic_fetch_add(progress, id + 1 - reported, __ATOMIC_RELAXED);
             reported = id + 1;
-            cellar_client_yield(self);
+            cellar_lab_yield(self);
         }
     }
     return 0;
@@ -123,13 +124,13 @@ static void report_shares(const uint64_t committed[SMALLBANK_TYPES], struct work
     }
 }
 
-int smallbank_check(struct workload_run *run, struct cellar_client *self, struct workload_client *const *clients,
+int smallbank_check(struct workload_run *run, struct cellar_lab_client *self, struct workload_client *const *clients,
                     uint32_t client_count, struct workload_report *report, struct cellar_error *error)
 {
     struct tally tally = {.accounts = run->accounts};
-    int code = cellar_scan(self, run->savings, run->two_tables ? scan_savings : scan_both, &tally, error);
+    int code = cellar_lab_scan(self, run->savings, run->two_tables ? scan_savings : scan_both, &tally, error);
     if (code < 0) return code;
-    if (run->two_tables && (code = cellar_scan(self, run->checking, scan_checking, &tally, error)) < 0) return code;
+    if (run->two_tables && (code = cellar_lab_scan(self, run->checking, scan_checking, &tally, error)) < 0) return code;
 
     int64_t delta = 0;
     bool delta_known = true; /* not when clients died with theirs */

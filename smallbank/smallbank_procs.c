@@ -13,18 +13,18 @@ static int account_declare(struct cellar_txn *txn, const struct workload_run *ru
 {
     if (!run->two_tables) {
         account->savings = account->checking =
-            cellar_access(txn, run->savings, id, run->cells[read], run->cells[write], 0);
+            cellar_proc_access(txn, run->savings, id, run->cells[read], run->cells[write], 0);
         return account->savings < 0 ? account->savings : 0;
     }
-    account->savings = account->checking = -CELLAR_ERR_UNDECLARED;
+    account->savings = account->checking = CELLAR_UNDECLARED;
     if ((read | write) & SMALLBANK_SAVINGS) {
-        account->savings = cellar_access(txn, run->savings, id, run->cells[read & SMALLBANK_SAVINGS],
-                                         run->cells[write & SMALLBANK_SAVINGS], 0);
+        account->savings = cellar_proc_access(txn, run->savings, id, run->cells[read & SMALLBANK_SAVINGS],
+                                              run->cells[write & SMALLBANK_SAVINGS], 0);
         if (account->savings < 0) return account->savings;
     }
     if ((read | write) & SMALLBANK_CHECKING) {
-        account->checking = cellar_access(txn, run->checking, id, run->cells[read & SMALLBANK_CHECKING],
-                                          run->cells[write & SMALLBANK_CHECKING], 0);
+        account->checking = cellar_proc_access(txn, run->checking, id, run->cells[read & SMALLBANK_CHECKING],
+                                               run->cells[write & SMALLBANK_CHECKING], 0);
         if (account->checking < 0) return account->checking;
     }
     return 0;
@@ -33,25 +33,25 @@ static int account_declare(struct cellar_txn *txn, const struct workload_run *ru
 static int savings_get(struct cellar_txn *txn, const struct workload_run *run, const struct account *account,
                        int64_t *cents)
 {
-    return cellar_get(txn, account->savings, run->savings_column, cents);
+    return cellar_proc_get(txn, account->savings, run->savings_column, cents);
 }
 
 static int savings_put(struct cellar_txn *txn, const struct workload_run *run, const struct account *account,
                        int64_t cents)
 {
-    return cellar_put(txn, account->savings, run->savings_column, &cents);
+    return cellar_proc_put(txn, account->savings, run->savings_column, &cents);
 }
 
 static int checking_get(struct cellar_txn *txn, const struct workload_run *run, const struct account *account,
                         int64_t *cents)
 {
-    return cellar_get(txn, account->checking, run->checking_column, cents);
+    return cellar_proc_get(txn, account->checking, run->checking_column, cents);
 }
 
 static int checking_put(struct cellar_txn *txn, const struct workload_run *run, const struct account *account,
                         int64_t cents)
 {
-    return cellar_put(txn, account->checking, run->checking_column, &cents);
+    return cellar_proc_put(txn, account->checking, run->checking_column, &cents);
 }
 
 /* All money of `from` goes to the checking balance of `to`. */
@@ -65,7 +65,7 @@ static int amalgamate(struct cellar_txn *txn, void *argument)
     args->delta = 0;
     if ((code = account_declare(txn, run, args->from, SMALLBANK_BOTH, SMALLBANK_BOTH, &from)) < 0) return code;
     if ((code = account_declare(txn, run, args->to, SMALLBANK_CHECKING, SMALLBANK_CHECKING, &to)) < 0) return code;
-    if ((code = cellar_fetch(txn)) < 0) return code;
+    if ((code = cellar_proc_fetch(txn)) < 0) return code;
     if ((code = savings_get(txn, run, &from, &savings)) < 0) return code;
     if ((code = checking_get(txn, run, &from, &checking)) < 0) return code;
     if ((code = checking_get(txn, run, &to, &received)) < 0) return code;
@@ -83,7 +83,7 @@ static int balance(struct cellar_txn *txn, void *argument)
     int code;
     args->delta = 0;
     if ((code = account_declare(txn, run, args->from, SMALLBANK_BOTH, 0, &account)) < 0) return code;
-    if ((code = cellar_fetch(txn)) < 0) return code;
+    if ((code = cellar_proc_fetch(txn)) < 0) return code;
     if ((code = savings_get(txn, run, &account, &savings)) < 0) return code;
     if ((code = checking_get(txn, run, &account, &checking)) < 0) return code;
     args->balance = savings + checking;
@@ -100,7 +100,7 @@ static int deposit_checking(struct cellar_txn *txn, void *argument)
     args->delta = args->cents;
     if ((code = account_declare(txn, run, args->from, SMALLBANK_CHECKING, SMALLBANK_CHECKING, &account)) < 0)
         return code;
-    if ((code = cellar_fetch(txn)) < 0) return code;
+    if ((code = cellar_proc_fetch(txn)) < 0) return code;
     if ((code = checking_get(txn, run, &account, &checking)) < 0) return code;
     return checking_put(txn, run, &account, checking + args->cents);
 }
@@ -116,7 +116,7 @@ static int send_payment(struct cellar_txn *txn, void *argument)
     args->delta = 0;
     if ((code = account_declare(txn, run, args->from, SMALLBANK_CHECKING, SMALLBANK_CHECKING, &from)) < 0) return code;
     if ((code = account_declare(txn, run, args->to, SMALLBANK_CHECKING, SMALLBANK_CHECKING, &to)) < 0) return code;
-    if ((code = cellar_fetch(txn)) < 0) return code;
+    if ((code = cellar_proc_fetch(txn)) < 0) return code;
     if ((code = checking_get(txn, run, &from, &paid)) < 0) return code;
     if (paid < args->cents) return CELLAR_USER_ABORT;
     if ((code = checking_get(txn, run, &to, &received)) < 0) return code;
@@ -134,7 +134,7 @@ static int transact_savings(struct cellar_txn *txn, void *argument)
     int code;
     args->delta = args->cents;
     if ((code = account_declare(txn, run, args->from, SMALLBANK_SAVINGS, SMALLBANK_SAVINGS, &account)) < 0) return code;
-    if ((code = cellar_fetch(txn)) < 0) return code;
+    if ((code = cellar_proc_fetch(txn)) < 0) return code;
     if ((code = savings_get(txn, run, &account, &savings)) < 0) return code;
     if (savings + args->cents < 0) return CELLAR_USER_ABORT;
     return savings_put(txn, run, &account, savings + args->cents);
@@ -149,7 +149,7 @@ static int write_check(struct cellar_txn *txn, void *argument)
     int64_t savings, checking;
     int code;
     if ((code = account_declare(txn, run, args->from, SMALLBANK_BOTH, SMALLBANK_CHECKING, &account)) < 0) return code;
-    if ((code = cellar_fetch(txn)) < 0) return code;
+    if ((code = cellar_proc_fetch(txn)) < 0) return code;
     if ((code = savings_get(txn, run, &account, &savings)) < 0) return code;
     if ((code = checking_get(txn, run, &account, &checking)) < 0) return code;
     args->delta = -args->cents;

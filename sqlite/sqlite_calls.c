@@ -119,8 +119,8 @@ static int run_bytes(struct cellar_txn *txn, struct made *made)
         calls->value_bytes = 0;
         code = cellar_txn_get_bytes(txn, call->table, call->key, call->column, calls->value, calls->value_room,
                                     &calls->value_bytes);
-        if (code != -CELLAR_ERR_TOO_LARGE || calls->value_bytes <= calls->value_room) break;
-    } while (value_room(calls, calls->value_bytes) || (code = -CELLAR_ERR_NOMEM, false));
+        if (code != CELLAR_TOO_LARGE || calls->value_bytes <= calls->value_room) break;
+    } while (value_room(calls, calls->value_bytes) || (code = CELLAR_NOMEM, false));
     made->answer = calls->value;
     made->answer_bytes = code == 0 ? calls->value_bytes : 0;
     return code;
@@ -164,7 +164,7 @@ static int run(struct cellar_txn *txn, struct made *made)
     case PREFETCH:
         return cellar_prefetch(txn, made->data, 1);
     }
-    return -CELLAR_ERR_INVALID;
+    return CELLAR_INVALID;
 }
 
 static XXH128_hash_t answer_of(const struct made *made)
@@ -206,7 +206,7 @@ static void append(struct sqlite_calls *calls, const void *data, uint64_t bytes)
 static bool is_noted(const struct made *made, int code)
 {
     if (made->call.kind >= CHECK) return false;
-    return code >= 0 || code == -CELLAR_ERR_NOT_FOUND || code == -CELLAR_ERR_EXISTS;
+    return code >= 0 || code == CELLAR_NOT_FOUND || code == CELLAR_EXISTS;
 }
 
 static void note(struct sqlite_calls *calls, struct made *made, int code)
@@ -258,7 +258,7 @@ static int replay(struct sqlite_calls *calls)
         made.answer_bytes = 0;
         at = read_one(calls, at, &made);
         int code = run(calls->seat->txn, &made);
-        rc = code == -CELLAR_ERR_RETRY ? code : !is_same(&made, code);
+        rc = code == CELLAR_RETRY ? code : !is_same(&made, code);
     }
     free(answer);
     return rc;
@@ -268,8 +268,8 @@ static int replay(struct sqlite_calls *calls)
 static int again(struct sqlite_calls *calls)
 {
     struct sqlite_seat *seat = calls->seat;
-    int rc = calls->whole ? -CELLAR_ERR_RETRY : 1;
-    for (int tries = 0; tries < TRIES && rc == -CELLAR_ERR_RETRY; tries++) {
+    int rc = calls->whole ? CELLAR_RETRY : 1;
+    for (int tries = 0; tries < TRIES && rc == CELLAR_RETRY; tries++) {
         if (seat->txn) (void)cellar_abort(seat->txn);
         rc = cellar_begin(seat->session, NULL, &seat->txn) ? 1 : replay(calls);
     }
@@ -288,7 +288,7 @@ static int run_once(struct sqlite_calls *calls, struct made *made)
 static int call(struct sqlite_calls *calls, struct made *made)
 {
     int code = run_once(calls, made);
-    for (int tries = 0; tries < TRIES && code == -CELLAR_ERR_RETRY && again(calls) == 0; tries++)
+    for (int tries = 0; tries < TRIES && code == CELLAR_RETRY && again(calls) == 0; tries++)
         code = run_once(calls, made);
     note(calls, made, code);
     return code;

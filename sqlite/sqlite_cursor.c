@@ -148,7 +148,7 @@ static int scan_rows(struct sqlite_cursor *cursor, uint32_t flags)
     uint64_t bytes = cursor->batch * (sizeof(uint64_t) + row_bytes);
     if (bytes > cursor->found_bytes) {
         uint64_t *found = sqlite3_realloc64(cursor->found, bytes);
-        if (!found) return -CELLAR_ERR_NOMEM;
+        if (!found) return CELLAR_NOMEM;
         cursor->found = found;
         cursor->found_bytes = bytes;
     }
@@ -297,7 +297,7 @@ static int record_find(struct sqlite_cursor *cursor, uint64_t key)
     int code = sqlite_calls_there(calls_of(cursor), table, key, column->number);
     cursor->keys[0] = key;
     cursor->count = code == 0;
-    return code == -CELLAR_ERR_NOT_FOUND ? 0 : code;
+    return code == CELLAR_NOT_FOUND ? 0 : code;
 }
 
 /* 0, with cursor->count; 1: the value does not say which record; or a code of Cellar. */
@@ -320,7 +320,7 @@ static int point(struct sqlite_cursor *cursor, sqlite3_value *value)
     uint64_t record;
     if (!bytes || bytes > sqlite_value_room(&define->columns[define->key])) return 0;
     int code = sqlite_calls_find(calls_of(cursor), define->table, key, bytes, &record);
-    if (code) return code == -CELLAR_ERR_NOT_FOUND ? 0 : code;
+    if (code) return code == CELLAR_NOT_FOUND ? 0 : code;
     return record_find(cursor, record);
 }
 
@@ -387,7 +387,7 @@ int sqlite_cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
     int code = column->variable
                    ? sqlite_calls_get_bytes(calls, table->define.table, key, column->number)
                    : sqlite_calls_get(calls, table->define.table, key, column->number, column->bytes, value);
-    if (code == -CELLAR_ERR_NOT_FOUND) return SQLITE_OK; /* the connection itself has deleted it meanwhile: NULL */
+    if (code == CELLAR_NOT_FOUND) return SQLITE_OK; /* the connection itself has deleted it meanwhile: NULL */
     if (code) return sqlite_txn_failed(table->txn, base->pVtab, code);
     const struct sqlite_scalar scalar = column->variable
                                             ? sqlite_value_unpack(column, calls->value, (uint32_t)calls->value_bytes)

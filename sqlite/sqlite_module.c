@@ -85,8 +85,8 @@ static int module_destroy(sqlite3_vtab *vtab)
     struct sqlite_table *table = (struct sqlite_table *)vtab;
     struct cellar_error error;
     int code = table->made ? cellar_table_drop(sqlite_pool_db(table->txn->pool), table->define.table, &error) : 0;
-    if (code == -CELLAR_ERR_BUSY) return SQLITE_BUSY;
-    if (code && code != -CELLAR_ERR_DROPPED) return SQLITE_IOERR;
+    if (code == CELLAR_BUSY) return SQLITE_BUSY;
+    if (code && code != CELLAR_DROPPED) return SQLITE_IOERR;
     return module_disconnect(vtab);
 }
 

@@ -37,7 +37,7 @@ static int refuse(struct cellar_error *error, int code, const char *what, const 
 {
     error->code = code;
     snprintf(error->text, sizeof error->text, "%s%s: %s", what, path, why);
-    return -code;
+    return code;
 }
 
 /* The file's name, whole, so that two ways to it are one; the file itself need not be there. */
@@ -46,20 +46,20 @@ static int path_of(const char *path, char whole[PATH_MAX], struct cellar_error *
     char folder[PATH_MAX], base[PATH_MAX];
     if (realpath(path, whole)) return 0;
     if (errno != ENOENT || strlen(path) >= PATH_MAX)
-        return refuse(error, CELLAR_ERR_SYSTEM, "pool ", path, strerror(errno));
+        return refuse(error, CELLAR_SYSTEM, "pool ", path, strerror(errno));
     strcpy(folder, path);
     strcpy(base, path);
-    if (!realpath(dirname(folder), whole)) return refuse(error, CELLAR_ERR_SYSTEM, "pool ", path, strerror(errno));
+    if (!realpath(dirname(folder), whole)) return refuse(error, CELLAR_SYSTEM, "pool ", path, strerror(errno));
     size_t used = strlen(whole);
     bool fits = (size_t)snprintf(whole + used, PATH_MAX - used, "/%s", basename(base)) < PATH_MAX - used;
-    return fits ? 0 : refuse(error, CELLAR_ERR_SYSTEM, "pool ", path, strerror(ENAMETOOLONG));
+    return fits ? 0 : refuse(error, CELLAR_SYSTEM, "pool ", path, strerror(ENAMETOOLONG));
 }
 
 static int open_db(struct sqlite_pool *pool, const struct sqlite_pool_shape *shape, struct cellar_error *error)
 {
     struct stat status;
     bool there = stat(pool->path, &status) == 0 && status.st_size > 0;
-    if (!there && !shape) return refuse(error, CELLAR_ERR_NOT_FOUND, "pool ", pool->path, "there is no such file");
+    if (!there && !shape) return refuse(error, CELLAR_NOT_FOUND, "pool ", pool->path, "there is no such file");
     uint64_t bytes = there ? (uint64_t)status.st_size : shape->bytes;
     uint64_t log_bytes = bytes / LOG_SHARE > LOG_MOST ? LOG_MOST : bytes / LOG_SHARE & ~4095ull;
     const struct cellar_config config = {.pool_path = pool->path,
@@ -77,7 +77,7 @@ static struct sqlite_pool *pool_make(const char *path, const struct sqlite_pool_
 {
     struct sqlite_pool *pool = calloc(1, sizeof *pool);
     if (!pool) {
-        (void)refuse(error, CELLAR_ERR_NOMEM, "", path, cellar_error_text(CELLAR_ERR_NOMEM));
+        (void)refuse(error, CELLAR_NOMEM, "", path, cellar_strerror(CELLAR_NOMEM));
         return NULL;
     }
     strcpy(pool->path, path);
@@ -104,7 +104,7 @@ struct sqlite_pool *sqlite_pool_open(const char *path, const struct sqlite_pool_
     pthread_mutex_lock(&pools_lock);
     struct sqlite_pool *pool = known(whole);
     if (pool && pool->process != getpid()) {
-        (void)refuse(error, CELLAR_ERR_UNSUPPORTED, "pool ", whole,
+        (void)refuse(error, CELLAR_UNSUPPORTED, "pool ", whole,
                      "it was opened before this process was forked: open it here anew, before the fork close it");
         pool = NULL;
     } else if (pool) {
@@ -194,13 +194,12 @@ static struct sqlite_seat *seat_take(struct sqlite_pool *pool)
 struct sqlite_seat *sqlite_pool_sit(struct sqlite_pool *pool, struct cellar_error *error)
 {
     if (pool->process != getpid()) {
-        (void)refuse(error, CELLAR_ERR_UNSUPPORTED, "pool ", pool->path,
-                     "it was opened before this process was forked");
+        (void)refuse(error, CELLAR_UNSUPPORTED, "pool ", pool->path, "it was opened before this process was forked");
         return NULL;
     }
     struct sqlite_seat *seat = seat_take(pool);
     int rc = seat ? cellar_session_open(pool->db, &seat->session, error)
-                  : refuse(error, CELLAR_ERR_FULL, "pool ", pool->path, "as many transactions run as may at once");
+                  : refuse(error, CELLAR_FULL, "pool ", pool->path, "as many transactions run as may at once");
     if (rc == 0 && (rc = cellar_begin(seat->session, NULL, &seat->txn))) cellar_session_error(seat->session, error);
     if (rc == 0) return seat;
     if (seat) sqlite_pool_rise(seat);

@@ -49,26 +49,26 @@ int sqlite_txn_refuse(sqlite3_vtab *vtab, int code, const char *format, ...)
 
 static int code_of(int code)
 {
-    switch (-code) {
-    case CELLAR_ERR_RETRY:
-    case CELLAR_ERR_NOT_FOUND: /* at a commit: what the statement has seen is gone */
-    case CELLAR_ERR_DEADLINE:
+    switch (code) {
+    case CELLAR_RETRY:
+    case CELLAR_NOT_FOUND: /* at a commit: what the statement has seen is gone */
+    case CELLAR_DEADLINE:
         return SQLITE_BUSY_SNAPSHOT;
-    case CELLAR_ERR_EXISTS:
+    case CELLAR_EXISTS:
         return SQLITE_CONSTRAINT;
-    case CELLAR_ERR_NOMEM:
+    case CELLAR_NOMEM:
         return SQLITE_NOMEM;
-    case CELLAR_ERR_FULL:
+    case CELLAR_FULL:
         return SQLITE_FULL;
-    case CELLAR_ERR_TOO_LARGE:
+    case CELLAR_TOO_LARGE:
         return SQLITE_TOOBIG;
-    case CELLAR_ERR_CORRUPT:
+    case CELLAR_CORRUPT:
         return SQLITE_CORRUPT_VTAB;
-    case CELLAR_ERR_UNREACHABLE:
-    case CELLAR_ERR_INDETERMINATE:
-    case CELLAR_ERR_FENCED:
-    case CELLAR_ERR_CLOSED:
-    case CELLAR_ERR_SYSTEM:
+    case CELLAR_UNREACHABLE:
+    case CELLAR_INDETERMINATE:
+    case CELLAR_FENCED:
+    case CELLAR_CLOSED:
+    case CELLAR_SYSTEM:
         return SQLITE_IOERR;
     default:
         return SQLITE_ERROR;
@@ -79,7 +79,7 @@ static int code_of(int code)
 static int told(const struct sqlite_txn *txn, sqlite3_vtab *vtab, int code)
 {
     const struct cellar_error *error = &txn->calls.error;
-    return sqlite_txn_refuse(vtab, code_of(code), "%s", error->code == -code ? error->text : cellar_error_text(code));
+    return sqlite_txn_refuse(vtab, code_of(code), "%s", error->code == code ? error->text : cellar_strerror(code));
 }
 
 int sqlite_txn_failed(struct sqlite_txn *txn, sqlite3_vtab *vtab, int code)
@@ -126,7 +126,7 @@ int sqlite_txn_ensure(struct sqlite_txn *txn, sqlite3_vtab *vtab)
     }
     if (txn->doomed) return doomed(vtab);
     if (!txn->seat && (txn->seat = sqlite_pool_sit(txn->pool, &error))) sqlite_calls_begin(&txn->calls, txn->seat);
-    if (!txn->seat) return sqlite_txn_refuse(vtab, code_of(-error.code), "%s", error.text);
+    if (!txn->seat) return sqlite_txn_refuse(vtab, code_of(error.code), "%s", error.text);
     if (!sqlite_pool_is_mine(txn->seat))
         return sqlite_txn_refuse(vtab, SQLITE_MISUSE, "another thread has begun this transaction, and has to end it");
     return SQLITE_OK;

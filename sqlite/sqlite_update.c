@@ -62,7 +62,7 @@ static int is_there(const struct change *change, uint64_t key)
     change->table->txn->reads++;
     const struct sqlite_column *column = sqlite_define_stored(change->define, 0);
     int code = sqlite_calls_there(calls_of(change), change->define->table, key, column->number);
-    return code == -CELLAR_ERR_NOT_FOUND ? 0 : code ? code : 1;
+    return code == CELLAR_NOT_FOUND ? 0 : code ? code : 1;
 }
 
 static int row_delete(const struct change *change, uint64_t key)
@@ -78,7 +78,7 @@ static int keep_bytes(struct change *change, int number)
     if (code) return code;
     struct sqlite_bytes *kept = &change->longs[number];
     kept->data = sqlite3_malloc64(calls->value_bytes + 1);
-    if (!kept->data) return -CELLAR_ERR_NOMEM;
+    if (!kept->data) return CELLAR_NOMEM;
     kept->bytes = (uint32_t)calls->value_bytes;
     if (kept->bytes) memcpy(kept->data, calls->value, kept->bytes);
     return 0;
@@ -190,7 +190,7 @@ static int key_check(const struct change *change)
         memcpy(&bytes, text, sizeof bytes);
         change->table->txn->reads++;
         int code = sqlite_calls_find(calls_of(change), change->define->table, text + 4, bytes, &key);
-        if (code && code != -CELLAR_ERR_NOT_FOUND) return failed(change, code);
+        if (code && code != CELLAR_NOT_FOUND) return failed(change, code);
         there = code == 0 && !(change->had && key == change->old_key);
     } else {
         there = is_there(change, key);

@@ -24,7 +24,7 @@ static struct fabric_addr superblock_at(uint32_t node, uint64_t field) { return 
 
 static int node_error(struct cellar_error *error, uint32_t node, int rc)
 {
-    return err_set(error, err_code(rc), "memory node %u: %s", node, cellar_error_text(rc));
+    return err_set(error, rc, "memory node %u: %s", node, cellar_strerror(rc));
 }
 
 /* ---- runs of chunks ---- */
@@ -72,7 +72,7 @@ static int run_begin(struct coro *co, struct fabric_ep *ep, const struct catalog
     int rc;
     run->magic = LAYOUT_CHUNK_MAGIC;
     for (int tries = 1; (rc = run_write(co, ep, catalog, addr, run)) != 0; tries++) {
-        *late = *late || rc != -CELLAR_ERR_UNREACHABLE;
+        *late = *late || rc != CELLAR_UNREACHABLE;
         if (tries == RUN_WRITES_MAX) return rc;
     }
     return 0;
@@ -103,7 +103,7 @@ int catalog_run_take(struct coro *co, struct fabric_ep *ep, const struct catalog
     if (rc) return rc;
     if (first > catalog->chunk_count || run->chunk_count > catalog->chunk_count - first) {
         rc = claim_give(co, ep, node, first, run->chunk_count); /* a smaller run may still fit */
-        return rc ? rc : -CELLAR_ERR_FULL;
+        return rc ? rc : CELLAR_FULL;
     }
     vacant_heard(catalog, node, first + run->chunk_count);
     *offset = catalog->heap_offset + first * LAYOUT_CHUNK_BYTES;
@@ -123,7 +123,7 @@ int catalog_spare_take(struct coro *co, struct fabric_ep *ep, const struct catal
     must(run->chunk_count == 1);
     bool late = false;
     uint64_t spare = cn / catalog->mn_count;
-    if (node != catalog_log_node(catalog, cn) || spare >= catalog->spare_count) return -CELLAR_ERR_FULL;
+    if (node != catalog_log_node(catalog, cn) || spare >= catalog->spare_count) return CELLAR_FULL;
     *offset = catalog->heap_offset + (catalog->chunk_count + spare) * LAYOUT_CHUNK_BYTES;
     return run_begin(co, ep, catalog, fabric_addr_of(node, *offset), run, &late);
 }
@@ -172,13 +172,13 @@ static void chunks_lay_out(struct catalog *catalog)
 static int shape_set(struct catalog *catalog, const struct catalog_shape *shape, struct cellar_error *error)
 {
     if (shape->mn_count == 0 || shape->mn_count > LAYOUT_NODES_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "%u memory nodes; 1 to %d are possible", shape->mn_count,
+        return err_set(error, CELLAR_INVALID, "%u memory nodes; 1 to %d are possible", shape->mn_count,
                        LAYOUT_NODES_MAX);
     if (shape->replicas >= shape->mn_count)
-        return err_set(error, CELLAR_ERR_INVALID, "%u backups need at least %u memory nodes; there are %u",
-                       shape->replicas, shape->replicas + 1, shape->mn_count);
+        return err_set(error, CELLAR_INVALID, "%u backups need at least %u memory nodes; there are %u", shape->replicas,
+                       shape->replicas + 1, shape->mn_count);
     if (shape->cn_count == 0 || shape->cn_count > FABRIC_CNS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "%u compute nodes; 1 to %d are possible", shape->cn_count,
+        return err_set(error, CELLAR_INVALID, "%u compute nodes; 1 to %d are possible", shape->cn_count,
                        FABRIC_CNS_MAX);
     catalog->away = -1;
     catalog->mn_count = shape->mn_count;
@@ -193,16 +193,15 @@ static int shape_set(struct catalog *catalog, const struct catalog_shape *shape,
         (LAYOUT_LOCKS_OFFSET + locks_bytes + LAYOUT_CHUNK_BYTES - 1) / LAYOUT_CHUNK_BYTES * LAYOUT_CHUNK_BYTES;
     uint64_t least = (catalog->heap_offset + 2 * LAYOUT_CHUNK_BYTES) * (shape->replicas + 1);
     if (shape->mn_bytes < least || shape->mn_bytes >= 1ull << 48)
-        return err_set(error, CELLAR_ERR_INVALID,
-                       "memory nodes of %llu bytes; with %u backups, %llu to %llu are possible", TEXT(shape->mn_bytes),
-                       shape->replicas, TEXT(least), TEXT((1ull << 48) - 1));
+        return err_set(error, CELLAR_INVALID, "memory nodes of %llu bytes; with %u backups, %llu to %llu are possible",
+                       TEXT(shape->mn_bytes), shape->replicas, TEXT(least), TEXT((1ull << 48) - 1));
     chunks_lay_out(catalog);
     return 0;
 }
 
 static int differs(struct cellar_error *error, uint32_t node, const char *what, uint64_t have, uint64_t want)
 {
-    return err_set(error, CELLAR_ERR_MISMATCH,
+    return err_set(error, CELLAR_MISMATCH,
                    "memory node %u: its pool was formatted for %s %llu, this open asks for %llu", node, what,
                    TEXT(have), TEXT(want));
 }
@@ -210,7 +209,7 @@ static int differs(struct cellar_error *error, uint32_t node, const char *what, 
 /* Its heap begins elsewhere: what lies before it is the locks of records, for modes that lock them there. */
 static int locks_differ(struct cellar_error *error, uint32_t node, bool have)
 {
-    return err_set(error, CELLAR_ERR_MISMATCH,
+    return err_set(error, CELLAR_MISMATCH,
                    "memory node %u: its pool was formatted %s locks of records: open it in %s, or make another pool",
                    node, have ? "with" : "without",
                    have ? "a mode that locks records there" : "another mode, which needs none");
@@ -231,27 +230,26 @@ static int superblock_check(struct catalog *catalog, const struct superblock_wir
                             struct cellar_error *error)
 {
     if (have->magic == 0)
-        return err_set(error, CELLAR_ERR_CORRUPT, "memory node %u is not formatted: %s", node,
+        return err_set(error, CELLAR_CORRUPT, "memory node %u is not formatted: %s", node,
                        node ? "node 0 is, so this one has lost its memory or belongs elsewhere"
                             : "its formatting was interrupted or it is no pool; remove it to start anew");
     if (have->magic != LAYOUT_MAGIC)
-        return err_set(error, CELLAR_ERR_CORRUPT,
-                       "memory node %u holds no pool: it begins with %#llx, a pool with %#llx", node, TEXT(have->magic),
-                       TEXT(LAYOUT_MAGIC));
+        return err_set(error, CELLAR_CORRUPT, "memory node %u holds no pool: it begins with %#llx, a pool with %#llx",
+                       node, TEXT(have->magic), TEXT(LAYOUT_MAGIC));
     if (have->fingerprint != layout_fingerprint())
-        return err_set(error, CELLAR_ERR_MISMATCH,
+        return err_set(error, CELLAR_MISMATCH,
                        "memory node %u was formatted by another build: layout fingerprint %llx; this build has %llx",
                        node, TEXT(have->fingerprint), TEXT(layout_fingerprint()));
     if (have->checksum != catalog_superblock_checksum(have))
-        return err_set(error, CELLAR_ERR_CORRUPT,
+        return err_set(error, CELLAR_CORRUPT,
                        "memory node %u, offset 0: the superblock is damaged: its checksum is wrong", node);
     if (have->state != LAYOUT_POOL_OPEN && have->state != LAYOUT_POOL_CLOSED)
-        return err_set(error, CELLAR_ERR_CORRUPT,
+        return err_set(error, CELLAR_CORRUPT,
                        "memory node %u, offset %zu: the superblock is damaged: a pool is neither open nor closed: %#x",
                        node, AT(state), have->state);
     if (have->node != node)
-        return err_set(error, CELLAR_ERR_MISMATCH, "the memory node attached as number %u was formatted as number %u",
-                       node, have->node);
+        return err_set(error, CELLAR_MISMATCH, "the memory node attached as number %u was formatted as number %u", node,
+                       have->node);
     if (have->mn_count != catalog->mn_count)
         return differs(error, node, "a number of memory nodes of", have->mn_count, catalog->mn_count);
     if (have->replicas != catalog->replicas)
@@ -264,7 +262,7 @@ static int superblock_check(struct catalog *catalog, const struct superblock_wir
                          have->heap_offset >= LAYOUT_LOCKS_OFFSET + LAYOUT_LOCKS_BYTES &&
                          have->heap_offset < catalog->area_bytes;
     if (have->cn_count > FABRIC_CNS_MAX || have->area_bytes != catalog->area_bytes || !heap_possible)
-        return err_set(error, CELLAR_ERR_CORRUPT,
+        return err_set(error, CELLAR_CORRUPT,
                        "memory node %u: areas of %llu bytes with a heap at %llu do not follow from its shape", node,
                        TEXT(have->area_bytes), TEXT(have->heap_offset));
     if (have->heap_offset != catalog->heap_offset)
@@ -286,7 +284,7 @@ int catalog_lock_take(struct coro *co, struct fabric_ep *ep, struct cellar_error
         fabric_idle(ep, now + LOCK_POLL_NS);
     }
     return err_set(
-        error, CELLAR_ERR_DEADLINE,
+        error, CELLAR_DEADLINE,
         "compute node %llu holds the catalog's lock and does not give it back; it may have died creating a table",
         TEXT(holder - 1));
 }
@@ -349,10 +347,10 @@ static int blank_check(struct coro *co, struct fabric_ep *ep, struct catalog_hom
         int rc = superblock_read(co, ep, home, node, error);
         if (rc) return rc;
         if (home->superblock.magic && home->superblock.chunk_next)
-            return err_set(error, CELLAR_ERR_CORRUPT,
+            return err_set(error, CELLAR_CORRUPT,
                            "memory node 0 is blank, and node %u holds data: node 0 has lost its memory", node);
     }
-    return existing ? err_set(error, CELLAR_ERR_NOT_FOUND,
+    return existing ? err_set(error, CELLAR_NOT_FOUND,
                               "memory node 0 is blank: there is no pool; what it held, if it held one, is lost")
                     : 0;
 }
@@ -416,7 +414,7 @@ static int blank_find(struct coro *co, struct fabric_ep *ep, struct catalog_home
     bool used;
     for (uint32_t node = 0; node < catalog->mn_count; node++) {
         int rc = batch_read(co, ep, superblock_at(node, 0), &home->superblock, sizeof(home->superblock));
-        if (rc && rc != -CELLAR_ERR_UNREACHABLE) return rc;
+        if (rc && rc != CELLAR_UNREACHABLE) return rc;
         if (rc == 0 && home->superblock.magic) continue;
         blanks++;
         blank = node;
@@ -435,7 +433,7 @@ static int away_find(struct coro *co, struct fabric_ep *ep, struct catalog_home 
     int rc = configuration_look(co, ep, catalog, -1, &now);
     if (rc == 0) catalog->away = now.away;
     if (rc == 0 && now.away < 0) rc = blank_find(co, ep, home);
-    if (rc) return err_set(error, err_code(rc), "the pool's configuration: %s", cellar_error_text(rc));
+    if (rc) return err_set(error, rc, "the pool's configuration: %s", cellar_strerror(rc));
     if (catalog->away < 0) return 0;
     home->route = (struct fabric_route){.mn_count = catalog->mn_count,
                                         .away = (uint32_t)catalog->away,
@@ -450,12 +448,12 @@ static int away_find(struct coro *co, struct fabric_ep *ep, struct catalog_home 
 static int home_new(struct fabric_ep *ep, struct catalog_home **out, struct cellar_error *error)
 {
     void *memory = lazy_map(sizeof(**out));
-    if (!memory) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the catalog");
+    if (!memory) return err_set(error, CELLAR_NOMEM, "no memory for the catalog");
     *out = memory;
     int rc = fabric_register_local(ep->fabric, memory, sizeof(**out));
     if (rc == 0) return 0;
     lazy_unmap(memory, sizeof(**out));
-    return err_set(error, err_code(rc), "the catalog's memory could not be registered");
+    return err_set(error, rc, "the catalog's memory could not be registered");
 }
 
 /* Of the chunks that there are. */
@@ -465,8 +463,7 @@ static int lists_make(struct catalog_home *home, struct cellar_error *error)
     home->vacant_word = LAYOUT_CHUNK_MAGIC | (uint64_t)LAYOUT_RUN_VACANT << 32;
     home->catalog.vacant = vacant_new(home->catalog.mn_count, home->catalog.chunk_count);
     home->catalog.stocks = stock_set_new(LAYOUT_CATALOG_TABLES_MAX * home->catalog.mn_count);
-    return home->catalog.vacant && home->catalog.stocks ? 0
-                                                        : err_set(error, CELLAR_ERR_NOMEM, "no memory for the catalog");
+    return home->catalog.vacant && home->catalog.stocks ? 0 : err_set(error, CELLAR_NOMEM, "no memory for the catalog");
 }
 
 int catalog_open(struct coro *co, struct fabric_ep *ep, const struct catalog_shape *shape, bool fresh, bool shared,

@@ -39,19 +39,19 @@ int catalog_extents_check(const struct catalog *catalog, const struct cellar_sch
 {
     int column = column_insane(schema, from->variable, from->key_bytes);
     if (column >= 0)
-        return err_set(error, CELLAR_ERR_INVALID,
+        return err_set(error, CELLAR_INVALID,
                        "table %s, column number %d: one of variable length is a CELLAR_VALUE in a cell of its own, and "
                        "no key",
                        from->name, column);
     if (!from->variable && from->long_bytes)
-        return err_set(error, CELLAR_ERR_INVALID, "table %s: long_bytes is of columns of variable length: it has none",
+        return err_set(error, CELLAR_INVALID, "table %s: long_bytes is of columns of variable length: it has none",
                        from->name);
     if (from->variable && strlen(from->name) + SUFFIX_BYTES >= CELLAR_NAME_BYTES)
-        return err_set(error, CELLAR_ERR_INVALID,
+        return err_set(error, CELLAR_INVALID,
                        "table %s: the name of one with columns of variable length has at most %d bytes", from->name,
                        CELLAR_NAME_BYTES - SUFFIX_BYTES - 1);
     if (from->variable && catalog->versions)
-        return err_set(error, CELLAR_ERR_UNSUPPORTED,
+        return err_set(error, CELLAR_UNSUPPORTED,
                        "table %s: this mode keeps each record's old versions beside it, so it has no columns of "
                        "variable length",
                        from->name);

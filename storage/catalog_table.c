@@ -39,21 +39,21 @@ static int entry_schema(const struct catalog *catalog, const struct catalog_entr
 {
     const struct schema_versions *versions = catalog->known_versions;
     struct cellar_column columns[CELLAR_COLUMNS_MAX];
-    if (!terminated(entry->name) || entry->column_count > CELLAR_COLUMNS_MAX) return -CELLAR_ERR_CORRUPT;
+    if (!terminated(entry->name) || entry->column_count > CELLAR_COLUMNS_MAX) return CELLAR_CORRUPT;
     for (uint32_t i = 0; i < entry->column_count; i++) {
         const struct catalog_column_wire *column = &entry->columns[i];
-        if (!terminated(column->name) || column->cell < 0) return -CELLAR_ERR_CORRUPT;
+        if (!terminated(column->name) || column->cell < 0) return CELLAR_CORRUPT;
         columns[i] = (struct cellar_column){column->name, column->row_offset, column->bytes, column->cell};
     }
     struct cellar_schema from = {
         .name = entry->name, .row_bytes = entry->row_bytes, .columns = columns, .column_count = entry->column_count};
     int rc = schema_build(&from, 1, schema, error);
     if (rc == 0 && entry->versions == 1 && !versions)
-        return err_set(error, CELLAR_ERR_UNSUPPORTED,
+        return err_set(error, CELLAR_UNSUPPORTED,
                        "table %s keeps old versions of its records, which no mode of this build does", entry->name);
-    if (rc == 0 && (entry->versions > 1 || (entry->versions && !versions->lay_out(schema)))) rc = -CELLAR_ERR_CORRUPT;
+    if (rc == 0 && (entry->versions > 1 || (entry->versions && !versions->lay_out(schema)))) rc = CELLAR_CORRUPT;
     for (uint32_t i = 0; rc == 0 && i < entry->column_count; i++)
-        if (schema->columns[i].cell != entry->columns[i].cell) rc = -CELLAR_ERR_CORRUPT;
+        if (schema->columns[i].cell != entry->columns[i].cell) rc = CELLAR_CORRUPT;
     return rc;
 }
 
@@ -88,7 +88,7 @@ static int entry_decode(const struct catalog *catalog, const struct catalog_entr
 {
     struct cellar_error why = {0, "its bytes contradict each other"};
     if (entry->table_id != index + 1 || entry->checksum != entry_checksum(entry))
-        return err_set(error, CELLAR_ERR_CORRUPT, "catalog entry %u (id %llu): its checksum or number is wrong", index,
+        return err_set(error, CELLAR_CORRUPT, "catalog entry %u (id %llu): its checksum or number is wrong", index,
                        TEXT(entry->table_id));
     table->catalog = catalog;
     table->id = index + 1;
@@ -108,10 +108,10 @@ static int entry_decode(const struct catalog *catalog, const struct catalog_entr
     table->extent_size = entry->extent_size;
     table->extents_of = entry->extents_of;
     int rc = entry_schema(catalog, entry, &table->schema, &why);
-    if (rc == -CELLAR_ERR_UNSUPPORTED) return err_set(error, CELLAR_ERR_UNSUPPORTED, "%s", why.text);
+    if (rc == CELLAR_UNSUPPORTED) return err_set(error, CELLAR_UNSUPPORTED, "%s", why.text);
     if (rc || !geometry_sane(catalog, &table->index) || !key_sane(&table->schema, entry->key_bytes) ||
         !catalog_extents_find(catalog, entry->extents, table))
-        return err_set(error, CELLAR_ERR_CORRUPT, "catalog entry %u: %.180s", index, why.text);
+        return err_set(error, CELLAR_CORRUPT, "catalog entry %u: %.180s", index, why.text);
     return 0;
 }
 
@@ -156,14 +156,13 @@ static int entry_add(struct catalog *catalog, const struct catalog_entry_wire *e
                      struct cellar_error *error)
 {
     if (!state_sane(entry->state))
-        return err_set(error, CELLAR_ERR_CORRUPT, "catalog entry %u: no table is in state %#llx", i,
-                       TEXT(entry->state));
+        return err_set(error, CELLAR_CORRUPT, "catalog entry %u: no table is in state %#llx", i, TEXT(entry->state));
     if (catalog_state_hides(entry->state)) {
         catalog->going |= 1ull << i;
         return 0;
     }
     struct cellar_table *table = handle_new(sizeof *table);
-    if (!table) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a table");
+    if (!table) return err_set(error, CELLAR_NOMEM, "no memory for a table");
     table->catalog = catalog;
     int rc = entry->variable ? extents_add(catalog, entry, i, error) : 0;
     if (rc == 0) rc = entry_decode(catalog, entry, i, table, error);
@@ -195,9 +194,9 @@ int catalog_tables_read(struct coro *co, struct fabric_ep *ep, struct catalog *c
     struct catalog_home *home = catalog_home_of(catalog);
     int rc = 0;
     /* An open does not take the lock: the lines of an entry that is just being made may be read in the wrong order. */
-    for (uint32_t reads = 0; reads == 0 || (rc == -CELLAR_ERR_CORRUPT && reads < READS_MAX); reads++) {
+    for (uint32_t reads = 0; reads == 0 || (rc == CELLAR_CORRUPT && reads < READS_MAX); reads++) {
         rc = batch_read(co, ep, catalog_entry_at(0), home->entries, sizeof(home->entries));
-        if (rc) return err_set(error, err_code(rc), "memory node 0: %s", cellar_error_text(rc));
+        if (rc) return err_set(error, rc, "memory node 0: %s", cellar_strerror(rc));
         rc = entries_decode(catalog, home->entries, error);
     }
     return rc;
@@ -244,14 +243,14 @@ static int column_differs(const struct cellar_table *table, uint32_t i, const st
 {
     const struct schema_column *a = &table->schema.columns[i], *b = &want->columns[i];
     if (strcmp(a->name, b->name) != 0)
-        return err_set(error, CELLAR_ERR_MISMATCH, "table %s exists with column %s in place %u; asked for %s",
-                       table->name, a->name, i, b->name);
+        return err_set(error, CELLAR_MISMATCH, "table %s exists with column %s in place %u; asked for %s", table->name,
+                       a->name, i, b->name);
     if (a->row_offset != b->row_offset || a->bytes != b->bytes)
-        return err_set(error, CELLAR_ERR_MISMATCH,
+        return err_set(error, CELLAR_MISMATCH,
                        "table %s exists with column %s of %u bytes at %u; asked for %u bytes at %u", table->name,
                        a->name, a->bytes, a->row_offset, b->bytes, b->row_offset);
     if (a->cell != b->cell)
-        return err_set(error, CELLAR_ERR_MISMATCH, "table %s exists with column %s in cell %u; asked for cell %u",
+        return err_set(error, CELLAR_MISMATCH, "table %s exists with column %s in cell %u; asked for cell %u",
                        table->name, a->name, a->cell, b->cell);
     return 0;
 }
@@ -273,12 +272,12 @@ static int table_compare(const struct cellar_table *table, const struct cellar_s
         {"bytes of long values at most", table->long_bytes, catalog_long_bytes(from)},
     };
     if (schema_keeps_versions(&table->schema) != schema_keeps_versions(want))
-        return err_set(error, CELLAR_ERR_MISMATCH, "table %s exists and keeps %s old versions: it is for modes that %s",
+        return err_set(error, CELLAR_MISMATCH, "table %s exists and keeps %s old versions: it is for modes that %s",
                        table->name, schema_keeps_versions(want) ? "no" : "its",
                        schema_keeps_versions(want) ? "keep none" : "keep them");
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
         if (numbers[i].have != numbers[i].want)
-            return err_set(error, CELLAR_ERR_MISMATCH, "table %s exists with %llu %s; asked for %llu", table->name,
+            return err_set(error, CELLAR_MISMATCH, "table %s exists with %llu %s; asked for %llu", table->name,
                            TEXT(numbers[i].have), numbers[i].what, TEXT(numbers[i].want));
     for (uint32_t i = 0; i < want->column_count; i++) {
         int rc = column_differs(table, i, want, error);
@@ -314,7 +313,7 @@ static int buckets_take(struct coro *co, struct fabric_ep *ep, struct catalog *c
     uint64_t bytes = sizeof(*run) + table->index.buckets_per_node * LAYOUT_LINE;
     uint64_t chunks = (bytes + LAYOUT_CHUNK_BYTES - 1) / LAYOUT_CHUNK_BYTES;
     if (chunks > catalog->chunk_count || chunks > UINT32_MAX)
-        return err_set(error, CELLAR_ERR_FULL,
+        return err_set(error, CELLAR_FULL,
                        "table %s: the index for %llu records takes %llu bytes of each memory node, which has %llu",
                        table->name, TEXT(table->records_max), TEXT(bytes),
                        TEXT(catalog->chunk_count * LAYOUT_CHUNK_BYTES));
@@ -328,8 +327,8 @@ static int buckets_take(struct coro *co, struct fabric_ep *ep, struct catalog *c
         int rc = catalog_run_take(co, ep, catalog, node, run, &offset);
         if (rc) {
             buckets_undo(co, ep, catalog, table, node);
-            return err_set(error, err_code(rc), "table %s: an index of %llu bytes on memory node %u: %s", table->name,
-                           TEXT(bytes), node, cellar_error_text(rc));
+            return err_set(error, rc, "table %s: an index of %llu bytes on memory node %u: %s", table->name,
+                           TEXT(bytes), node, cellar_strerror(rc));
         }
         table->index.base[node] = offset + sizeof(*run);
     }
@@ -402,7 +401,7 @@ static int table_write(struct coro *co, struct fabric_ep *ep, struct catalog *ca
     if (rc) return rc;
     if (written == 0 && PLANT(table_entry_last)) written = entry_begin(co, ep, catalog, table);
     if (written == 0) written = entry_end(co, ep, catalog, table);
-    return written ? err_set(error, err_code(written), "writing the catalog: %s", cellar_error_text(written)) : 0;
+    return written ? err_set(error, written, "writing the catalog: %s", cellar_strerror(written)) : 0;
 }
 
 static int table_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct catalog_wish *wish,
@@ -415,10 +414,10 @@ static int table_make(struct coro *co, struct fabric_ep *ep, struct catalog *cat
            (entries[index].table_id || catalog->tables[index] || index + 1 == wish->extents_of))
         index++;
     if (index == LAYOUT_CATALOG_TABLES_MAX)
-        return err_set(error, CELLAR_ERR_FULL, "table %s: the pool has %d tables, no more are possible", from->name,
+        return err_set(error, CELLAR_FULL, "table %s: the pool has %d tables, no more are possible", from->name,
                        LAYOUT_CATALOG_TABLES_MAX);
     struct cellar_table *table = handle_new(sizeof *table);
-    if (!table) return err_set(error, CELLAR_ERR_NOMEM, "no memory for table %s", from->name);
+    if (!table) return err_set(error, CELLAR_NOMEM, "no memory for table %s", from->name);
     table->catalog = catalog;
     table->id = index + 1;
     memcpy(table->name, from->name, strnlen(from->name, CELLAR_NAME_BYTES - 1));
@@ -463,15 +462,15 @@ static int find_or_make(struct coro *co, struct fabric_ep *ep, struct catalog *c
     const struct cellar_table *table = catalog_table_find(catalog, name);
     if (!table) return table_make(co, ep, catalog, wish, schema, &table, error);
     if (table->emptying)
-        return err_set(error, CELLAR_ERR_BUSY,
+        return err_set(error, CELLAR_BUSY,
                        "table %s: a process that emptied it did not come to the end: the next one that opens the pool "
                        "alone does",
                        name);
     if (!orders_same(&table->orders, wish->orders ? wish->orders : &none))
-        return err_set(error, CELLAR_ERR_MISMATCH, "table %s exists, and is %s", name,
+        return err_set(error, CELLAR_MISMATCH, "table %s exists, and is %s", name,
                        table->orders.of ? "an index, or one of other columns" : "no index");
     if (table->extent_size)
-        return err_set(error, CELLAR_ERR_MISMATCH, "table %s exists, and has another one's extents", name);
+        return err_set(error, CELLAR_MISMATCH, "table %s exists, and has another one's extents", name);
     return table_compare(table, wish->from, schema, error);
 }
 
@@ -482,19 +481,18 @@ static int wish_check(const struct catalog *catalog, const struct cellar_schema 
     int rc = schema_build(from, catalog->cn_count, schema, error);
     if (rc) return rc;
     if (catalog->versions && !catalog->known_versions->lay_out(schema))
-        return err_set(error, CELLAR_ERR_INVALID,
-                       "table %s: with its old versions a record would take more than %d bytes", from->name,
-                       LAYOUT_RECORD_BYTES_MAX);
+        return err_set(error, CELLAR_INVALID, "table %s: with its old versions a record would take more than %d bytes",
+                       from->name, LAYOUT_RECORD_BYTES_MAX);
     if (!key_sane(schema, from->key_bytes))
-        return err_set(error, CELLAR_ERR_INVALID,
+        return err_set(error, CELLAR_INVALID,
                        "table %s: keys of %u bytes: 1 to %d are possible, and the first column must be a key of that "
                        "size (CELLAR_KEY), in a cell of its own",
                        from->name, from->key_bytes, CELLAR_KEY_BYTES_MAX);
     if (from->records_max == 0 || from->records_max > RECORDS_MAX_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "table %s: records_max is %llu; 1 to %llu are possible", from->name,
+        return err_set(error, CELLAR_INVALID, "table %s: records_max is %llu; 1 to %llu are possible", from->name,
                        TEXT(from->records_max), TEXT(RECORDS_MAX_MAX));
     if (from->cluster_bits > CLUSTER_BITS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "table %s: cluster_bits is %u; 0 to %d are possible", from->name,
+        return err_set(error, CELLAR_INVALID, "table %s: cluster_bits is %u; 0 to %d are possible", from->name,
                        from->cluster_bits, CLUSTER_BITS_MAX);
     return catalog_extents_check(catalog, from, schema, error);
 }
@@ -521,8 +519,7 @@ int catalog_twin_make(struct coro *co, struct fabric_ep *ep, struct catalog *cat
         rc = catalog_tables_read(co, ep, catalog, error);
         if (rc == 0) rc = table_make(co, ep, catalog, &wish, &schema, &twin, error);
         int given = catalog_lock_give(co, ep);
-        if (rc == 0 && given)
-            rc = err_set(error, err_code(given), "releasing the catalog: %s", cellar_error_text(given));
+        if (rc == 0 && given) rc = err_set(error, given, "releasing the catalog: %s", cellar_strerror(given));
     }
     batch_bulk_leave(ep, before);
     *made = (struct cellar_table *)twin;
@@ -562,8 +559,7 @@ int catalog_nodes_create(struct coro *co, struct fabric_ep *ep, struct catalog *
     if (rc == 0) {
         rc = find_or_make(co, ep, catalog, &wish, &schema, error);
         int given = catalog_lock_give(co, ep);
-        if (rc == 0 && given)
-            rc = err_set(error, err_code(given), "releasing the catalog: %s", cellar_error_text(given));
+        if (rc == 0 && given) rc = err_set(error, given, "releasing the catalog: %s", cellar_strerror(given));
     }
     batch_bulk_leave(ep, before);
     if (rc == 0) *out = catalog_table_find(catalog, from->name);
@@ -579,10 +575,9 @@ const struct cellar_table *catalog_table_find(const struct catalog *catalog, con
 int catalog_table_check(const struct catalog *catalog, const struct cellar_table *table, struct cellar_error *error)
 {
     if (!catalog_owns(catalog, table))
-        return err_set(error, CELLAR_ERR_INVALID,
-                       "the table is NULL, or of another database, or of one that was closed");
+        return err_set(error, CELLAR_INVALID, "the table is NULL, or of another database, or of one that was closed");
     if (!table->dropped) return 0;
-    return err_set(error, CELLAR_ERR_DROPPED, "table %s: %s", table->name, cellar_error_text(CELLAR_ERR_DROPPED));
+    return err_set(error, CELLAR_DROPPED, "table %s: %s", table->name, cellar_strerror(CELLAR_DROPPED));
 }
 
 void catalog_bury(struct catalog *catalog, struct cellar_table *table)

@@ -30,8 +30,8 @@ static struct fabric_addr ack_at(const struct configuration *now, uint32_t cn)
 static int run_direct(struct coro *co, struct fabric_ep *ep, struct fabric_op op)
 {
     op.flags = FABRIC_DIRECT;
-    int rc = -CELLAR_ERR_INDETERMINATE;
-    for (uint32_t i = 0; i < MOVES_MAX && (rc == -CELLAR_ERR_INDETERMINATE || rc == -CELLAR_ERR_UNREACHABLE); i++)
+    int rc = CELLAR_INDETERMINATE;
+    for (uint32_t i = 0; i < MOVES_MAX && (rc == CELLAR_INDETERMINATE || rc == CELLAR_UNREACHABLE); i++)
         rc = batch_run(co, ep, &op, 1);
     return rc;
 }
@@ -59,7 +59,7 @@ static int checked(const struct catalog *catalog, const struct configuration *no
     bool sane = now->epoch <= EPOCH_MAX && now->state < CONFIGURATION_STATES && now->from < CONFIGURATION_STATES &&
                 now->away < (int32_t)catalog->mn_count && now->leader < (int32_t)catalog->cn_count &&
                 (now->state == CONFIGURATION_STEADY || now->away >= 0);
-    return sane ? 0 : -CELLAR_ERR_CORRUPT;
+    return sane ? 0 : CELLAR_CORRUPT;
 }
 
 int configuration_look(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, int32_t lost,
@@ -67,11 +67,11 @@ int configuration_look(struct coro *co, struct fabric_ep *ep, const struct catal
 {
     uint64_t newest = 0, word = 0;
     bool any = false;
-    int rc = -CELLAR_ERR_UNREACHABLE;
+    int rc = CELLAR_UNREACHABLE;
     for (uint32_t node = 0; node < catalog->mn_count; node++) {
         if ((int32_t)node == lost) continue;
         rc = word_read(co, ep, word_at(node), &word);
-        if (rc == -CELLAR_ERR_FENCED) return rc;
+        if (rc == CELLAR_FENCED) return rc;
         if (rc) continue;
         any = true;
         if (word > newest) newest = word;

@@ -8,8 +8,7 @@
 
 static int walk_error(const struct heap_walk *walk, uint64_t offset, int rc, struct cellar_error *error)
 {
-    return err_set(error, err_code(rc), "reading memory node %u at %#llx: %s", walk->node, TEXT(offset),
-                   cellar_error_text(rc));
+    return err_set(error, rc, "reading memory node %u at %#llx: %s", walk->node, TEXT(offset), cellar_strerror(rc));
 }
 
 int heap_walk_begin(struct coro *co, struct heap_walk *walk, struct fabric_ep *ep, const struct catalog *catalog,
@@ -32,7 +31,7 @@ int heap_walk_next(struct coro *co, struct heap_walk *walk, struct cellar_error 
         walk->chunk++;
         if (run->magic == 0 && !(walk->all && chunk < catalog->chunk_count)) continue;
         if (run->magic && !catalog_run_sane(walk->catalog, run, chunk))
-            return err_set(error, CELLAR_ERR_CORRUPT,
+            return err_set(error, CELLAR_CORRUPT,
                            "INV-STORE-1: memory node %u, chunk at %#llx: a header of kind %u, table %u, %u chunks, "
                            "slots of %u bytes",
                            walk->node, TEXT(offset), run->kind, run->table_id, run->chunk_count, run->slot_bytes);

@@ -14,15 +14,14 @@ int loader_open(struct fabric_ep *ep, const struct catalog *catalog, struct spac
 {
     *out = NULL;
     struct loader *loader = NULL;
-    if (posix_memalign((void **)&loader, LAYOUT_LINE, sizeof(*loader)) != 0) return -CELLAR_ERR_NOMEM;
+    if (posix_memalign((void **)&loader, LAYOUT_LINE, sizeof(*loader)) != 0) return CELLAR_NOMEM;
     memset(loader, 0, offsetof(struct loader, ops));
     loader->memory = lazy_map(sizeof(*loader->memory));
     loader->ep = ep;
     loader->catalog = catalog;
     loader->space = space;
     loader->cn = cn;
-    int rc =
-        loader->memory ? fabric_register_local(ep->fabric, loader->memory, sizeof(*loader->memory)) : -CELLAR_ERR_NOMEM;
+    int rc = loader->memory ? fabric_register_local(ep->fabric, loader->memory, sizeof(*loader->memory)) : CELLAR_NOMEM;
     if (rc)
         loader_free(loader);
     else
@@ -40,8 +39,7 @@ void loader_free(struct loader *loader)
 static int fabric_error(const struct cellar_table *table, uint64_t key, const char *what, int rc,
                         struct cellar_error *error)
 {
-    return err_set(error, err_code(rc), "table %s, key %llu: %s: %s", table->name, TEXT(key), what,
-                   cellar_error_text(rc));
+    return err_set(error, rc, "table %s, key %llu: %s: %s", table->name, TEXT(key), what, cellar_strerror(rc));
 }
 
 /* ---- loading ---- */
@@ -52,11 +50,11 @@ static int chain_too_long(const struct loader *loader, const struct cellar_table
 {
     for (uint32_t b = 0; b + 1 < LOADER_CHAIN_MAX; b++)
         if (index_next(&loader->memory->chain[b]) == next)
-            return err_set(error, CELLAR_ERR_CORRUPT,
+            return err_set(error, CELLAR_CORRUPT,
                            "INV-STORE-7: table %s: the index chain at node %u, offset %#llx comes back to offset %#llx",
                            table->name, fabric_addr_node(head), TEXT(fabric_addr_offset(head)), TEXT(next));
     return err_set(
-        error, CELLAR_ERR_FULL,
+        error, CELLAR_FULL,
         "table %s: the index chain at node %u, offset %#llx has more than %d buckets: many more records than "
         "records_max (%llu)",
         table->name, fabric_addr_node(head), TEXT(fabric_addr_offset(head)), LOADER_CHAIN_MAX,
@@ -74,12 +72,10 @@ int loader_chain_read(struct coro *co, struct loader *loader, const struct cella
         if (count == LOADER_CHAIN_MAX) return chain_too_long(loader, table, head, next, error);
         if (!catalog_in_heap(loader->catalog, fabric_addr_of(node, next), LAYOUT_LINE)) break;
         int rc = batch_read(co, loader->ep, fabric_addr_of(node, next), &chain[count], LAYOUT_LINE);
-        if (rc)
-            return err_set(error, err_code(rc), "table %s: reading an index bucket: %s", table->name,
-                           cellar_error_text(rc));
+        if (rc) return err_set(error, rc, "table %s: reading an index bucket: %s", table->name, cellar_strerror(rc));
     }
     return err_set(
-        error, CELLAR_ERR_CORRUPT,
+        error, CELLAR_CORRUPT,
         "INV-STORE-5: table %s: bucket %u of the index chain at node %u, offset %#llx has impossible entries",
         table->name, count - 1, node, TEXT(fabric_addr_offset(head)));
 }
@@ -97,7 +93,7 @@ static int head_lock(struct coro *co, struct loader *loader, const struct cellar
         if (rc) return fabric_error(table, key, "locking its index bucket", rc, error);
         if ((old & mask) == 0) return 0;
     }
-    return err_set(error, CELLAR_ERR_CORRUPT, "table %s, key %llu: its index bucket stays locked by compute node %d",
+    return err_set(error, CELLAR_CORRUPT, "table %s, key %llu: its index bucket stays locked by compute node %d",
                    table->name, TEXT(key), lockword_owner(old, BUCKET_TAG_BITS, 0));
 }
 
@@ -118,13 +114,13 @@ static int check_absent(struct coro *co, struct loader *loader, const struct cel
         uint64_t offset;
         while (index_find(&loader->memory->chain[b], fingerprint, &at, &offset)) {
             if (!catalog_in_heap(loader->catalog, fabric_addr_of(node, offset), table->schema.record_bytes))
-                return err_set(error, CELLAR_ERR_CORRUPT,
+                return err_set(error, CELLAR_CORRUPT,
                                "INV-STORE-5: table %s: an index entry leads to offset %#llx of node %u", table->name,
                                TEXT(offset), node);
             int rc = batch_read(co, loader->ep, fabric_addr_of(node, offset), header, sizeof(*header));
             if (rc) return fabric_error(table, key, "reading a record", rc, error);
             if (header->key == key && header->table_id == table->id && !(header->flags & LAYOUT_RECORD_DELETED))
-                return err_set(error, CELLAR_ERR_EXISTS, "table %s has a record of key %llu already", table->name,
+                return err_set(error, CELLAR_EXISTS, "table %s has a record of key %llu already", table->name,
                                TEXT(key));
         }
     }
@@ -172,7 +168,7 @@ static int entry_put(struct coro *co, struct loader *loader, const struct cellar
         return 0;
     }
     uint32_t last = loader->chain_count - 1;
-    if (loader->chain_count == LOADER_CHAIN_MAX) return -CELLAR_ERR_FULL;
+    if (loader->chain_count == LOADER_CHAIN_MAX) return CELLAR_FULL;
     struct fabric_addr next;
     int rc = space_bucket_take(co, loader->space, table, fabric_addr_node(record), &next);
     if (rc) return rc;
@@ -286,10 +282,9 @@ static int bad_record(const struct cellar_table *table, struct fabric_addr addr,
                       const char *invariant, const char *what, uint64_t found, uint64_t expected,
                       struct cellar_error *error)
 {
-    return err_set(error, CELLAR_ERR_CORRUPT,
-                   "%s: table %s, key %llu at node %u, offset %#llx: %s: %#llx, expected %#llx", invariant, table->name,
-                   TEXT(header->key), fabric_addr_node(addr), TEXT(fabric_addr_offset(addr)), what, TEXT(found),
-                   TEXT(expected));
+    return err_set(error, CELLAR_CORRUPT, "%s: table %s, key %llu at node %u, offset %#llx: %s: %#llx, expected %#llx",
+                   invariant, table->name, TEXT(header->key), fabric_addr_node(addr), TEXT(fabric_addr_offset(addr)),
+                   what, TEXT(found), TEXT(expected));
 }
 
 int loader_record_check(const struct cellar_table *table, struct fabric_addr addr, const uint8_t *image,
@@ -331,7 +326,7 @@ int loader_record_check(const struct cellar_table *table, struct fabric_addr add
 
 /* The records of the run that the walk is at. fn may be NULL; *live counts them. */
 static int scan_run(struct coro *co, struct loader *loader, const struct cellar_table *table, struct heap_walk *walk,
-                    cellar_scan_fn fn, void *arg, uint64_t *live, struct cellar_error *error)
+                    cellar_lab_row_fn fn, void *arg, uint64_t *live, struct cellar_error *error)
 {
     uint8_t *slot;
     uint64_t offset;
@@ -350,14 +345,14 @@ static int scan_run(struct coro *co, struct loader *loader, const struct cellar_
 }
 
 /* Walks the runs of a table; *space counts what it is made of. */
-static int scan_table(struct coro *co, struct loader *loader, const struct cellar_table *table, cellar_scan_fn fn,
-                      void *arg, struct cellar_space *space, struct cellar_error *error)
+static int scan_table(struct coro *co, struct loader *loader, const struct cellar_table *table, cellar_lab_row_fn fn,
+                      void *arg, struct cellar_lab_space *space, struct cellar_error *error)
 {
     struct heap_walk walk;
     memset(loader->row, 0, table->schema.row_bytes);
     for (uint32_t node = 0; node < loader->catalog->mn_count; node++) {
         int rc = heap_walk_begin(co, &walk, loader->ep, loader->catalog, node, &loader->memory->heap);
-        if (rc) return err_set(error, err_code(rc), "memory node %u: %s", node, cellar_error_text(rc));
+        if (rc) return err_set(error, rc, "memory node %u: %s", node, cellar_strerror(rc));
         while ((rc = heap_walk_next(co, &walk, error)) > 0) {
             const struct chunk_wire *run = &walk.memory->run;
             if (run->table_id != table->id) continue;
@@ -374,10 +369,10 @@ static int scan_table(struct coro *co, struct loader *loader, const struct cella
     return 0;
 }
 
-int loader_scan(struct coro *co, struct loader *loader, const struct cellar_table *table, cellar_scan_fn fn, void *arg,
-                struct cellar_error *error)
+int loader_scan(struct coro *co, struct loader *loader, const struct cellar_table *table, cellar_lab_row_fn fn,
+                void *arg, struct cellar_error *error)
 {
-    struct cellar_space space = {0};
+    struct cellar_lab_space space = {0};
     bool before = batch_bulk_enter(loader->ep);
     int rc = scan_table(co, loader, table, fn, arg, &space, error);
     batch_bulk_leave(loader->ep, before);
@@ -403,7 +398,7 @@ static int node_slots(struct coro *co, struct loader *loader, uint32_t node, loa
 {
     struct heap_walk walk;
     int rc = heap_walk_begin(co, &walk, loader->ep, loader->catalog, node, &loader->memory->heap);
-    if (rc) return err_set(error, err_code(rc), "memory node %u: %s", node, cellar_error_text(rc));
+    if (rc) return err_set(error, rc, "memory node %u: %s", node, cellar_strerror(rc));
     while ((rc = heap_walk_next(co, &walk, error)) > 0) {
         const struct chunk_wire *run = &walk.memory->run;
         if (run->kind != LAYOUT_RUN_RECORDS) continue;
@@ -446,10 +441,10 @@ static int long_values_add(void *arg, uint64_t key, const void *row)
 }
 
 /* Adds what a table, or one of its companions, is made of. */
-static int space_add(struct coro *co, struct loader *loader, const struct cellar_table *table, cellar_scan_fn fn,
-                     void *arg, struct cellar_space *space, struct cellar_error *error)
+static int space_add(struct coro *co, struct loader *loader, const struct cellar_table *table, cellar_lab_row_fn fn,
+                     void *arg, struct cellar_lab_space *space, struct cellar_error *error)
 {
-    struct cellar_space own = {0};
+    struct cellar_lab_space own = {0};
     int rc = scan_table(co, loader, table, fn, arg, &own, error);
     space->record_bytes += own.records * table->schema.record_bytes;
     space->slot_bytes += own.slot_bytes;
@@ -458,14 +453,14 @@ static int space_add(struct coro *co, struct loader *loader, const struct cellar
     return rc;
 }
 
-int loader_space(struct coro *co, struct loader *loader, const struct cellar_table *table, struct cellar_space *space,
-                 struct cellar_error *error)
+int loader_space(struct coro *co, struct loader *loader, const struct cellar_table *table,
+                 struct cellar_lab_space *space, struct cellar_error *error)
 {
     const struct schema *schema = &table->schema;
     struct long_values values = {.table = table};
     uint64_t row_payload = sizeof(uint64_t);
     for (uint32_t i = 0; i < schema->column_count; i++) row_payload += schema->columns[i].bytes;
-    *space = (struct cellar_space){0};
+    *space = (struct cellar_lab_space){0};
     bool before = batch_bulk_enter(loader->ep);
     int rc = space_add(co, loader, table, table->variable ? long_values_add : NULL, &values, space, error);
     for (uint32_t size = 0; size < EXTENT_SIZES && table->variable && rc == 0; size++)
@@ -475,7 +470,7 @@ int loader_space(struct coro *co, struct loader *loader, const struct cellar_tab
     return rc;
 }
 
-static int node_space(struct coro *co, struct loader *loader, uint32_t node, struct cellar_pool_space *space)
+static int node_space(struct coro *co, struct loader *loader, uint32_t node, struct cellar_lab_pool_space *space)
 {
     const struct catalog *catalog = loader->catalog;
     struct heap_walk walk;
@@ -495,10 +490,10 @@ static int node_space(struct coro *co, struct loader *loader, uint32_t node, str
     return rc;
 }
 
-int loader_pool_space(struct coro *co, struct loader *loader, struct cellar_pool_space *space)
+int loader_pool_space(struct coro *co, struct loader *loader, struct cellar_lab_pool_space *space)
 {
     int rc = 0;
-    *space = (struct cellar_pool_space){0};
+    *space = (struct cellar_lab_pool_space){0};
     bool before = batch_bulk_enter(loader->ep);
     for (uint32_t node = 0; rc == 0 && node < loader->catalog->mn_count; node++)
         rc = node_space(co, loader, node, space);

@@ -38,7 +38,7 @@ struct audit {
 static int audit_error(struct audit *audit, const char *invariant, const struct cellar_table *table,
                        struct fabric_addr addr, const char *what, uint64_t found, uint64_t expected)
 {
-    return err_set(audit->error, CELLAR_ERR_CORRUPT, "%s: table %s, node %u, offset %#llx: %s: %#llx, expected %#llx",
+    return err_set(audit->error, CELLAR_CORRUPT, "%s: table %s, node %u, offset %#llx: %s: %#llx, expected %#llx",
                    invariant, table ? table->name : "(none)", fabric_addr_node(addr), TEXT(fabric_addr_offset(addr)),
                    what, TEXT(found), TEXT(expected));
 }
@@ -47,8 +47,8 @@ static int audit_read(struct coro *co, struct audit *audit, struct fabric_addr a
 {
     int rc = batch_read(co, audit->loader->ep, addr, local, bytes);
     if (rc == 0) return 0;
-    return err_set(audit->error, err_code(rc), "reading memory node %u at %#llx: %s", fabric_addr_node(addr),
-                   TEXT(fabric_addr_offset(addr)), cellar_error_text(rc));
+    return err_set(audit->error, rc, "reading memory node %u at %#llx: %s", fabric_addr_node(addr),
+                   TEXT(fabric_addr_offset(addr)), cellar_strerror(rc));
 }
 
 /* ---- runs ---- */
@@ -96,12 +96,12 @@ static int node_map(struct coro *co, struct audit *audit, uint32_t node)
     struct audit_node *map = &audit->nodes[node];
     struct heap_walk walk;
     int rc = heap_walk_begin(co, &walk, audit->loader->ep, audit->catalog, node, &audit->loader->memory->heap);
-    if (rc) return err_set(audit->error, err_code(rc), "memory node %u: %s", node, cellar_error_text(rc));
+    if (rc) return err_set(audit->error, rc, "memory node %u: %s", node, cellar_strerror(rc));
     map->chunk_count = audit->catalog->chunk_count + audit->catalog->spare_count;
     map->chunks = calloc(map->chunk_count + 1, sizeof(*map->chunks));
     map->reached = calloc(map->chunk_count + 1, LINES_PER_CHUNK / 8);
     if (!map->chunks || !map->reached)
-        return err_set(audit->error, CELLAR_ERR_NOMEM, "no memory to audit memory node %u", node);
+        return err_set(audit->error, CELLAR_NOMEM, "no memory to audit memory node %u", node);
     walk.all = true;
     while ((rc = heap_walk_next(co, &walk, audit->error)) > 0) {
         const struct chunk_wire *run = &walk.memory->run;
@@ -201,8 +201,7 @@ static int bucket_check(struct coro *co, struct audit *audit, const struct cella
         count++;
     }
     int rc = batch_run(co, audit->loader->ep, ops, count);
-    if (rc)
-        return err_set(audit->error, err_code(rc), "table %s: reading records: %s", table->name, cellar_error_text(rc));
+    if (rc) return err_set(audit->error, rc, "table %s: reading records: %s", table->name, cellar_strerror(rc));
     for (uint32_t i = 0; rc == 0 && i < count; i++)
         rc = entry_check(audit, table, head, addrs[i], fingerprints[i], &headers[i]);
     return rc;
@@ -330,7 +329,7 @@ static int heap_check(struct coro *co, struct audit *audit, uint32_t node)
 {
     struct heap_walk walk;
     int rc = heap_walk_begin(co, &walk, audit->loader->ep, audit->catalog, node, &audit->loader->memory->heap);
-    if (rc) return err_set(audit->error, err_code(rc), "memory node %u: %s", node, cellar_error_text(rc));
+    if (rc) return err_set(audit->error, rc, "memory node %u: %s", node, cellar_strerror(rc));
     while ((rc = heap_walk_next(co, &walk, audit->error)) > 0) {
         if (walk.memory->run.kind != LAYOUT_RUN_RECORDS || !audit->catalog->tables[walk.memory->run.table_id - 1])
             continue; /* a table's that goes */
@@ -372,7 +371,7 @@ static int piece_compare(struct coro *co, struct audit *audit, struct fabric_add
         if (memcmp(primary, backup, size) == 0) continue;
         uint32_t at = 0;
         while (primary[at] == backup[at]) at++;
-        return err_set(audit->error, CELLAR_ERR_CORRUPT,
+        return err_set(audit->error, CELLAR_CORRUPT,
                        "INV-STORE-8: node %u, offset %#llx: backup %u has byte %#x, the primary %#x",
                        fabric_addr_node(addr), TEXT(fabric_addr_offset(addr) + at), i, backup[at], primary[at]);
     }
@@ -416,7 +415,7 @@ static int audit_all(struct coro *co, struct audit *audit)
 int loader_audit(struct coro *co, struct loader *loader, struct cellar_error *error)
 {
     struct audit *audit = calloc(1, sizeof(*audit));
-    if (!audit) return err_set(error, CELLAR_ERR_NOMEM, "no memory for an audit");
+    if (!audit) return err_set(error, CELLAR_NOMEM, "no memory for an audit");
     audit->loader = loader;
     audit->catalog = loader->catalog;
     audit->error = error;

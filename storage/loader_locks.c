@@ -40,9 +40,7 @@ static int buckets_tell(struct coro *co, struct loader *loader, const struct cel
         uint32_t count = (uint32_t)(left < per_read ? left : per_read);
         struct fabric_addr first = fabric_addr_of(node, table->index.base[node] + at * LAYOUT_LINE);
         int rc = batch_read(co, loader->ep, first, memory->other, count * LAYOUT_LINE);
-        if (rc)
-            return err_set(error, err_code(rc), "reading index buckets on memory node %u: %s", node,
-                           cellar_error_text(rc));
+        if (rc) return err_set(error, rc, "reading index buckets on memory node %u: %s", node, cellar_strerror(rc));
         for (uint32_t i = 0; rc >= 0 && i < count; i++) {
             struct loader_lock lock = {
                 .table = table, .addr = fabric_addr_plus(first, (uint64_t)i * LAYOUT_LINE), .bucket = true};

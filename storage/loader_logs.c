@@ -16,8 +16,8 @@ static int ring_read(struct coro *co, struct loader *loader, struct fabric_addr 
         uint32_t size = (uint32_t)(left < HEAP_BUFFER_BYTES ? left : HEAP_BUFFER_BYTES);
         int rc = batch_read(co, loader->ep, fabric_addr_plus(addr, at), piece, size);
         if (rc)
-            return err_set(error, err_code(rc), "reading a log on memory node %u: %s", fabric_addr_node(addr),
-                           cellar_error_text(rc));
+            return err_set(error, rc, "reading a log on memory node %u: %s", fabric_addr_node(addr),
+                           cellar_strerror(rc));
         memcpy(ring + at, piece, size);
     }
     return 0;
@@ -54,7 +54,7 @@ static int segment_entries(struct coro *co, struct loader *loader, const struct 
                              .coordinator = run->owner_coordinator,
                              .addr = fabric_addr_of(walk->node, walk->offset + sizeof *run)};
     uint8_t *ring = aligned_alloc(LAYOUT_LINE, heap_run_bytes(run));
-    if (!ring) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a log of %llu bytes", (unsigned long long)bytes);
+    if (!ring) return err_set(error, CELLAR_NOMEM, "no memory for a log of %llu bytes", (unsigned long long)bytes);
     int rc = ring_read(co, loader, catalog_replica(loader->catalog, log.addr, replica), ring, bytes, error);
     if (rc == 0) rc = ring_entries(ring, bytes, log, fn, arg);
     free(ring);
@@ -66,7 +66,7 @@ static int node_entries(struct coro *co, struct loader *loader, uint32_t node, u
 {
     struct heap_walk walk;
     int rc = heap_walk_begin(co, &walk, loader->ep, loader->catalog, node, &loader->memory->heap);
-    if (rc) return err_set(error, err_code(rc), "memory node %u: %s", node, cellar_error_text(rc));
+    if (rc) return err_set(error, rc, "memory node %u: %s", node, cellar_strerror(rc));
     while ((rc = heap_walk_next(co, &walk, error)) > 0) {
         if (walk.memory->run.kind != LAYOUT_RUN_LOG) continue;
         rc = segment_entries(co, loader, &walk, replica, fn, arg, error);

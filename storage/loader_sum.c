@@ -8,7 +8,7 @@
 static int tag_met(const struct cellar_table *table, struct fabric_addr addr, uint32_t owner,
                    struct cellar_error *error)
 {
-    return err_set(error, CELLAR_ERR_TORN,
+    return err_set(error, CELLAR_TORN,
                    "table %s, node %u, offset %#llx: compute node %u, of another process, has a lock there: it is at "
                    "work, or not recovered",
                    table->name, fabric_addr_node(addr), (unsigned long long)fabric_addr_offset(addr), owner);
@@ -69,7 +69,7 @@ static int node_add(struct coro *co, struct loader *loader, uint32_t node, const
 {
     struct heap_walk walk;
     int rc = heap_walk_begin(co, &walk, loader->ep, loader->catalog, node, &loader->memory->heap);
-    if (rc) return err_set(error, err_code(rc), "memory node %u: %s", node, cellar_error_text(rc));
+    if (rc) return err_set(error, rc, "memory node %u: %s", node, cellar_strerror(rc));
     while ((rc = heap_walk_next(co, &walk, error)) > 0) {
         const struct chunk_wire *run = &walk.memory->run;
         const struct cellar_table *table =

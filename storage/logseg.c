@@ -98,7 +98,7 @@ static inline __attribute__((always_inline)) void stamp(struct logseg *seg, stru
 static __attribute__((cold, noinline)) int finish_outside(struct logseg *seg, struct logseg_entry *entry, uint64_t ts,
                                                           uint64_t watermark, struct fabric_addr *at)
 {
-    if (entry->bytes > seg->extent_bytes) return -CELLAR_ERR_TOO_LARGE;
+    if (entry->bytes > seg->extent_bytes) return CELLAR_TOO_LARGE;
     stamp(seg, entry, ts, watermark);
     seg->last_start = UINT64_MAX; /* nowhere in the ring */
     seg->last_bytes = 0;

@@ -23,7 +23,7 @@ int members_look(struct coro *co, struct fabric_ep *ep, uint32_t cn, struct memb
     int rc = batch_faa(co, ep, member_at(0, cn, offsetof(struct member_wire, word)), 0, &word);
     if (rc) return rc;
     *now = members_state_of(word);
-    return now->state < LAYOUT_MEMBER_STATES ? 0 : -CELLAR_ERR_CORRUPT;
+    return now->state < LAYOUT_MEMBER_STATES ? 0 : CELLAR_CORRUPT;
 }
 
 /*
@@ -44,10 +44,10 @@ int members_move(struct coro *co, struct fabric_ep *ep, const struct catalog *ca
                  const struct members_state *from, const struct members_state *to, struct members_state *now)
 {
     uint64_t want = members_word(to), expected = members_word(from), old;
-    int rc = -CELLAR_ERR_INDETERMINATE;
+    int rc = CELLAR_INDETERMINATE;
 
     must(want > expected);
-    for (uint32_t i = 0; i < MOVES_MAX && (rc == -CELLAR_ERR_INDETERMINATE || rc == -CELLAR_ERR_UNREACHABLE); i++)
+    for (uint32_t i = 0; i < MOVES_MAX && (rc == CELLAR_INDETERMINATE || rc == CELLAR_UNREACHABLE); i++)
         rc = batch_cas(co, ep, member_at(0, cn, offsetof(struct member_wire, word)), expected, want, &old);
     if (rc) return rc;
     *now = old == expected ? *to : members_state_of(old);
@@ -66,12 +66,11 @@ static int look_all(struct coro *co, struct fabric_ep *ep, uint32_t first, uint3
     for (uint32_t cn = first; cn < first + count; cn++) {
         struct members_state now;
         int rc = members_look(co, ep, cn, &now);
-        if (rc) return err_set(error, err_code(rc), "the state of compute node %u: %s", cn, cellar_error_text(rc));
+        if (rc) return err_set(error, rc, "the state of compute node %u: %s", cn, cellar_strerror(rc));
         if (members_is_free(&now)) continue;
         *dirty = cn;
-        return err_set(error, CELLAR_ERR_DIRTY,
-                       "compute node %u is %s: it did not close the pool, and is to be recovered", cn,
-                       members_state_name(now.state));
+        return err_set(error, CELLAR_DIRTY, "compute node %u is %s: it did not close the pool, and is to be recovered",
+                       cn, members_state_name(now.state));
     }
     return 0;
 }
@@ -82,11 +81,11 @@ static int join_one(struct coro *co, struct fabric_ep *ep, const struct catalog 
     struct members_state from, now, to = {.state = LAYOUT_MEMBER_LIVE, .incarnation = incarnation, .recoverer = -1};
     int rc = members_look(co, ep, cn, &from);
     *dirty = cn;
-    if (rc == 0 && (!members_is_free(&from) || members_word(&from) >= members_word(&to))) rc = -CELLAR_ERR_DIRTY;
+    if (rc == 0 && (!members_is_free(&from) || members_word(&from) >= members_word(&to))) rc = CELLAR_DIRTY;
     if (rc == 0) rc = members_move(co, ep, catalog, cn, &from, &to, &now);
-    if (rc == 0 && members_word(&now) != members_word(&to)) rc = -CELLAR_ERR_DIRTY;
+    if (rc == 0 && members_word(&now) != members_word(&to)) rc = CELLAR_DIRTY;
     if (rc == 0) return 0;
-    return err_set(error, err_code(rc), "compute node %u cannot join: %s", cn, cellar_error_text(rc));
+    return err_set(error, rc, "compute node %u cannot join: %s", cn, cellar_strerror(rc));
 }
 
 /*
@@ -105,7 +104,7 @@ static int claims_return(struct coro *co, struct fabric_ep *ep, const struct cat
         to.claim_epoch++;
         bool ours = rc == 0 && !members_is_free(&from) && (uint32_t)from.recoverer - first < count;
         if (ours && to.claim_epoch <= LAYOUT_MEMBER_EPOCH_MAX) rc = members_move(co, ep, catalog, cn, &from, &to, &now);
-        if (rc) return err_set(error, err_code(rc), "the state of compute node %u: %s", cn, cellar_error_text(rc));
+        if (rc) return err_set(error, rc, "the state of compute node %u: %s", cn, cellar_strerror(rc));
     }
     return 0;
 }
@@ -133,10 +132,10 @@ static int join(struct coro *co, struct fabric_ep *ep, const struct catalog *cat
     if (rc == 0) rc = claims_return(co, ep, catalog, first, count, error);
     if (rc) return rc;
     rc = batch_faa(co, ep, fabric_addr_of(0, offsetof(struct superblock_wire, incarnation)), 1, &before);
-    if (rc) return err_set(error, err_code(rc), "memory node 0: %s", cellar_error_text(rc));
+    if (rc) return err_set(error, rc, "memory node 0: %s", cellar_strerror(rc));
     *incarnation = before + 1;
     if (*incarnation > LAYOUT_MEMBER_INCARNATION_MAX)
-        return err_set(error, CELLAR_ERR_FULL, "the pool was opened %llu times, as often as it can be",
+        return err_set(error, CELLAR_FULL, "the pool was opened %llu times, as often as it can be",
                        (unsigned long long)before);
     rc = lives_say(ep, first, count, *incarnation, error);
     for (uint32_t cn = first; cn < first + count && rc == 0; cn++)
@@ -225,7 +224,7 @@ int members_sign(struct coro *co, struct fabric_ep *ep, uint32_t cn, struct memb
     if (rc) return rc;
     sign->state = members_state_of(word);
     sign->lease_ns = (sign->lease >> LAYOUT_LEASE_SIGNS_BITS) * 1000;
-    return sign->state.state < LAYOUT_MEMBER_STATES ? 0 : -CELLAR_ERR_CORRUPT;
+    return sign->state.state < LAYOUT_MEMBER_STATES ? 0 : CELLAR_CORRUPT;
 }
 
 /* ---- takers of a dead node's tags ---- */
@@ -246,7 +245,7 @@ int members_take(struct coro *co, struct fabric_ep *ep, uint32_t dead, bool taki
     int rc = batch_run(co, ep, ops, 2);
     if (rc) return rc;
     *now = members_state_of(word);
-    return now->state < LAYOUT_MEMBER_STATES ? 0 : -CELLAR_ERR_CORRUPT;
+    return now->state < LAYOUT_MEMBER_STATES ? 0 : CELLAR_CORRUPT;
 }
 
 int members_taker(struct coro *co, struct fabric_ep *ep, uint32_t dead, int32_t *taker)

@@ -15,12 +15,12 @@
 
 static int unwritten(struct cellar_error *error, int rc)
 {
-    return rc ? err_set(error, err_code(rc), "writing the catalog: %s", cellar_error_text(rc)) : 0;
+    return rc ? err_set(error, rc, "writing the catalog: %s", cellar_strerror(rc)) : 0;
 }
 
 static int no_memory(struct cellar_error *error)
 {
-    return err_set(error, CELLAR_ERR_NOMEM, "no memory to give back space");
+    return err_set(error, CELLAR_NOMEM, "no memory to give back space");
 }
 
 /* A bit for each entry that is in that state. */
@@ -47,7 +47,7 @@ int reclaim_state_move(struct coro *co, struct fabric_ep *ep, struct catalog *ca
     if (moved) rc = catalog_replicate(co, ep, catalog, at, word, sizeof *word);
     if (rc) return unwritten(error, rc);
     return moved ? 0
-                 : err_set(error, CELLAR_ERR_BUSY,
+                 : err_set(error, CELLAR_BUSY,
                            "another process has opened the pool meanwhile: tables and indexes go, and indexes are "
                            "made, while no other one uses it");
 }
@@ -64,7 +64,7 @@ static int state_settle(struct coro *co, struct fabric_ep *ep, struct catalog *c
                         uint64_t from, uint64_t to, struct cellar_error *error)
 {
     int rc = reclaim_state_move(co, ep, catalog, table_id, from, to, error);
-    return rc == -CELLAR_ERR_BUSY ? 0 : rc;
+    return rc == CELLAR_BUSY ? 0 : rc;
 }
 
 int reclaim_replaced_settle(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, uint32_t table_id,
@@ -94,8 +94,7 @@ static int building_settle(struct coro *co, struct fabric_ep *ep, struct catalog
     for (uint32_t i = 0; i < LAYOUT_CATALOG_TABLES_MAX && rc == 0; i++) {
         uint32_t by = entries[i].table_id ? layout_table_replacement(entries[i].state) : 0;
         if (by > LAYOUT_CATALOG_TABLES_MAX || (by && !entries[by - 1].table_id))
-            return err_set(error, CELLAR_ERR_CORRUPT, "catalog entry %u: table %u, which replaces it, is not there", i,
-                           by);
+            return err_set(error, CELLAR_CORRUPT, "catalog entry %u: table %u, which replaces it, is not there", i, by);
         if (by && !PLANT(replaced_forgotten)) rc = reclaim_replaced_settle(co, ep, catalog, i + 1, error);
     }
     for (uint32_t i = 0; i < LAYOUT_CATALOG_TABLES_MAX && rc == 0; i++)
@@ -110,7 +109,7 @@ static int entries_read(struct coro *co, struct fabric_ep *ep, struct catalog *c
     bool before = batch_bulk_enter(ep);
     int rc = batch_read(co, ep, catalog_entry_at(0), home->entries, sizeof home->entries);
     batch_bulk_leave(ep, before);
-    return rc ? err_set(error, err_code(rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
+    return rc ? err_set(error, rc, "memory node 0: %s", cellar_strerror(rc)) : 0;
 }
 
 /* A word of a backup of that entry, into home->word. */
@@ -226,8 +225,8 @@ static uint64_t strays_bytes(uint64_t chunk_count) { return (chunk_count / 64 + 
 
 static int ungiven(const struct sweep *sweep, int rc)
 {
-    return rc ? err_set(sweep->error, err_code(rc), "giving back space of memory node %u: %s", sweep->walk.node,
-                        cellar_error_text(rc))
+    return rc ? err_set(sweep->error, rc, "giving back space of memory node %u: %s", sweep->walk.node,
+                        cellar_strerror(rc))
               : 0;
 }
 
@@ -290,7 +289,7 @@ static int node_sweep(struct sweep *sweep, uint32_t node, struct heap_memory *me
 {
     uint64_t chunk_count = sweep->catalog->chunk_count;
     int rc = heap_walk_begin(sweep->co, &sweep->walk, sweep->ep, sweep->catalog, node, memory);
-    if (rc) return err_set(sweep->error, err_code(rc), "memory node %u: %s", node, cellar_error_text(rc));
+    if (rc) return err_set(sweep->error, rc, "memory node %u: %s", node, cellar_strerror(rc));
     memset(sweep->strays, 0, strays_bytes(chunk_count));
     sweep->walk.all = true;
     while ((rc = heap_walk_next(sweep->co, &sweep->walk, sweep->error)) > 0)
@@ -363,7 +362,7 @@ int reclaim_sweep(struct coro *co, struct fabric_ep *ep, struct catalog *catalog
 {
     struct sweep sweep = {.co = co, .ep = ep, .catalog = catalog, .company = company, .error = error};
     struct heap_memory *memory = lazy_map(sizeof *memory);
-    int rc = memory ? fabric_register_local(ep->fabric, memory, sizeof *memory) : -CELLAR_ERR_NOMEM;
+    int rc = memory ? fabric_register_local(ep->fabric, memory, sizeof *memory) : CELLAR_NOMEM;
     if (rc) {
         rc = no_memory(error);
     } else {

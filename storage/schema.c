@@ -16,13 +16,13 @@ static uint32_t name_length(const char *name)
 static int check_table(const struct cellar_schema *from, struct cellar_error *error)
 {
     if (!name_length(from->name))
-        return err_set(error, CELLAR_ERR_INVALID, "a table's name must have 1 to %d bytes", CELLAR_NAME_BYTES - 1);
-    if (!from->columns) return err_set(error, CELLAR_ERR_INVALID, "table %s: columns is NULL", from->name);
+        return err_set(error, CELLAR_INVALID, "a table's name must have 1 to %d bytes", CELLAR_NAME_BYTES - 1);
+    if (!from->columns) return err_set(error, CELLAR_INVALID, "table %s: columns is NULL", from->name);
     if (from->column_count == 0 || from->column_count > CELLAR_COLUMNS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "table %s has %u columns; 1 to %d are possible", from->name,
+        return err_set(error, CELLAR_INVALID, "table %s has %u columns; 1 to %d are possible", from->name,
                        from->column_count, CELLAR_COLUMNS_MAX);
     if (from->row_bytes == 0 || from->row_bytes > SCHEMA_ROW_BYTES_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "table %s: a row of %u bytes; 1 to %d are possible", from->name,
+        return err_set(error, CELLAR_INVALID, "table %s: a row of %u bytes; 1 to %d are possible", from->name,
                        from->row_bytes, SCHEMA_ROW_BYTES_MAX);
     return 0;
 }
@@ -31,26 +31,25 @@ static int check_column(const struct cellar_schema *from, uint32_t i, struct cel
 {
     const struct cellar_column *column = &from->columns[i];
     if (!name_length(column->name))
-        return err_set(error, CELLAR_ERR_INVALID, "table %s, column number %u: a name must have 1 to %d bytes",
-                       from->name, i, CELLAR_NAME_BYTES - 1);
+        return err_set(error, CELLAR_INVALID, "table %s, column number %u: a name must have 1 to %d bytes", from->name,
+                       i, CELLAR_NAME_BYTES - 1);
     if (column->bytes == 0 || column->bytes > CELLAR_COLUMN_BYTES_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "table %s, column %s has %u bytes; 1 to %d are possible", from->name,
+        return err_set(error, CELLAR_INVALID, "table %s, column %s has %u bytes; 1 to %d are possible", from->name,
                        column->name, column->bytes, CELLAR_COLUMN_BYTES_MAX);
     if (column->offset > from->row_bytes || column->bytes > from->row_bytes - column->offset)
-        return err_set(error, CELLAR_ERR_INVALID,
-                       "table %s, column %s: bytes %u to %llu lie outside the row of %u bytes", from->name,
-                       column->name, column->offset, (unsigned long long)column->offset + column->bytes - 1,
+        return err_set(error, CELLAR_INVALID, "table %s, column %s: bytes %u to %llu lie outside the row of %u bytes",
+                       from->name, column->name, column->offset, (unsigned long long)column->offset + column->bytes - 1,
                        from->row_bytes);
     if (column->cell < CELLAR_OWN_CELL)
-        return err_set(error, CELLAR_ERR_INVALID,
+        return err_set(error, CELLAR_INVALID,
                        "table %s, column %s: cell %d; a cell number is 0 or more, or CELLAR_OWN_CELL", from->name,
                        column->name, column->cell);
     for (uint32_t k = 0; k < i; k++) {
         const struct cellar_column *other = &from->columns[k];
         if (strcmp(other->name, column->name) == 0)
-            return err_set(error, CELLAR_ERR_INVALID, "table %s has two columns named %s", from->name, column->name);
+            return err_set(error, CELLAR_INVALID, "table %s has two columns named %s", from->name, column->name);
         if (other->offset < column->offset + column->bytes && column->offset < other->offset + other->bytes)
-            return err_set(error, CELLAR_ERR_INVALID, "table %s: columns %s and %s overlap in the row", from->name,
+            return err_set(error, CELLAR_INVALID, "table %s: columns %s and %s overlap in the row", from->name,
                            other->name, column->name);
     }
     return 0;
@@ -166,17 +165,17 @@ int schema_build(const struct cellar_schema *from, uint32_t cn_count, struct sch
     number_cells(from, schema);
     if (schema->cell_count > CELLAR_CELLS_MAX)
         return err_set(
-            error, CELLAR_ERR_INVALID,
+            error, CELLAR_INVALID,
             "table %s has %u cells; at most %d are possible: let columns that are written together share one",
             from->name, schema->cell_count, CELLAR_CELLS_MAX);
     if (cn_count > lockword_cns_max(schema->cell_count))
         return err_set(
-            error, CELLAR_ERR_INVALID,
+            error, CELLAR_INVALID,
             "table %s: locks of %u cells can name %u compute nodes, but there may be %u: let columns share cells",
             from->name, schema->cell_count, lockword_cns_max(schema->cell_count), cn_count);
     schema->row_bytes = from->row_bytes;
     if (!pack_values(schema) || !place_cells(schema))
-        return err_set(error, CELLAR_ERR_INVALID, "table %s: a record would take more than %d bytes", from->name,
+        return err_set(error, CELLAR_INVALID, "table %s: a record would take more than %d bytes", from->name,
                        LAYOUT_RECORD_BYTES_MAX);
     schema_place_columns(schema);
     schema->tag_bits = lockword_tag_bits(schema->cell_count);

@@ -43,14 +43,14 @@ static struct fabric_addr at(const struct seal *seal, uint64_t offset)
 
 static int damaged(const struct seal *seal, uint64_t offset, const char *what, const char *table)
 {
-    return err_set(seal->error, CELLAR_ERR_CORRUPT,
+    return err_set(seal->error, CELLAR_CORRUPT,
                    "INV-STORE-10: memory node %u, offset %#llx: %s%s: the pool was damaged since it was closed",
                    seal->node, TEXT(seal->area * seal->catalog->area_bytes + offset), what, table);
 }
 
 static int unread(const struct seal *seal, int rc)
 {
-    return err_set(seal->error, err_code(rc), "memory node %u: %s", seal->node, cellar_error_text(rc));
+    return err_set(seal->error, rc, "memory node %u: %s", seal->node, cellar_strerror(rc));
 }
 
 /* Adds a piece to a sum; its place counts, too. */
@@ -221,7 +221,7 @@ static int area_set(struct seal *seal)
 static int begin(struct seal *seal)
 {
     void *memory = mmap(NULL, sizeof *seal->memory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return -CELLAR_ERR_NOMEM;
+    if (memory == MAP_FAILED) return CELLAR_NOMEM;
     seal->memory = memory;
     return fabric_register_local(seal->ep->fabric, memory, sizeof *seal->memory);
 }
@@ -260,7 +260,7 @@ int seal_check(struct coro *co, struct fabric_ep *ep, const struct catalog *cata
 {
     struct seal seal = {.co = co, .ep = ep, .catalog = catalog, .error = error};
     int rc = begin(&seal);
-    rc = rc ? err_set(error, err_code(rc), "no memory to check the pool") : each_area(&seal, area_check);
+    rc = rc ? err_set(error, rc, "no memory to check the pool") : each_area(&seal, area_check);
     end(&seal);
     return rc;
 }

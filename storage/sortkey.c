@@ -15,12 +15,12 @@ static bool column_sane(const struct sortkey_column *column)
 int sortkey_check(struct sortkey *sortkey)
 {
     sortkey->bytes = 0;
-    if (sortkey->column_count == 0 || sortkey->column_count > SORTKEY_COLUMNS_MAX) return -CELLAR_ERR_INVALID;
+    if (sortkey->column_count == 0 || sortkey->column_count > SORTKEY_COLUMNS_MAX) return CELLAR_INVALID;
     for (uint32_t i = 0; i < sortkey->column_count; i++) {
-        if (!column_sane(&sortkey->columns[i])) return -CELLAR_ERR_INVALID;
+        if (!column_sane(&sortkey->columns[i])) return CELLAR_INVALID;
         sortkey->bytes += sortkey->columns[i].bytes;
     }
-    return sortkey->bytes <= SORTKEY_BYTES_MAX ? 0 : -CELLAR_ERR_INVALID;
+    return sortkey->bytes <= SORTKEY_BYTES_MAX ? 0 : CELLAR_INVALID;
 }
 
 /* It is its own reverse, but for the order of bytes: `from` and `to` are of column->bytes. */

@@ -102,7 +102,7 @@ static int log_found(struct coro *co, struct space *space, struct heap_walk *wal
     if (space->log_count == space->log_capacity) {
         uint32_t capacity = space->log_capacity * 2 + 16;
         struct log_run *logs = realloc(space->logs, capacity * sizeof(*logs));
-        if (!logs) return err_set(error, CELLAR_ERR_NOMEM, "no memory for %u log segments", capacity);
+        if (!logs) return err_set(error, CELLAR_NOMEM, "no memory for %u log segments", capacity);
         space->logs = logs;
         space->log_capacity = capacity;
     }
@@ -153,7 +153,7 @@ static int buckets_found(struct coro *co, struct space *space, struct heap_walk 
     uint64_t end = walk->offset + heap_run_bytes(run);
     struct reserve *reserve = &space->reserves[(run->table_id - 1) * space->catalog->mn_count + walk->node];
     int rc = batch_read(co, space->ep, fabric_addr_of(walk->node, end - sizeof(*last)), last, sizeof(*last));
-    if (rc) return err_set(error, err_code(rc), "memory node %u: %s", walk->node, cellar_error_text(rc));
+    if (rc) return err_set(error, rc, "memory node %u: %s", walk->node, cellar_strerror(rc));
     if (memcmp(last, &unused, sizeof(*last)) == 0) {
         reserve->bucket_next = walk->offset + sizeof(*run);
         reserve->bucket_end = end;
@@ -221,7 +221,7 @@ static int node_scan(struct coro *co, struct space *space, uint32_t node, struct
     struct heap_walk walk;
     for (int pass = 1; pass <= 2; pass++) {
         int rc = heap_walk_begin(co, &walk, space->ep, space->catalog, node, &space->memory->heap);
-        if (rc) return err_set(error, err_code(rc), "memory node %u: %s", node, cellar_error_text(rc));
+        if (rc) return err_set(error, rc, "memory node %u: %s", node, cellar_strerror(rc));
         while ((rc = heap_walk_next(co, &walk, error)) > 0) {
             const struct chunk_wire *run = &walk.memory->run;
             run_fn fn = pass == 1 ? first_pass(space, run, &deal) : second_pass(run);
@@ -255,7 +255,7 @@ int space_open(struct coro *co, struct fabric_ep *ep, const struct catalog *cata
     must(find->nothing || find->part < find->parts);
     *out = NULL;
     struct space *space = space_new(ep, catalog, cn);
-    if (!space) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the lists of free slots");
+    if (!space) return err_set(error, CELLAR_NOMEM, "no memory for the lists of free slots");
     int rc = 0;
     bool before = batch_bulk_enter(ep);
     for (uint32_t node = 0; rc == 0 && !find->nothing && node < catalog->mn_count; node++)
@@ -273,12 +273,12 @@ int space_open_beside(struct fabric_ep *ep, const struct catalog *catalog, uint3
 {
     *out = NULL;
     struct space *space = space_new(ep, catalog, cn);
-    if (!space) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the lists of free slots");
+    if (!space) return err_set(error, CELLAR_NOMEM, "no memory for the lists of free slots");
     uint64_t bytes = beside->log_count * sizeof *space->logs;
     space->logs = bytes ? malloc(bytes) : NULL;
     if (bytes && !space->logs) {
         space_free(space);
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory for the list of logs");
+        return err_set(error, CELLAR_NOMEM, "no memory for the list of logs");
     }
     if (bytes) memcpy(space->logs, beside->logs, bytes);
     space->log_count = space->log_capacity = beside->log_count;
@@ -422,7 +422,7 @@ int space_log_take(struct coro *co, struct space *space, uint32_t node, uint32_t
 {
     uint64_t chunks = (bytes + LAYOUT_CHUNK_BYTES - 1) / LAYOUT_CHUNK_BYTES, offset;
     if (bytes < 2 * sizeof(struct chunk_wire) || bytes >= 1ull << 40)
-        return err_set(error, CELLAR_ERR_INVALID, "a log segment of %llu bytes: too small or too large",
+        return err_set(error, CELLAR_INVALID, "a log segment of %llu bytes: too small or too large",
                        (unsigned long long)bytes);
     const struct log_run *log = log_find(space, node, coordinator, bytes, 0);
     if (log) {
@@ -436,12 +436,12 @@ int space_log_take(struct coro *co, struct space *space, uint32_t node, uint32_t
                                .owner_coordinator = coordinator};
     bool before = batch_bulk_enter(space->ep);
     int rc = catalog_run_take(co, space->ep, space->catalog, node, run, &offset);
-    if (rc == -CELLAR_ERR_FULL && coordinator == 0 && chunks == 1)
+    if (rc == CELLAR_FULL && coordinator == 0 && chunks == 1)
         rc = catalog_spare_take(co, space->ep, space->catalog, space->cn, node, run, &offset);
     batch_bulk_leave(space->ep, before);
     if (rc)
-        return err_set(error, err_code(rc), "a log segment of %llu bytes on memory node %u: %s",
-                       (unsigned long long)bytes, node, cellar_error_text(rc));
+        return err_set(error, rc, "a log segment of %llu bytes on memory node %u: %s", (unsigned long long)bytes, node,
+                       cellar_strerror(rc));
     *addr = fabric_addr_of(node, offset + sizeof(*run));
     return 0;
 }

@@ -18,11 +18,11 @@ static uint32_t cell_capacity(const struct cellar_index *index, uint32_t entry_b
 int treenode_layout(struct cellar_index *index)
 {
     index->sortkey.bytes = 0;
-    if (index->sortkey.column_count && sortkey_check(&index->sortkey)) return -CELLAR_ERR_INVALID;
+    if (index->sortkey.column_count && sortkey_check(&index->sortkey)) return CELLAR_INVALID;
     index->entry_bytes = index->key_bytes = index->sortkey.bytes + 8;
     for (uint32_t i = 0; i < index->covered_count; i++) {
         index->entry_bytes += covered_column(index, i)->bytes;
-        if (index->entry_bytes > TREENODE_KEY_BYTES_MAX) return -CELLAR_ERR_INVALID;
+        if (index->entry_bytes > TREENODE_KEY_BYTES_MAX) return CELLAR_INVALID;
     }
     bool unique = (index->flags & CELLAR_UNIQUE) && index->sortkey.column_count;
     index->compared_bytes = unique ? index->sortkey.bytes : index->key_bytes;

@@ -192,7 +192,7 @@ int vacant_take(struct coro *co, struct fabric_ep *ep, const struct catalog *cat
                 uint64_t *first)
 {
     struct vacant *vacant = catalog->vacant;
-    if (atomic_load_explicit(&vacant->known[node], memory_order_relaxed) < count) return -CELLAR_ERR_FULL;
+    if (atomic_load_explicit(&vacant->known[node], memory_order_relaxed) < count) return CELLAR_FULL;
     for (uint64_t at = 0; (at = row_find(catalog, node, count, at)) < catalog->chunk_count;) {
         uint64_t claimed = 0;
         while (claimed < count && claim(co, ep, catalog, node, at + claimed)) claimed++;
@@ -204,5 +204,5 @@ int vacant_take(struct coro *co, struct fabric_ep *ep, const struct catalog *cat
         *first = at;
         return 0;
     }
-    return -CELLAR_ERR_FULL;
+    return CELLAR_FULL;
 }

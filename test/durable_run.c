@@ -47,31 +47,31 @@ static int work_fn(struct cellar_txn *txn, void *args)
     const struct durable_run *run = step->run;
     struct row row, from, to;
     row_fill(&row, (int64_t)step->number, step->life);
-    int counter = cellar_access(txn, run->counters, step->client, 0, CELLAR_ALL, 0);
-    int mine = cellar_access(txn, run->loaded, loaded_key(step->life, step->client), 0, CELLAR_ALL, 0);
-    int a = cellar_access(txn, run->accounts, step->from, CELLAR_ALL, CELLAR_ALL, 0);
-    int b = cellar_access(txn, run->accounts, step->to, CELLAR_ALL, CELLAR_ALL, 0);
-    int rc = cellar_insert(txn, run->history, history_key(step->client, step->number), &row);
+    int counter = cellar_proc_access(txn, run->counters, step->client, 0, CELLAR_ALL, 0);
+    int mine = cellar_proc_access(txn, run->loaded, loaded_key(step->life, step->client), 0, CELLAR_ALL, 0);
+    int a = cellar_proc_access(txn, run->accounts, step->from, CELLAR_ALL, CELLAR_ALL, 0);
+    int b = cellar_proc_access(txn, run->accounts, step->to, CELLAR_ALL, CELLAR_ALL, 0);
+    int rc = cellar_proc_insert(txn, run->history, history_key(step->client, step->number), &row);
     if (rc >= 0 && step->number > KEPT)
-        rc = cellar_access(txn, run->history, history_key(step->client, step->number - KEPT), CELLAR_ALL, 0,
-                           CELLAR_DELETE);
+        rc = cellar_proc_access(txn, run->history, history_key(step->client, step->number - KEPT), CELLAR_ALL, 0,
+                                CELLAR_DELETE);
     if (rc < 0) return rc;
-    if ((rc = cellar_fetch(txn)) || (rc = cellar_put_row(txn, counter, &row)) ||
-        (rc = cellar_put_row(txn, mine, &row)) || (rc = cellar_get_row(txn, a, &from)) ||
-        (rc = cellar_get_row(txn, b, &to)))
+    if ((rc = cellar_proc_fetch(txn)) || (rc = cellar_proc_put_row(txn, counter, &row)) ||
+        (rc = cellar_proc_put_row(txn, mine, &row)) || (rc = cellar_proc_get_row(txn, a, &from)) ||
+        (rc = cellar_proc_get_row(txn, b, &to)))
         return rc;
     row_fill(&from, from.value - 1, 0);
     row_fill(&to, to.value + 1, 0);
-    return (rc = cellar_put_row(txn, a, &from)) ? rc : cellar_put_row(txn, b, &to);
+    return (rc = cellar_proc_put_row(txn, a, &from)) ? rc : cellar_proc_put_row(txn, b, &to);
 }
 
 static int look_fn(struct cellar_txn *txn, void *args)
 {
     struct step *step = args;
     struct row row;
-    int a = cellar_access(txn, step->run->counters, step->client, CELLAR_ALL, 0, 0);
-    int rc = a < 0 ? a : cellar_fetch(txn);
-    if (rc == 0) rc = cellar_get_row(txn, a, &row);
+    int a = cellar_proc_access(txn, step->run->counters, step->client, CELLAR_ALL, 0, 0);
+    int rc = a < 0 ? a : cellar_proc_fetch(txn);
+    if (rc == 0) rc = cellar_proc_get_row(txn, a, &row);
     if (rc == 0) step->number = (uint64_t)row.value;
     return rc;
 }
@@ -99,36 +99,36 @@ int durable_run_tables(struct durable_run *run)
     return rc ? rc : cellar_proc_register(run->db, &look, &run->look, &run->error);
 }
 
-static int rows_load(struct cellar_client *client, void *arg)
+static int rows_load(struct cellar_lab_client *client, void *arg)
 {
     struct durable_run *run = arg;
     struct row row;
     int rc = 0;
-    if (cellar_client_index(client)) return 0;
+    if (cellar_lab_index(client)) return 0;
     row_fill(&row, CENTS, 0);
     for (uint64_t i = 0; i < ACCOUNTS && rc == 0 && !run->found; i++)
-        rc = cellar_load(client, run->accounts, i, &row, &run->error);
+        rc = cellar_lab_load(client, run->accounts, i, &row, &run->error);
     row_fill(&row, 0, 0);
     for (uint64_t i = 0; i < CLIENTS && rc == 0 && !run->found; i++)
-        rc = cellar_load(client, run->counters, i, &row, &run->error);
+        rc = cellar_lab_load(client, run->counters, i, &row, &run->error);
     for (uint64_t i = 0; i < CLIENTS && rc == 0; i++)
-        rc = cellar_load(client, run->loaded, loaded_key(run->witness->life, i), &row, &run->error);
+        rc = cellar_lab_load(client, run->loaded, loaded_key(run->witness->life, i), &row, &run->error);
     return rc;
 }
 
 int durable_run_load(struct durable_run *run)
 {
     run->witness->life++;
-    return cellar_run(run->db, rows_load, run);
+    return cellar_lab_run(run->db, rows_load, run);
 }
 
 /* ---- work ---- */
 
-static int reader(struct cellar_client *client, struct durable_run *run, struct prng *prng)
+static int reader(struct cellar_lab_client *client, struct durable_run *run, struct prng *prng)
 {
     struct durable_run_witness *witness = run->witness;
     struct step other = {.run = run, .client = prng_below(prng, CLIENTS - 1)};
-    int rc = cellar_exec(client, run->look, &other, NULL, NULL);
+    int rc = cellar_lab_exec(client, run->look, &other, NULL, NULL);
     if (rc == 0 && other.number > witness->shown[other.client]) witness->shown[other.client] = other.number;
     return rc;
 }
@@ -139,30 +139,30 @@ struct later {
 };
 
 /* One call at a time is acknowledged, once it is on the disk; `waits`: the newest, which is waited for. */
-static int acknowledge_later(struct cellar_client *client, struct durable_run *run, struct later *later,
+static int acknowledge_later(struct cellar_lab_client *client, struct durable_run *run, struct later *later,
                              const struct later *newest, bool waits)
 {
     if (!later->number) *later = *newest;
-    int rc = waits ? cellar_client_wait_durable(client, newest->epoch) : 0;
+    int rc = waits ? cellar_lab_wait_durable(client, newest->epoch) : 0;
     if (rc) return rc;
     if (waits) *later = *newest;
     if (cellar_durable_epoch(run->db) < later->epoch) return 0;
-    run->witness->acked[cellar_client_index(client)] = later->number;
+    run->witness->acked[cellar_lab_index(client)] = later->number;
     later->number = 0;
     return 0;
 }
 
 /* Its own counter first: what the life before has left. */
-static int client_work(struct cellar_client *client, void *arg)
+static int client_work(struct cellar_lab_client *client, void *arg)
 {
     struct durable_run *run = arg;
     struct durable_run_witness *witness = run->witness;
-    struct step own = {.run = run, .client = cellar_client_index(client), .life = witness->life};
+    struct step own = {.run = run, .client = cellar_lab_index(client), .life = witness->life};
     struct later later = {0};
     struct cellar_result result;
     struct prng prng;
     prng_seed_stream(&prng, witness->life, own.client);
-    int rc = cellar_exec(client, run->look, &own, NULL, NULL);
+    int rc = cellar_lab_exec(client, run->look, &own, NULL, NULL);
     for (uint64_t i = 0; rc == 0 && (i < run->calls || !run->calls); i++) {
         if (own.client == CLIENTS - 1) {
             rc = reader(client, run, &prng);
@@ -175,7 +175,7 @@ static int client_work(struct cellar_client *client, void *arg)
         /* Some at level memory, which others then rest on. */
         bool memory = own.client % 2 || i % run->every;
         struct cellar_call_options options = {.level = memory ? CELLAR_LEVEL_MEMORY : CELLAR_LEVEL_DURABLE};
-        rc = cellar_exec(client, run->work, &next, &options, &result);
+        rc = cellar_lab_exec(client, run->work, &next, &options, &result);
         own.number = next.number;
         if (rc == 0 && !memory) witness->acked[own.client] = own.number;
         struct later newest = {own.number, result.epoch};
@@ -184,7 +184,7 @@ static int client_work(struct cellar_client *client, void *arg)
     return rc;
 }
 
-int durable_run_work(struct durable_run *run) { return cellar_run(run->db, client_work, run); }
+int durable_run_work(struct durable_run *run) { return cellar_lab_run(run->db, client_work, run); }
 
 /* ---- judging ---- */
 
@@ -237,16 +237,16 @@ static int loaded_see(void *arg, uint64_t key, const void *bytes)
     return 0;
 }
 
-static int all_see(struct cellar_client *client, void *arg)
+static int all_see(struct cellar_lab_client *client, void *arg)
 {
     struct sum *sum = arg;
     struct durable_run *run = sum->run;
-    if (cellar_client_index(client)) return 0;
-    int rc = cellar_audit(client, &run->error);
-    if (rc == 0) rc = cellar_scan(client, run->accounts, account_see, sum, &run->error);
-    if (rc == 0) rc = cellar_scan(client, run->counters, counter_see, sum, &run->error);
-    if (rc == 0) rc = cellar_scan(client, run->history, history_see, sum, &run->error);
-    return rc ? rc : cellar_scan(client, run->loaded, loaded_see, sum, &run->error);
+    if (cellar_lab_index(client)) return 0;
+    int rc = cellar_cluster_audit(client, &run->error);
+    if (rc == 0) rc = cellar_lab_scan(client, run->accounts, account_see, sum, &run->error);
+    if (rc == 0) rc = cellar_lab_scan(client, run->counters, counter_see, sum, &run->error);
+    if (rc == 0) rc = cellar_lab_scan(client, run->history, history_see, sum, &run->error);
+    return rc ? rc : cellar_lab_scan(client, run->loaded, loaded_see, sum, &run->error);
 }
 
 #define WRONG(...) (snprintf(run->wrong, sizeof run->wrong, __VA_ARGS__), false)
@@ -271,7 +271,7 @@ bool durable_run_judge(struct durable_run *run)
 {
     struct sum sum = {.run = run, .whole = true};
     uint64_t active = 0;
-    int rc = cellar_run(run->db, all_see, &sum);
+    int rc = cellar_lab_run(run->db, all_see, &sum);
     if (rc) return WRONG("%s", run->error.text);
     run->found = sum.accounts > 0;
     if (!sum.whole) return WRONG("a row is half one and half another");

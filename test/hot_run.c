@@ -79,50 +79,50 @@ static int body(struct cellar_txn *txn, void *arg)
     work->sum = 0;
     for (uint32_t i = 0; i < records; i++) {
         uint64_t key = work->reversed ? records - 1 - i : i;
-        refs[i] = cellar_access(txn, work->crowd->table, key, 1, work->writes, 0);
+        refs[i] = cellar_proc_access(txn, work->crowd->table, key, 1, work->writes, 0);
         if (refs[i] < 0) return refs[i];
     }
-    int rc = cellar_fetch(txn);
+    int rc = cellar_proc_fetch(txn);
     for (uint32_t i = 0; i < records && rc == 0; i++) {
         uint64_t value;
-        rc = cellar_get(txn, refs[i], 0, &value);
+        rc = cellar_proc_get(txn, refs[i], 0, &value);
         work->sum += value++;
-        if (rc == 0 && work->writes) rc = cellar_put(txn, refs[i], 0, &value);
+        if (rc == 0 && work->writes) rc = cellar_proc_put(txn, refs[i], 0, &value);
     }
     for (uint32_t i = 0; i < work->crowd->plan->more_blocks && rc == 0 && work->own; i++) {
-        int ref = cellar_access(txn, work->crowd->table, work->own + i, 1, 0, 0);
-        rc = ref < 0 ? ref : cellar_fetch(txn);
+        int ref = cellar_proc_access(txn, work->crowd->table, work->own + i, 1, 0, 0);
+        rc = ref < 0 ? ref : cellar_proc_fetch(txn);
     }
     return rc;
 }
 
-static int client(struct cellar_client *self, void *arg)
+static int client(struct cellar_lab_client *self, void *arg)
 {
     struct crowd *crowd = arg;
-    uint32_t cn = cellar_client_cn(self);
+    uint32_t cn = cellar_lab_cn(self);
     if (cn >= crowd->cns) return 0;
     struct work work = {.crowd = crowd,
-                        .own = RECORDS_MAX + cellar_client_index(self) * MORE_MAX,
+                        .own = RECORDS_MAX + cellar_lab_index(self) * MORE_MAX,
                         .writes = cn < HOT_RUN_CNS - crowd->plan->reader_cns,
-                        .reversed = crowd->plan->reversed && cellar_client_index(self) % 2};
-    uint64_t until_ns = cellar_client_now_ns(self) + crowd->length_ns;
-    while (cellar_client_now_ns(self) < until_ns) {
+                        .reversed = crowd->plan->reversed && cellar_lab_index(self) % 2};
+    uint64_t until_ns = cellar_lab_now_ns(self) + crowd->length_ns;
+    while (cellar_lab_now_ns(self) < until_ns) {
         struct cellar_result result;
-        if (cellar_exec(self, crowd->proc, &work, NULL, &result)) return result.code;
+        if (cellar_lab_exec(self, crowd->proc, &work, NULL, &result)) return result.code;
         crowd->done[cn]++;
         crowd->writes += work.writes;
     }
     return 0;
 }
 
-static int load(struct cellar_client *self, void *arg)
+static int load(struct cellar_lab_client *self, void *arg)
 {
     const struct crowd *crowd = arg;
-    uint64_t zero = 0, own = RECORDS_MAX + cellar_client_index(self) * MORE_MAX;
+    uint64_t zero = 0, own = RECORDS_MAX + cellar_lab_index(self) * MORE_MAX;
     int rc = 0;
-    for (uint32_t i = 0; i < MORE_MAX && rc == 0; i++) rc = cellar_load(self, crowd->table, own + i, &zero, NULL);
-    for (uint32_t i = 0; i < RECORDS_MAX && rc == 0 && cellar_client_index(self) == 0; i++)
-        rc = cellar_load(self, crowd->table, i, &zero, NULL);
+    for (uint32_t i = 0; i < MORE_MAX && rc == 0; i++) rc = cellar_lab_load(self, crowd->table, own + i, &zero, NULL);
+    for (uint32_t i = 0; i < RECORDS_MAX && rc == 0 && cellar_lab_index(self) == 0; i++)
+        rc = cellar_lab_load(self, crowd->table, i, &zero, NULL);
     return rc;
 }
 
@@ -158,7 +158,7 @@ static double fairness_of(const struct crowd *crowd)
 static void judge(const struct crowd *crowd, const struct cellar_error *idle, struct hot_run_report *report)
 {
     const struct hot_run_plan *plan = crowd->plan;
-    const struct cellar_stats *stats = &report->stats;
+    const struct cellar_lab_stats *stats = &report->stats;
     uint64_t busy = stats->aborts[CELLAR_ABORT_LOCK_BUSY], expected = crowd->writes * plan->records;
     uint64_t invalid = stats->aborts[CELLAR_ABORT_VALIDATION] + stats->aborts[CELLAR_ABORT_READ_LOCKED];
     char *verdict = report->verdict;
@@ -191,20 +191,20 @@ static void run(struct crowd *crowd, struct hot_run_report *report)
     struct cellar_error idle = {0};
     crowd->length_ns = CROWD_NS;
     crowd->cns = HOT_RUN_CNS;
-    assert_int_equal(cellar_run(crowd->db, client, crowd), 0);
+    assert_int_equal(cellar_lab_run(crowd->db, client, crowd), 0);
     memcpy(report->done, crowd->done, sizeof report->done);
-    cellar_stats_read(crowd->db, &report->stats);
-    cellar_stats_reset(crowd->db);
+    cellar_lab_stats_read(crowd->db, &report->stats);
+    cellar_lab_stats_reset(crowd->db);
     uint64_t done[HOT_RUN_CNS];
     memcpy(done, crowd->done, sizeof done);
     crowd->length_ns = crowd->plan->alone_ns;
     crowd->cns = 1;
-    if (crowd->length_ns) assert_int_equal(cellar_run(crowd->db, client, crowd), 0);
+    if (crowd->length_ns) assert_int_equal(cellar_lab_run(crowd->db, client, crowd), 0);
     memcpy(crowd->done, done, sizeof done);
-    cellar_stats_read(crowd->db, &report->after);
+    cellar_lab_stats_read(crowd->db, &report->after);
     (void)!db_run_on(crowd->db, 0, locks_idle, &idle);
     struct work all = {.crowd = crowd};
-    assert_int_equal(cellar_call(crowd->db, crowd->proc, &all, NULL, NULL), 0);
+    assert_int_equal(cellar_proc_run(crowd->db, crowd->proc, &all, NULL, NULL), 0);
     crowd->sum = all.sum;
     judge(crowd, &idle, report);
 }
@@ -232,7 +232,7 @@ bool hot_run(const struct hot_run_plan *plan, struct hot_run_report *report)
     if (cellar_open(&config, &crowd.db, &error)) fail_msg("%s", error.text);
     if (cellar_table_create(crowd.db, &schema, &crowd.table, &error)) fail_msg("%s", error.text);
     if (cellar_proc_register(crowd.db, &def, &crowd.proc, &error)) fail_msg("%s", error.text);
-    assert_int_equal(cellar_run(crowd.db, load, &crowd), 0);
+    assert_int_equal(cellar_lab_run(crowd.db, load, &crowd), 0);
     run(&crowd, report);
     cellar_close(crowd.db);
     return report->verdict[0] == 0;

@@ -27,8 +27,8 @@ struct hot_run_plan {
 struct hot_run_report {
     char verdict[256]; /* empty: all is well */
     uint64_t done[HOT_RUN_CNS];
-    struct cellar_stats stats; /* of the crowd; of all that came after it */
-    struct cellar_stats after;
+    struct cellar_lab_stats stats; /* of the crowd; of all that came after it */
+    struct cellar_lab_stats after;
 };
 
 extern const struct hot_run_plan hot_run_plans[];

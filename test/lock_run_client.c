@@ -50,7 +50,7 @@ static void work(struct coro *co, struct lock_run_client *client, uint32_t lock,
 
 static void judge_error(struct coro *co, struct lock_run_client *client, int code, const char *call)
 {
-    if (lock_run_cn_lost(client->run, client->worker->cn) || code == -CELLAR_ERR_INDETERMINATE) die(co, client);
+    if (lock_run_cn_lost(client->run, client->worker->cn) || code == CELLAR_INDETERMINATE) die(co, client);
     lock_watch_fail(&client->run->watch, "client %u: %s ended with error %d", client->number, call, code);
 }
 
@@ -63,7 +63,7 @@ static bool explained(struct lock_run_client *client, int code)
     struct lock_run_cluster *run = client->run;
     uint64_t since_ns = client->call_ns > run->lost_ns ? client->call_ns : run->lost_ns;
     client->call_ns = 0;
-    if (code != -CELLAR_ERR_UNREACHABLE || run->lost_ns == UINT64_MAX) return false;
+    if (code != CELLAR_UNREACHABLE || run->lost_ns == UINT64_MAX) return false;
     run->report->unreachable++;
     uint64_t length_ns = now_ns(client) > since_ns ? now_ns(client) - since_ns : 0;
     if (length_ns > run->report->longest_ns) run->report->longest_ns = length_ns;
@@ -85,7 +85,7 @@ static bool acquire(struct coro *co, struct lock_run_client *client, uint32_t lo
     lock_watch_return(&run->watch, client->number, code, now_ns(client));
     if (lock_run_cn_lost(run, client->worker->cn)) die(co, client);
     bool lost = explained(client, code);
-    if (code && !lost && !(timed && code == -CELLAR_ERR_DEADLINE)) judge_error(co, client, code, "acquire");
+    if (code && !lost && !(timed && code == CELLAR_DEADLINE)) judge_error(co, client, code, "acquire");
     return code == 0;
 }
 
@@ -102,7 +102,7 @@ static void release(struct coro *co, struct lock_run_client *client, uint32_t lo
     if (code == 0 && !mine && !lock_run_cn_lost(client->run, client->worker->cn))
         lock_watch_fail(watch, "client %u: had lost lock %u to another one, and its release does not say so",
                         client->number, lock);
-    if (code == -CELLAR_ERR_FENCED && (late || !mine)) return;
+    if (code == CELLAR_FENCED && (late || !mine)) return;
     if (code) judge_error(co, client, code, "release");
 }
 
@@ -119,7 +119,7 @@ static void work_for_update(struct coro *co, struct lock_run_client *client, uin
     uint64_t timeout_ns = timed ? prng_below(&client->prng, run->plan->timeout_ns) : LOCKMGR_FOREVER;
     int code = lockmgr_upgrade(co, hold, timeout_ns);
     if (lock_run_cn_lost(run, client->worker->cn)) die(co, client);
-    if (code && !(timed && code == -CELLAR_ERR_DEADLINE)) judge_error(co, client, code, "upgrade");
+    if (code && !(timed && code == CELLAR_DEADLINE)) judge_error(co, client, code, "upgrade");
     if (code) return;
     lock_watch_upgrade(&run->watch, client->number, lock, now_ns(client));
     work(co, client, lock, LOCKMGR_EXCLUSIVE);
@@ -193,7 +193,7 @@ static void join(struct coro *co, struct lock_run_client *client)
         op = fabric_op_cas(lock_run_member(), &old, 0, 1);
         fabric_post(client->worker->ep, &op, 1, &client->wait);
         (void)fabric_await(co, &client->wait);
-        if (op.status == -CELLAR_ERR_FENCED) die(co, client);
+        if (op.status == CELLAR_FENCED) die(co, client);
     } while (op.status);
     if (run->joined_ns == UINT64_MAX) run->joined_ns = now_ns(client);
 }

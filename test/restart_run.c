@@ -67,17 +67,17 @@ static int move(struct cellar_txn *txn, void *args)
     const uint64_t *keys = args; /* from, to, and then the table's handle */
     const struct cellar_table *accounts = (const struct cellar_table *)(uintptr_t)keys[2];
     struct account from, to;
-    int a = cellar_access(txn, accounts, keys[0], CELLAR_ALL, CELLAR_ALL, 0);
+    int a = cellar_proc_access(txn, accounts, keys[0], CELLAR_ALL, CELLAR_ALL, 0);
     if (a < 0) return a;
-    int b = cellar_access(txn, accounts, keys[1], CELLAR_ALL, CELLAR_ALL, 0);
+    int b = cellar_proc_access(txn, accounts, keys[1], CELLAR_ALL, CELLAR_ALL, 0);
     if (b < 0) return b;
-    int rc = cellar_fetch(txn);
-    if (rc == 0) rc = cellar_get_row(txn, a, &from);
-    if (rc == 0) rc = cellar_get_row(txn, b, &to);
+    int rc = cellar_proc_fetch(txn);
+    if (rc == 0) rc = cellar_proc_get_row(txn, a, &from);
+    if (rc == 0) rc = cellar_proc_get_row(txn, b, &to);
     if (rc) return rc;
     from.cents--, from.moves++, to.cents++;
-    rc = cellar_put_row(txn, a, &from);
-    return rc ? rc : cellar_put_row(txn, b, &to);
+    rc = cellar_proc_put_row(txn, a, &from);
+    return rc ? rc : cellar_proc_put_row(txn, b, &to);
 }
 
 /* Until its compute node is dead, or all is over. */
@@ -87,26 +87,25 @@ static int client(struct coro *co, struct coordinator *coordinator, void *arg)
     struct lab *lab = life->lab;
     int rc = 0;
     (void)co;
-    for (uint64_t i = coordinator->worker->cn; !lab->stop && rc != -CELLAR_ERR_FENCED && rc != -CELLAR_ERR_CLOSED;
-         i++) {
+    for (uint64_t i = coordinator->worker->cn; !lab->stop && rc != CELLAR_FENCED && rc != CELLAR_CLOSED; i++) {
         uint64_t keys[] = {(coordinator->index + i) % ACCOUNTS, (coordinator->index + i + 1) % ACCOUNTS,
                            (uintptr_t)life->accounts};
         struct cellar_result result;
-        rc = cellar_exec(coordinator->client, life->move, keys, NULL, &result);
+        rc = cellar_lab_exec(coordinator->client, life->move, keys, NULL, &result);
         lab->commits[keys[0]] += rc == 0;
-        lab->perhaps[keys[0]] += rc == -CELLAR_ERR_INDETERMINATE || rc == -CELLAR_ERR_FENCED;
+        lab->perhaps[keys[0]] += rc == CELLAR_INDETERMINATE || rc == CELLAR_FENCED;
     }
     return 0;
 }
 
-static int load(struct cellar_client *self, void *arg)
+static int load(struct cellar_lab_client *self, void *arg)
 {
     struct life *life = arg;
     const struct account account = {.cents = CENTS};
     int rc = 0;
-    if (cellar_client_index(self) != 0) return 0;
+    if (cellar_lab_index(self) != 0) return 0;
     for (uint64_t key = 0; key < ACCOUNTS && rc == 0; key++)
-        rc = cellar_load(self, life->accounts, key, &account, &life->lab->error);
+        rc = cellar_lab_load(self, life->accounts, key, &account, &life->lab->error);
     return rc;
 }
 
@@ -119,12 +118,12 @@ static int add(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-static int look(struct cellar_client *self, void *arg)
+static int look(struct cellar_lab_client *self, void *arg)
 {
     struct life *life = arg;
-    if (cellar_client_index(self) != 0) return 0;
-    int rc = cellar_scan(self, life->accounts, add, life->lab, &life->lab->error);
-    return rc ? rc : cellar_audit(self, &life->lab->error);
+    if (cellar_lab_index(self) != 0) return 0;
+    int rc = cellar_lab_scan(self, life->accounts, add, life->lab, &life->lab->error);
+    return rc ? rc : cellar_cluster_audit(self, &life->lab->error);
 }
 
 /* ---- events ---- */
@@ -181,8 +180,7 @@ static enum fabric_sim_fault watch(void *arg, uint64_t index, const struct fabri
 static bool wrong(struct lab *lab, const char *what, uint32_t which, int rc)
 {
     if (rc && !lab->verdict[0])
-        snprintf(lab->verdict, lab->verdict_bytes, "%s %u: %s (%s)", what, which, cellar_error_text(rc),
-                 lab->error.text);
+        snprintf(lab->verdict, lab->verdict_bytes, "%s %u: %s (%s)", what, which, cellar_strerror(rc), lab->error.text);
     return rc != 0;
 }
 
@@ -214,7 +212,7 @@ static bool begin_life(struct lab *lab, uint32_t cn)
     /* It may have been killed meanwhile, as the plan has it. */
     if (rc && lab->dead[cn]) return true;
     /* A memory node was lost when it had joined, and was not yet open: that is said, and it comes again. */
-    if (rc == -CELLAR_ERR_UNREACHABLE && lab->count[cn] < LIVES) return begin_life(lab, cn);
+    if (rc == CELLAR_UNREACHABLE && lab->count[cn] < LIVES) return begin_life(lab, cn);
     if (wrong(lab, "opening by compute node", cn, rc)) return false;
     life->accounts = cellar_table_find(life->db, schema.name);
     rc = life->accounts ? 0 : cellar_table_create(life->db, &schema, &life->accounts, &lab->error);
@@ -254,7 +252,7 @@ static bool all_well(struct lab *lab)
 {
     for (uint32_t cn = 0; cn < CNS; cn++) {
         struct fabric_control ask = {.kind = FABRIC_CN_EVICT, .cn = cn, .only_dead = true};
-        if (lab->dead[cn] || lab->fabric->ops->control(lab->fabric, &ask, NULL) == -CELLAR_ERR_EXISTS) continue;
+        if (lab->dead[cn] || lab->fabric->ops->control(lab->fabric, &ask, NULL) == CELLAR_EXISTS) continue;
         if (!lab->verdict[0])
             snprintf(lab->verdict, lab->verdict_bytes, "life %u of compute node %u was fenced, and had not been killed",
                      lab->count[cn] - 1, cn);
@@ -289,7 +287,7 @@ static bool happens(struct lab *lab)
 static void judge(struct lab *lab, uint32_t cn)
 {
     struct life *life = life_of(lab, cn);
-    if (wrong(lab, "reading the pool by compute node", cn, cellar_run(life->db, look, life))) return;
+    if (wrong(lab, "reading the pool by compute node", cn, cellar_lab_run(life->db, look, life))) return;
     if (lab->cents != ACCOUNTS * CENTS)
         snprintf(lab->verdict, lab->verdict_bytes, "a sum of %llu", (unsigned long long)lab->cents);
     for (uint32_t i = 0; i < ACCOUNTS; i++)
@@ -303,7 +301,7 @@ static bool run(struct lab *lab)
 {
     for (uint32_t cn = 0; cn < CNS; cn++)
         if (!begin_life(lab, cn)) return false;
-    if (wrong(lab, "loading", 0, cellar_run(lab->lives[0][0].db, load, &lab->lives[0][0]))) return false;
+    if (wrong(lab, "loading", 0, cellar_lab_run(lab->lives[0][0].db, load, &lab->lives[0][0]))) return false;
     lab->armed = true;
     for (uint32_t cn = 0; cn < CNS; cn++) work(life_of(lab, cn));
     if (!happens(lab)) return false;

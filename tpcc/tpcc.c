@@ -123,7 +123,7 @@ static int validate(const struct workload_config *base, struct cellar_error *err
 {
     const struct tpcc_config *config = (const struct tpcc_config *)base;
     if (config->warehouses < 1 || config->warehouses > TPCC_WAREHOUSES_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "tpcc needs 1 to %d warehouses, not %" PRIu64, TPCC_WAREHOUSES_MAX,
+        return err_set(error, CELLAR_INVALID, "tpcc needs 1 to %d warehouses, not %" PRIu64, TPCC_WAREHOUSES_MAX,
                        config->warehouses);
     return 0;
 }
@@ -216,7 +216,7 @@ static int open_tpcc(struct cellar *db, const struct workload_config *base, uint
     *out = NULL;
     TRY(validate(base, error));
     struct workload_run *run = calloc(1, sizeof(*run));
-    if (!run) return err_set(error, CELLAR_ERR_NOMEM, "no memory to open tpcc");
+    if (!run) return err_set(error, CELLAR_NOMEM, "no memory to open tpcc");
     int code = open_run(run, db, base, expected_txns, error);
     if (code < 0)
         free(run);
@@ -227,7 +227,8 @@ static int open_tpcc(struct cellar *db, const struct workload_config *base, uint
 
 static void close_tpcc(struct workload_run *run) { free(run); }
 
-static int load(struct workload_run *run, struct cellar_client *self, uint64_t *progress, struct cellar_error *error)
+static int load(struct workload_run *run, struct cellar_lab_client *self, uint64_t *progress,
+                struct cellar_error *error)
 {
     uint32_t pieces = tpcc_load_pieces(&run->input.scale), piece;
     __atomic_store_n(&run->loaded_here, true, __ATOMIC_RELAXED);
@@ -245,7 +246,7 @@ static int loaded(struct workload_run *run, struct cellar_error *error)
 
 /* ---- clients ---------------------------------------------------------------------------------------- */
 
-static int client_init(struct workload_run *run, struct cellar_client *self, struct workload_client *base)
+static int client_init(struct workload_run *run, struct cellar_lab_client *self, struct workload_client *base)
 {
     struct tpcc_client *client = (struct tpcc_client *)base;
     (void)self;
@@ -327,30 +328,30 @@ static void count_done(struct tpcc_client *client, enum tpcc_type type)
     }
 }
 
-static int next(struct workload_run *run, struct cellar_client *self, struct workload_client *base, uint32_t *type,
+static int next(struct workload_run *run, struct cellar_lab_client *self, struct workload_client *base, uint32_t *type,
                 const struct cellar_call_options *options, struct cellar_result *result)
 {
     struct tpcc_client *client = (struct tpcc_client *)base;
     enum tpcc_type chosen = tpcc_input_deal(&client->deck, &base->prng);
-    draw(run, client, chosen, TPCC_FIRST_DATE + (int64_t)cellar_client_now_ns(self));
+    draw(run, client, chosen, TPCC_FIRST_DATE + (int64_t)cellar_lab_now_ns(self));
     *type = chosen;
     client->running = (uint8_t)(chosen + 1);
-    int code = cellar_exec(self, run->procs[chosen], &client->args, options, result);
+    int code = cellar_lab_exec(self, run->procs[chosen], &client->args, options, result);
     /* An earlier run on this pool has used the key: the rows of this one get another tag. */
-    while (code == -CELLAR_ERR_EXISTS && chosen == TPCC_TYPE_PAYMENT) {
+    while (code == CELLAR_EXISTS && chosen == TPCC_TYPE_PAYMENT) {
         client->history_tag = (uint32_t)prng_next(&base->prng);
         client->args.payment.history_key = next_history_key(client);
-        code = cellar_exec(self, run->procs[chosen], &client->args, options, result);
+        code = cellar_lab_exec(self, run->procs[chosen], &client->args, options, result);
     }
     client->running = 0;
     if (code == CELLAR_USER_ABORT && chosen == TPCC_TYPE_NEW_ORDER && client->args.new_order.item_missing) {
         *type = TPCC_TYPE_NEW_ORDER_ROLLBACK;
         code = result->code = 0;
     } else if (code == CELLAR_USER_ABORT) {
-        code = result->code = -CELLAR_ERR_CORRUPT; /* a value out of its range, or a row that must be there */
+        code = result->code = CELLAR_CORRUPT; /* a value out of its range, or a row that must be there */
     }
     if (code == 0) count_done(client, (enum tpcc_type) * type);
-    if (code == -CELLAR_ERR_INDETERMINATE) client->counts.unknown[chosen]++;
+    if (code == CELLAR_INDETERMINATE) client->counts.unknown[chosen]++;
     return code;
 }
 
@@ -362,13 +363,13 @@ static int feed(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-static int scan_all(const struct workload_run *run, struct cellar_client *self, struct tpcc_audit *audit,
+static int scan_all(const struct workload_run *run, struct cellar_lab_client *self, struct tpcc_audit *audit,
                     struct cellar_error *error)
 {
     for (int i = 0; i < TPCC_TABLES; i++) {
         if (!run->tables.table[tpcc_audit_steps[i]]) continue;
         TRY(tpcc_audit_begin(audit, tpcc_audit_steps[i], error));
-        TRY(cellar_scan(self, run->tables.table[tpcc_audit_steps[i]], feed, audit, error));
+        TRY(cellar_lab_scan(self, run->tables.table[tpcc_audit_steps[i]], feed, audit, error));
     }
     return 0;
 }
@@ -409,7 +410,7 @@ static void report_rates(const struct workload_run *run, const struct counts *su
 
 #define UNCOUNTED_MAX (1ull << 40)
 
-static int check(struct workload_run *run, struct cellar_client *self, struct workload_client *const *clients,
+static int check(struct workload_run *run, struct cellar_lab_client *self, struct workload_client *const *clients,
                  uint32_t client_count, struct workload_report *report, struct cellar_error *error)
 {
     struct counts sum = {0};

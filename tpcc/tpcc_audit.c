@@ -106,7 +106,7 @@ int tpcc_audit_new(const struct tpcc_scale *scale, struct tpcc_audit **out, stru
 {
     struct tpcc_audit *audit = calloc(1, sizeof(*audit));
     *out = audit;
-    if (!audit) return err_set(error, CELLAR_ERR_NOMEM, "no memory to check the database");
+    if (!audit) return err_set(error, CELLAR_NOMEM, "no memory to check the database");
     size_t districts = (size_t)scale->warehouses * TPCC_DISTRICTS;
     audit->scale = *scale;
     audit->warehouses = calloc(scale->warehouses, sizeof(*audit->warehouses));
@@ -115,7 +115,7 @@ int tpcc_audit_new(const struct tpcc_scale *scale, struct tpcc_audit **out, stru
     if (audit->warehouses && audit->districts && audit->customers) return 0;
     tpcc_audit_free(audit);
     *out = NULL;
-    return err_set(error, CELLAR_ERR_NOMEM, "no memory to check %zu customers", districts * scale->customers);
+    return err_set(error, CELLAR_NOMEM, "no memory to check %zu customers", districts * scale->customers);
 }
 
 void tpcc_audit_free(struct tpcc_audit *audit)
@@ -364,7 +364,7 @@ static int make_orders(struct tpcc_audit *audit, struct cellar_error *error)
         count += audit->districts[i].order_slots;
     }
     audit->orders = calloc(count + 1, sizeof(*audit->orders));
-    return audit->orders ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory to check %" PRIu64 " orders", count);
+    return audit->orders ? 0 : err_set(error, CELLAR_NOMEM, "no memory to check %" PRIu64 " orders", count);
 }
 
 int tpcc_audit_begin(struct tpcc_audit *audit, enum tpcc_table table, struct cellar_error *error)

@@ -19,7 +19,7 @@ enum { NAME_STREAM = 1, LINE_COUNT_STREAM, PERMUTATION_STREAM };
 /* One piece being loaded. */
 struct piece {
     const struct tpcc_load *load;
-    struct cellar_client *client;
+    struct cellar_lab_client *client;
     struct cellar_error *error;
     struct prng prng;
     uint64_t *progress;
@@ -36,7 +36,7 @@ static int add(struct piece *piece, enum tpcc_table table, uint64_t key, const v
 {
     if (!piece->load->tables->table[table]) return 0; /* ordered indexes do without */
     if (++piece->rows_uncounted == PROGRESS_ROWS) count_rows(piece);
-    return cellar_load(piece->client, piece->load->tables->table[table], key, row, piece->error);
+    return cellar_lab_load(piece->client, piece->load->tables->table[table], key, row, piece->error);
 }
 
 /* ---- what pieces share ------------------------------------------------------------------------------ */
@@ -158,7 +158,7 @@ static int compare_named(const void *a, const void *b)
 static int load_name(struct piece *piece, uint32_t w_id, uint32_t d_id, const struct named *named, uint32_t count)
 {
     if (count > TPCC_NAME_IDS * TPCC_NAME_PARTS)
-        return err_set(piece->error, CELLAR_ERR_TOO_LARGE,
+        return err_set(piece->error, CELLAR_TOO_LARGE,
                        "last name %u of district %u of warehouse %u has %" PRIu32 " customers, at most %d fit",
                        named->number, d_id, w_id, count, TPCC_NAME_IDS * TPCC_NAME_PARTS);
     for (uint32_t part = 0; part * TPCC_NAME_IDS < count; part++) {
@@ -300,7 +300,7 @@ static int load_of_warehouse(struct piece *piece, uint32_t w_id, uint32_t part, 
     return load_orders(piece, w_id, 1 + part / ORDER_PARTS, plan, 1 + third * each, 1 + (third + 1) * each);
 }
 
-int tpcc_load_piece(const struct tpcc_load *load, struct cellar_client *client, uint32_t number, uint64_t *progress,
+int tpcc_load_piece(const struct tpcc_load *load, struct cellar_lab_client *client, uint32_t number, uint64_t *progress,
                     struct cellar_error *error)
 {
     struct piece piece = {.load = load, .client = client, .error = error, .progress = progress};
@@ -311,7 +311,7 @@ int tpcc_load_piece(const struct tpcc_load *load, struct cellar_client *client, 
         code = load_items(&piece, 1 + number * each, 1 + (number + 1) * each);
     } else {
         struct district_plan *plan = malloc(sizeof(*plan));
-        if (!plan) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the plan of a district");
+        if (!plan) return err_set(error, CELLAR_NOMEM, "no memory for the plan of a district");
         number -= ITEM_PARTS;
         code = load_of_warehouse(&piece, 1 + number / WAREHOUSE_PIECES, number % WAREHOUSE_PIECES, plan);
         free(plan);
@@ -348,7 +348,7 @@ int tpcc_load_rows(const struct tpcc_load *load, uint64_t *rows, struct cellar_e
 {
     const struct tpcc_scale *scale = &load->scale;
     struct district_plan *plan = malloc(sizeof(*plan));
-    if (!plan) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the plan of a district");
+    if (!plan) return err_set(error, CELLAR_NOMEM, "no memory for the plan of a district");
     /* A district: itself, its queue, customers with a payment and an order each, new orders. */
     uint64_t district = 2 - scale->by_index + 3 * (uint64_t)scale->customers + (scale->customers - scale->delivered);
     *rows = scale->items + scale->warehouses * (1 + scale->items + TPCC_DISTRICTS * district);

@@ -24,7 +24,7 @@ void tpcc_load_init(struct tpcc_load *load, const struct tpcc_tables *tables, co
 CELLAR_NODISCARD int tpcc_load_rows(const struct tpcc_load *load, uint64_t *rows, struct cellar_error *error);
 uint32_t tpcc_load_pieces(const struct tpcc_scale *scale);
 /* Loads one piece; adds the rows to *progress (NULL is allowed) as it goes. */
-CELLAR_NODISCARD int tpcc_load_piece(const struct tpcc_load *load, struct cellar_client *client, uint32_t piece,
+CELLAR_NODISCARD int tpcc_load_piece(const struct tpcc_load *load, struct cellar_lab_client *client, uint32_t piece,
                                      uint64_t *progress, struct cellar_error *error);
 
 /*

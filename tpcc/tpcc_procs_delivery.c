@@ -19,13 +19,13 @@ static int find_heads(struct cellar_txn *txn, struct tpcc_delivery *delivery, ui
         uint32_t district = first + i + 1;
         const struct cellar_range range = {.low_key = tpcc_schema_order_key(delivery->w_id, district, 0),
                                            .high_key = tpcc_schema_order_key(delivery->w_id, district, UINT32_MAX)};
-        TRY(cursors[i] = cellar_cursor_open(txn, delivery->tables->new_orders_by_key, &range, 0, 0, 0, 1));
+        TRY(cursors[i] = cellar_proc_cursor_open(txn, delivery->tables->new_orders_by_key, &range, 0, 0, 0, 1));
     }
     for (uint32_t i = 0; i < AT_ONCE; i++) {
         uint64_t key = 0;
-        TRY(cellar_cursor_next(txn, cursors[i], &key, NULL));
+        TRY(cellar_proc_cursor_next(txn, cursors[i], &key, NULL));
         delivery->districts[first + i].head = (uint32_t)key;
-        TRY(cellar_cursor_close(txn, cursors[i]));
+        TRY(cellar_proc_cursor_close(txn, cursors[i]));
     }
     return 0;
 }
@@ -37,11 +37,11 @@ static int read_heads(struct cellar_txn *txn, struct tpcc_delivery *delivery)
     if (t->new_orders_by_key) return 0;
     for (uint32_t i = 0; i < TPCC_DISTRICTS; i++)
         TRY(delivery->districts[i].queue =
-                cellar_access(txn, t->table[TPCC_NEW_ORDER_QUEUE], tpcc_schema_district_key(delivery->w_id, i + 1),
-                              CELLAR_ALL, CELLAR_ALL, 0));
-    TRY(cellar_fetch(txn));
+                cellar_proc_access(txn, t->table[TPCC_NEW_ORDER_QUEUE], tpcc_schema_district_key(delivery->w_id, i + 1),
+                                   CELLAR_ALL, CELLAR_ALL, 0));
+    TRY(cellar_proc_fetch(txn));
     for (uint32_t i = 0; i < TPCC_DISTRICTS; i++)
-        TRY(cellar_get(txn, delivery->districts[i].queue, t->q_oldest_o_id, &delivery->districts[i].head));
+        TRY(cellar_proc_get(txn, delivery->districts[i].queue, t->q_oldest_o_id, &delivery->districts[i].head));
     return 0;
 }
 
@@ -52,9 +52,9 @@ static int declare_orders(struct cellar_txn *txn, struct tpcc_delivery *delivery
         uint64_t key = tpcc_schema_order_key(delivery->w_id, i + 1, delivery->districts[i].head);
         if (delivery->districts[i].head == 0) continue;
         TRY(delivery->districts[i].new_order =
-                cellar_access(txn, t->table[TPCC_NEW_ORDER], key, 0, 0, CELLAR_OPTIONAL | CELLAR_DELETE));
+                cellar_proc_access(txn, t->table[TPCC_NEW_ORDER], key, 0, 0, CELLAR_OPTIONAL | CELLAR_DELETE));
         TRY(delivery->districts[i].order =
-                cellar_access(txn, t->table[TPCC_ORDER], key, t->order_body, t->order_carrier, CELLAR_OPTIONAL));
+                cellar_proc_access(txn, t->table[TPCC_ORDER], key, t->order_body, t->order_carrier, CELLAR_OPTIONAL));
     }
     return 0;
 }
@@ -65,24 +65,24 @@ static int take_order(struct cellar_txn *txn, struct tpcc_delivery *delivery, ui
     const struct tpcc_tables *t = delivery->tables;
     uint32_t head = delivery->districts[i].head;
     delivery->o_id[i] = 0;
-    if (head == 0 || !cellar_found(txn, delivery->districts[i].new_order)) return 0;
-    if (!cellar_found(txn, delivery->districts[i].order)) return CELLAR_USER_ABORT;
+    if (head == 0 || !cellar_proc_found(txn, delivery->districts[i].new_order)) return 0;
+    if (!cellar_proc_found(txn, delivery->districts[i].order)) return CELLAR_USER_ABORT;
 
     struct tpcc_order order;
-    TRY(cellar_get_row(txn, delivery->districts[i].order, &order));
+    TRY(cellar_proc_get_row(txn, delivery->districts[i].order, &order));
     if (order.o_ol_cnt > TPCC_LINES_MAX) return CELLAR_USER_ABORT;
     delivery->o_id[i] = head;
     delivery->districts[i].ol_cnt = order.o_ol_cnt;
     uint32_t next = head + 1;
-    if (!t->new_orders_by_key) TRY(cellar_put(txn, delivery->districts[i].queue, t->q_oldest_o_id, &next));
-    TRY(cellar_put(txn, delivery->districts[i].order, t->o_carrier_id, &delivery->carrier_id));
+    if (!t->new_orders_by_key) TRY(cellar_proc_put(txn, delivery->districts[i].queue, t->q_oldest_o_id, &next));
+    TRY(cellar_proc_put(txn, delivery->districts[i].order, t->o_carrier_id, &delivery->carrier_id));
 
     uint64_t key = tpcc_schema_order_key(delivery->w_id, i + 1, head);
     for (uint32_t line = 0; line < order.o_ol_cnt; line++)
         TRY(delivery->districts[i].lines[line] =
-                cellar_access(txn, t->table[TPCC_ORDER_LINE], tpcc_schema_line_key(key, line + 1), t->line_body,
-                              t->line_delivery, 0));
-    return delivery->districts[i].customer = cellar_access(
+                cellar_proc_access(txn, t->table[TPCC_ORDER_LINE], tpcc_schema_line_key(key, line + 1), t->line_body,
+                                   t->line_delivery, 0));
+    return delivery->districts[i].customer = cellar_proc_access(
                txn, t->table[TPCC_CUSTOMER], tpcc_schema_customer_key(delivery->w_id, i + 1, order.o_c_id),
                t->customer_balance, t->customer_balance, 0);
 }
@@ -94,15 +94,15 @@ static int deliver(struct cellar_txn *txn, struct tpcc_delivery *delivery, uint3
     for (uint32_t line = 0; line < delivery->districts[i].ol_cnt; line++) {
         int ref = delivery->districts[i].lines[line];
         int64_t amount;
-        TRY(cellar_get(txn, ref, t->ol_amount, &amount));
-        TRY(cellar_put(txn, ref, t->ol_delivery_d, &delivery->date));
+        TRY(cellar_proc_get(txn, ref, t->ol_amount, &amount));
+        TRY(cellar_proc_put(txn, ref, t->ol_delivery_d, &delivery->date));
         sum += amount;
     }
     struct tpcc_customer customer;
-    TRY(cellar_get_row(txn, delivery->districts[i].customer, &customer));
+    TRY(cellar_proc_get_row(txn, delivery->districts[i].customer, &customer));
     customer.c_balance += sum;
     customer.c_delivery_cnt++;
-    return cellar_put_row(txn, delivery->districts[i].customer, &customer);
+    return cellar_proc_put_row(txn, delivery->districts[i].customer, &customer);
 }
 
 int tpcc_procs_delivery(struct cellar_txn *txn, void *args)
@@ -110,9 +110,9 @@ int tpcc_procs_delivery(struct cellar_txn *txn, void *args)
     struct tpcc_delivery *delivery = args;
     TRY(read_heads(txn, delivery));
     TRY(declare_orders(txn, delivery));
-    TRY(cellar_fetch(txn));
+    TRY(cellar_proc_fetch(txn));
     for (uint32_t i = 0; i < TPCC_DISTRICTS; i++) TRY(take_order(txn, delivery, i));
-    TRY(cellar_fetch(txn));
+    TRY(cellar_proc_fetch(txn));
     for (uint32_t i = 0; i < TPCC_DISTRICTS; i++)
         if (delivery->o_id[i]) TRY(deliver(txn, delivery, i));
     return 0;

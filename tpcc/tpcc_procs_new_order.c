@@ -21,31 +21,32 @@ struct refs {
 static int declare(struct cellar_txn *txn, struct tpcc_order_entry *entry, struct refs *refs)
 {
     const struct tpcc_tables *t = entry->tables;
-    TRY(refs->warehouse = cellar_access(txn, t->table[TPCC_WAREHOUSE], tpcc_schema_warehouse_key(entry->w_id),
-                                        t->warehouse_tax, 0, 0));
-    TRY(refs->district = cellar_access(txn, t->table[TPCC_DISTRICT], tpcc_schema_district_key(entry->w_id, entry->d_id),
-                                       t->district_tax | t->district_next, t->district_next, 0));
-    TRY(refs->customer =
-            cellar_access(txn, t->table[TPCC_CUSTOMER], tpcc_schema_customer_key(entry->w_id, entry->d_id, entry->c_id),
-                          t->customer_identity, t->customer_last_o, 0));
+    TRY(refs->warehouse = cellar_proc_access(txn, t->table[TPCC_WAREHOUSE], tpcc_schema_warehouse_key(entry->w_id),
+                                             t->warehouse_tax, 0, 0));
+    TRY(refs->district =
+            cellar_proc_access(txn, t->table[TPCC_DISTRICT], tpcc_schema_district_key(entry->w_id, entry->d_id),
+                               t->district_tax | t->district_next, t->district_next, 0));
+    TRY(refs->customer = cellar_proc_access(txn, t->table[TPCC_CUSTOMER],
+                                            tpcc_schema_customer_key(entry->w_id, entry->d_id, entry->c_id),
+                                            t->customer_identity, t->customer_last_o, 0));
     for (uint32_t i = 0; i < entry->item_count; i++)
         TRY(entry->items[i].ref =
-                cellar_access(txn, t->table[TPCC_ITEM], entry->items[i].i_id, CELLAR_ALL, 0, CELLAR_OPTIONAL));
+                cellar_proc_access(txn, t->table[TPCC_ITEM], entry->items[i].i_id, CELLAR_ALL, 0, CELLAR_OPTIONAL));
     cellar_cells read = t->stock_counts | t->stock_data | t->stock_dist[entry->d_id - 1];
     for (uint32_t i = 0; i < entry->stock_count; i++)
-        TRY(entry->stocks[i].ref =
-                cellar_access(txn, t->table[TPCC_STOCK], entry->stocks[i].key, read, t->stock_counts, CELLAR_OPTIONAL));
+        TRY(entry->stocks[i].ref = cellar_proc_access(txn, t->table[TPCC_STOCK], entry->stocks[i].key, read,
+                                                      t->stock_counts, CELLAR_OPTIONAL));
     return 0;
 }
 
 static int read_items(struct cellar_txn *txn, struct tpcc_order_entry *entry)
 {
     for (uint32_t i = 0; i < entry->item_count; i++) {
-        if (!cellar_found(txn, entry->items[i].ref)) {
+        if (!cellar_proc_found(txn, entry->items[i].ref)) {
             entry->item_missing = true;
             return CELLAR_USER_ABORT;
         }
-        TRY(cellar_get_row(txn, entry->items[i].ref, &entry->items[i].row));
+        TRY(cellar_proc_get_row(txn, entry->items[i].ref, &entry->items[i].row));
     }
     return 0;
 }
@@ -53,8 +54,8 @@ static int read_items(struct cellar_txn *txn, struct tpcc_order_entry *entry)
 static int update_stocks(struct cellar_txn *txn, struct tpcc_order_entry *entry)
 {
     for (uint32_t i = 0; i < entry->stock_count; i++) {
-        if (!cellar_found(txn, entry->stocks[i].ref)) return CELLAR_USER_ABORT;
-        TRY(cellar_get_row(txn, entry->stocks[i].ref, &entry->stocks[i].row));
+        if (!cellar_proc_found(txn, entry->stocks[i].ref)) return CELLAR_USER_ABORT;
+        TRY(cellar_proc_get_row(txn, entry->stocks[i].ref, &entry->stocks[i].row));
     }
     for (uint32_t i = 0; i < entry->ol_cnt; i++) {
         const struct tpcc_item *item = &entry->items[entry->lines[i].item].row;
@@ -65,7 +66,7 @@ static int update_stocks(struct cellar_txn *txn, struct tpcc_order_entry *entry)
         entry->lines[i].brand = tpcc_text_is_original(item->i_data) && tpcc_text_is_original(stock->s_data);
     }
     for (uint32_t i = 0; i < entry->stock_count; i++)
-        TRY(cellar_put_row(txn, entry->stocks[i].ref, &entry->stocks[i].row));
+        TRY(cellar_proc_put_row(txn, entry->stocks[i].ref, &entry->stocks[i].row));
     return 0;
 }
 
@@ -80,8 +81,8 @@ static int insert_order(struct cellar_txn *txn, const struct tpcc_order_entry *e
                                      .o_w_id = entry->w_id,
                                      .o_d_id = entry->d_id};
     const struct tpcc_new_order waiting = {.no_o_id = entry->o_id};
-    TRY(cellar_insert(txn, t->table[TPCC_ORDER], key, &order));
-    TRY(cellar_insert(txn, t->table[TPCC_NEW_ORDER], key, &waiting));
+    TRY(cellar_proc_insert(txn, t->table[TPCC_ORDER], key, &order));
+    TRY(cellar_proc_insert(txn, t->table[TPCC_NEW_ORDER], key, &waiting));
     for (uint32_t i = 0; i < entry->ol_cnt; i++) {
         struct tpcc_order_line line = {.ol_amount = entry->lines[i].amount,
                                        .ol_i_id = entry->lines[i].i_id,
@@ -89,7 +90,7 @@ static int insert_order(struct cellar_txn *txn, const struct tpcc_order_entry *e
                                        .ol_quantity = entry->lines[i].quantity};
         const char *stock = (const char *)&entry->stocks[entry->lines[i].stock].row;
         memcpy(line.ol_dist_info, stock + offsetof(struct tpcc_stock, s_dist_01) + 24 * (entry->d_id - 1u), 24);
-        TRY(cellar_insert(txn, t->table[TPCC_ORDER_LINE], tpcc_schema_line_key(key, i + 1), &line));
+        TRY(cellar_proc_insert(txn, t->table[TPCC_ORDER_LINE], tpcc_schema_line_key(key, i + 1), &line));
     }
     return 0;
 }
@@ -109,18 +110,18 @@ int tpcc_procs_new_order(struct cellar_txn *txn, void *args)
     struct refs refs;
     entry->item_missing = false;
     TRY(declare(txn, entry, &refs));
-    TRY(cellar_fetch(txn));
+    TRY(cellar_proc_fetch(txn));
     TRY(read_items(txn, entry));
-    TRY(cellar_get(txn, refs.warehouse, t->w_tax, &entry->w_tax));
-    TRY(cellar_get(txn, refs.district, t->d_tax, &entry->d_tax));
-    TRY(cellar_get(txn, refs.district, t->d_next_o_id, &entry->o_id));
-    TRY(cellar_get_row(txn, refs.customer, &entry->customer));
+    TRY(cellar_proc_get(txn, refs.warehouse, t->w_tax, &entry->w_tax));
+    TRY(cellar_proc_get(txn, refs.district, t->d_tax, &entry->d_tax));
+    TRY(cellar_proc_get(txn, refs.district, t->d_next_o_id, &entry->o_id));
+    TRY(cellar_proc_get_row(txn, refs.customer, &entry->customer));
     TRY(update_stocks(txn, entry));
     entry->total = total_of(entry);
 
     uint32_t next_o_id = entry->o_id + 1;
-    TRY(cellar_put(txn, refs.district, t->d_next_o_id, &next_o_id));
-    if (t->customer_last_o) TRY(cellar_put(txn, refs.customer, t->c_last_o_id, &entry->o_id));
+    TRY(cellar_proc_put(txn, refs.district, t->d_next_o_id, &next_o_id));
+    if (t->customer_last_o) TRY(cellar_proc_put(txn, refs.customer, t->c_last_o_id, &entry->o_id));
     TRY(insert_order(txn, entry));
-    return cellar_fetch(txn);
+    return cellar_proc_fetch(txn);
 }

@@ -14,12 +14,12 @@ static int find_last_order(struct cellar_txn *txn, struct tpcc_order_status *sta
     const struct cellar_bound customer = {.row = &of, .columns = 3};
     const struct cellar_range range = {.low = customer, .high = customer};
     int cursor, order, got;
-    TRY(cursor =
-            cellar_cursor_open(txn, status->tables->orders_by_customer, &range, CELLAR_ALL, 0, CELLAR_BACKWARD, 1));
-    TRY(got = cellar_cursor_next(txn, cursor, key, &order));
+    TRY(cursor = cellar_proc_cursor_open(txn, status->tables->orders_by_customer, &range, CELLAR_ALL, 0,
+                                         CELLAR_BACKWARD, 1));
+    TRY(got = cellar_proc_cursor_next(txn, cursor, key, &order));
     if (got == 0) return CELLAR_USER_ABORT;
     status->o_id = (uint32_t)*key;
-    return cellar_get_row(txn, order, &status->order);
+    return cellar_proc_get_row(txn, order, &status->order);
 }
 
 /* The same, by the customer's column, which has been read. */
@@ -29,9 +29,9 @@ static int read_last_order(struct cellar_txn *txn, struct tpcc_order_status *sta
     status->o_id = status->customer.c_last_o_id;
     if (status->o_id == 0) return CELLAR_USER_ABORT;
     *key = tpcc_schema_order_key(status->choice.w_id, status->choice.d_id, status->o_id);
-    TRY(order = cellar_access(txn, status->tables->table[TPCC_ORDER], *key, CELLAR_ALL, 0, 0));
-    TRY(cellar_fetch(txn));
-    return cellar_get_row(txn, order, &status->order);
+    TRY(order = cellar_proc_access(txn, status->tables->table[TPCC_ORDER], *key, CELLAR_ALL, 0, 0));
+    TRY(cellar_proc_fetch(txn));
+    return cellar_proc_get_row(txn, order, &status->order);
 }
 
 int tpcc_procs_order_status(struct cellar_txn *txn, void *args)
@@ -42,19 +42,19 @@ int tpcc_procs_order_status(struct cellar_txn *txn, void *args)
     int customer, lines[TPCC_LINES_MAX];
     uint64_t key;
     TRY(tpcc_procs_choose(txn, t, &status->choice));
-    TRY(customer = cellar_access(txn, t->table[TPCC_CUSTOMER],
-                                 tpcc_schema_customer_key(choice->w_id, choice->d_id, choice->c_id),
-                                 t->customer_balance | t->customer_identity | t->customer_last_o, 0, 0));
-    TRY(cellar_fetch(txn));
-    TRY(cellar_get_row(txn, customer, &status->customer));
+    TRY(customer = cellar_proc_access(txn, t->table[TPCC_CUSTOMER],
+                                      tpcc_schema_customer_key(choice->w_id, choice->d_id, choice->c_id),
+                                      t->customer_balance | t->customer_identity | t->customer_last_o, 0, 0));
+    TRY(cellar_proc_fetch(txn));
+    TRY(cellar_proc_get_row(txn, customer, &status->customer));
     TRY(t->orders_by_customer ? find_last_order(txn, status, &key) : read_last_order(txn, status, &key));
     if (status->order.o_ol_cnt > TPCC_LINES_MAX) return CELLAR_USER_ABORT;
 
     for (uint32_t i = 0; i < status->order.o_ol_cnt; i++)
         TRY(lines[i] =
-                cellar_access(txn, t->table[TPCC_ORDER_LINE], tpcc_schema_line_key(key, i + 1), CELLAR_ALL, 0, 0));
-    TRY(cellar_fetch(txn));
-    for (uint32_t i = 0; i < status->order.o_ol_cnt; i++) TRY(cellar_get_row(txn, lines[i], &status->lines[i]));
+                cellar_proc_access(txn, t->table[TPCC_ORDER_LINE], tpcc_schema_line_key(key, i + 1), CELLAR_ALL, 0, 0));
+    TRY(cellar_proc_fetch(txn));
+    for (uint32_t i = 0; i < status->order.o_ol_cnt; i++) TRY(cellar_proc_get_row(txn, lines[i], &status->lines[i]));
     return 0;
 }
 
@@ -66,10 +66,10 @@ static int find_lines(struct cellar_txn *txn, struct tpcc_stock_level *level, ui
     const struct cellar_range range = {.low_key = tpcc_schema_line_key(first, 0),
                                        .high_key = tpcc_schema_line_key(first + TPCC_STOCK_LEVEL_ORDERS, 0) - 1};
     int cursor, got;
-    TRY(cursor = cellar_cursor_open(txn, t->lines_by_key, &range, t->line_body, 0, 0, TPCC_STOCK_LEVEL_LINES));
+    TRY(cursor = cellar_proc_cursor_open(txn, t->lines_by_key, &range, t->line_body, 0, 0, TPCC_STOCK_LEVEL_LINES));
     level->ref_count = 0;
-    while ((got = cellar_cursor_next(txn, cursor, &key, &level->refs[level->ref_count])) == 1) level->ref_count++;
-    return got < 0 ? got : cellar_cursor_close(txn, cursor);
+    while ((got = cellar_proc_cursor_next(txn, cursor, &key, &level->refs[level->ref_count])) == 1) level->ref_count++;
+    return got < 0 ? got : cellar_proc_cursor_close(txn, cursor);
 }
 
 /* Declares the lines of the district's last orders: refs[0 .. ref_count). */
@@ -78,24 +78,24 @@ static int declare_lines(struct cellar_txn *txn, struct tpcc_stock_level *level)
     const struct tpcc_tables *t = level->tables;
     int district, orders[TPCC_STOCK_LEVEL_ORDERS];
     uint32_t next_o_id;
-    TRY(district = cellar_access(txn, t->table[TPCC_DISTRICT], tpcc_schema_district_key(level->w_id, level->d_id),
-                                 t->district_next, 0, 0));
-    TRY(cellar_fetch(txn));
-    TRY(cellar_get(txn, district, t->d_next_o_id, &next_o_id));
+    TRY(district = cellar_proc_access(txn, t->table[TPCC_DISTRICT], tpcc_schema_district_key(level->w_id, level->d_id),
+                                      t->district_next, 0, 0));
+    TRY(cellar_proc_fetch(txn));
+    TRY(cellar_proc_get(txn, district, t->d_next_o_id, &next_o_id));
     if (next_o_id <= TPCC_STOCK_LEVEL_ORDERS) return CELLAR_USER_ABORT;
     if (t->lines_by_key) return find_lines(txn, level, next_o_id);
 
     uint64_t key = tpcc_schema_order_key(level->w_id, level->d_id, next_o_id - TPCC_STOCK_LEVEL_ORDERS);
     for (uint32_t i = 0; i < TPCC_STOCK_LEVEL_ORDERS; i++)
-        TRY(orders[i] = cellar_access(txn, t->table[TPCC_ORDER], key + i, t->order_body, 0, 0));
-    TRY(cellar_fetch(txn));
+        TRY(orders[i] = cellar_proc_access(txn, t->table[TPCC_ORDER], key + i, t->order_body, 0, 0));
+    TRY(cellar_proc_fetch(txn));
     level->ref_count = 0;
     for (uint32_t i = 0; i < TPCC_STOCK_LEVEL_ORDERS; i++) {
         struct tpcc_order order;
-        TRY(cellar_get_row(txn, orders[i], &order));
+        TRY(cellar_proc_get_row(txn, orders[i], &order));
         if (order.o_ol_cnt > TPCC_LINES_MAX) return CELLAR_USER_ABORT;
         for (uint32_t line = 1; line <= order.o_ol_cnt; line++)
-            TRY(level->refs[level->ref_count++] = cellar_access(
+            TRY(level->refs[level->ref_count++] = cellar_proc_access(
                     txn, t->table[TPCC_ORDER_LINE], tpcc_schema_line_key(key + i, line), t->line_body, 0, 0));
     }
     return 0;
@@ -121,10 +121,10 @@ static int declare_stocks(struct cellar_txn *txn, struct tpcc_stock_level *level
     memset(level->item_slots, 0, sizeof(level->item_slots));
     for (uint32_t i = 0; i < level->ref_count; i++) {
         uint32_t i_id;
-        TRY(cellar_get(txn, level->refs[i], t->ol_i_id, &i_id));
+        TRY(cellar_proc_get(txn, level->refs[i], t->ol_i_id, &i_id));
         if (i_id == 0 || i_id > level->items) return CELLAR_USER_ABORT;
         if (!add_item(level->item_slots, i_id)) continue;
-        TRY(level->refs[stock_count++] = cellar_access(
+        TRY(level->refs[stock_count++] = cellar_proc_access(
                 txn, t->table[TPCC_STOCK], tpcc_schema_stock_key(level->w_id, i_id), t->stock_counts, 0, 0));
     }
     level->ref_count = stock_count;
@@ -135,13 +135,13 @@ int tpcc_procs_stock_level(struct cellar_txn *txn, void *args)
 {
     struct tpcc_stock_level *level = args;
     TRY(declare_lines(txn, level));
-    TRY(cellar_fetch(txn));
+    TRY(cellar_proc_fetch(txn));
     TRY(declare_stocks(txn, level));
-    TRY(cellar_fetch(txn));
+    TRY(cellar_proc_fetch(txn));
     level->low_count = 0;
     for (uint32_t i = 0; i < level->ref_count; i++) {
         int32_t quantity;
-        TRY(cellar_get(txn, level->refs[i], level->tables->s_quantity, &quantity));
+        TRY(cellar_proc_get(txn, level->refs[i], level->tables->s_quantity, &quantity));
         level->low_count += quantity < level->threshold;
     }
     return 0;

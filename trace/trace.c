@@ -208,7 +208,7 @@ static void listen_beside(struct trace *trace)
 int trace_open(const struct trace_options *options, struct trace **out, struct cellar_error *error)
 {
     struct trace *trace = *out = calloc(1, sizeof *trace);
-    if (!trace) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a trace");
+    if (!trace) return err_set(error, CELLAR_NOMEM, "no memory for a trace");
     trace->options = *options;
     trace->observer = (struct observer){
         .arg = trace, .begun = begun, .phased = phased, .aborted = aborted, .called = called, .turned = turned};
@@ -225,7 +225,7 @@ int trace_lanes_make(struct trace *trace, const struct trace_shape *shape, struc
     uint64_t bytes = trace->lane_count * sizeof *trace->lanes;
     trace->lanes = aligned_alloc(64, bytes);
     trace->others = calloc(trace->cns, sizeof *trace->others);
-    if (!trace->lanes || !trace->others) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a trace");
+    if (!trace->lanes || !trace->others) return err_set(error, CELLAR_NOMEM, "no memory for a trace");
     memset(trace->lanes, 0, bytes);
     uint32_t own = trace->cns * trace->coordinators;
     for (uint32_t i = 0; i < trace->lane_count; i++) {

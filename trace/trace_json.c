@@ -114,7 +114,8 @@ static void put_attempt(struct writer *writer, const struct trace_lane *lane, co
         return;
     }
     put_name(writer, "aborted attempt", "attempt");
-    fprintf(writer->file, ",\"args\":{\"outcome\":\"%s\"", cellar_abort_name((enum cellar_abort_reason)event->code));
+    fprintf(writer->file, ",\"args\":{\"outcome\":\"%s\"",
+            cellar_lab_abort_name((enum cellar_abort_reason)event->code));
     if (event->b) {
         fputs(",\"table\":", writer->file);
         put_text(writer, name_of(lane, event->b, ""));
@@ -128,7 +129,7 @@ static void put_txn(struct writer *writer, const struct trace_lane *lane, const 
     const char *name = name_of(lane, event->b, "");
     put_name(writer, *name ? name : "transaction", "transaction"); /* a session's procedure has no name */
     const char *outcome = event->what == TRACE_UNFINISHED ? "unfinished"
-                          : event->code                   ? cellar_error_text(event->code)
+                          : event->code                   ? cellar_strerror(event->code)
                           : event->a                      ? "committed"
                                                           : "ended";
     fputs(",\"args\":{", writer->file);
@@ -144,7 +145,7 @@ static void put_step(struct writer *writer, const struct trace_lane *lane, const
     if (event->what == TRACE_STEP_USE) return;
     fprintf(writer->file, ",\"args\":{\"lock\":%" PRIu64 ",\"mode\":\"%s\",\"outcome\":", event->a,
             name_of(lane, event->b, ""));
-    put_text(writer, event->code ? cellar_error_text(event->code) : "ended");
+    put_text(writer, event->code ? cellar_strerror(event->code) : "ended");
     fputs("}", writer->file);
 }
 
@@ -207,7 +208,7 @@ static int put_lane(struct writer *writer, const struct trace_lane *lane, uint64
 {
     uint64_t first = first_of(lane), count = 0, verbs = first;
     struct span *spans = malloc((lane->head - first + 1) * sizeof *spans);
-    if (!spans) return -CELLAR_ERR_NOMEM;
+    if (!spans) return CELLAR_NOMEM;
     for (uint64_t i = first; i < lane->head; i++) {
         const struct trace_event *event = &lane->events[i & lane->mask];
         if (event->kind == TRACE_VERB) continue;
@@ -292,7 +293,7 @@ static int put_arrows(struct writer *writer, const struct trace *trace)
 {
     uint64_t count = turns_gather(trace, NULL, 0);
     struct turn *found = malloc((count + 1) * sizeof *found);
-    if (!found) return -CELLAR_ERR_NOMEM;
+    if (!found) return CELLAR_NOMEM;
     turns_gather(trace, found, count);
     qsort(found, count, sizeof *found, by_lock);
     for (uint64_t i = 1; i < count; i++) {
@@ -359,5 +360,5 @@ int trace_write(const struct trace *trace, const char *path, struct trace_summar
     summary->events = writer.events;
     if (code == 0) return partial_end(&partial, path, error);
     partial_drop(&partial);
-    return err_set(error, CELLAR_ERR_NOMEM, "no memory for the trace %.120s", path);
+    return err_set(error, CELLAR_NOMEM, "no memory for the trace %.120s", path);
 }

@@ -176,21 +176,22 @@ struct workload {
     int (*open)(struct cellar *db, const struct workload_config *config, uint64_t expected_txns,
                 struct workload_run **out, struct cellar_error *error);
     /* Loads this client's share; adds rows done to *progress (atomically) as it goes. */
-    int (*load)(struct workload_run *run, struct cellar_client *self, uint64_t *progress, struct cellar_error *error);
+    int (*load)(struct workload_run *run, struct cellar_lab_client *self, uint64_t *progress,
+                struct cellar_error *error);
     uint64_t (*load_rows)(const struct workload_run *run);
     /* NULL, or what is to be done at rest when all is loaded: ordered indexes. By one process. */
     int (*loaded)(struct workload_run *run, struct cellar_error *error);
-    int (*client_init)(struct workload_run *run, struct cellar_client *self, struct workload_client *client);
+    int (*client_init)(struct workload_run *run, struct cellar_lab_client *self, struct workload_client *client);
     /*
      * Sets the type of the next transaction, and runs it until it commits (or rolls back by its own rules): the code
      * of *result is 0 then, else the call's that is returned.
      */
-    int (*next)(struct workload_run *run, struct cellar_client *self, struct workload_client *client, uint32_t *type,
-                const struct cellar_call_options *options, struct cellar_result *result);
+    int (*next)(struct workload_run *run, struct cellar_lab_client *self, struct workload_client *client,
+                uint32_t *type, const struct cellar_call_options *options, struct cellar_result *result);
     /*
      * Reads the memory pool and judges it, using also what the clients counted; `clients` has `client_count` entries.
      */
-    int (*check)(struct workload_run *run, struct cellar_client *self, struct workload_client *const *clients,
+    int (*check)(struct workload_run *run, struct cellar_lab_client *self, struct workload_client *const *clients,
                  uint32_t client_count, struct workload_report *report, struct cellar_error *error);
     void (*close)(struct workload_run *run);
 };

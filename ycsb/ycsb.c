@@ -24,17 +24,16 @@ static int validate(const struct workload_config *base, struct cellar_error *err
 {
     const struct ycsb_config *config = (const struct ycsb_config *)base;
     if (config->per_txn < 1 || config->per_txn > YCSB_PER_TXN_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "ycsb needs 1 to %d records per transaction, not %u",
-                       YCSB_PER_TXN_MAX, config->per_txn);
+        return err_set(error, CELLAR_INVALID, "ycsb needs 1 to %d records per transaction, not %u", YCSB_PER_TXN_MAX,
+                       config->per_txn);
     if (config->records < config->per_txn || config->records > RECORDS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID,
+        return err_set(error, CELLAR_INVALID,
                        "ycsb needs %u (the records of a transaction) to %llu records, not %" PRIu64, config->per_txn,
                        RECORDS_MAX, config->records);
     if (!(config->write_ratio >= 0 && config->write_ratio <= 1))
-        return err_set(error, CELLAR_ERR_INVALID, "ycsb needs a write ratio of 0 to 1, not %g", config->write_ratio);
+        return err_set(error, CELLAR_INVALID, "ycsb needs a write ratio of 0 to 1, not %g", config->write_ratio);
     if (!(config->theta >= 0 && config->theta < 2))
-        return err_set(error, CELLAR_ERR_INVALID, "ycsb needs a theta of at least 0 and below 2, not %g",
-                       config->theta);
+        return err_set(error, CELLAR_INVALID, "ycsb needs a theta of at least 0 and below 2, not %g", config->theta);
     return 0;
 }
 
@@ -68,7 +67,7 @@ static uint64_t accesses_max(const struct workload_config *base)
 static int value_get(struct cellar_txn *txn, struct ycsb_args *args, const int *refs, uint32_t i,
                      struct ycsb_value *value)
 {
-    int code = cellar_get(txn, refs[i], args->run->columns[args->cells[i]], value);
+    int code = cellar_proc_get(txn, refs[i], args->run->columns[args->cells[i]], value);
     if (code < 0) return code;
     args->foreign += value->key != args->keys[i] || value->cell != args->cells[i];
     return 0;
@@ -79,10 +78,10 @@ static int declare(struct cellar_txn *txn, const struct ycsb_args *args, bool wr
     const struct workload_run *run = args->run;
     for (uint32_t i = 0; i < run->per_txn; i++) {
         cellar_cells cells = run->cells[args->cells[i]];
-        refs[i] = cellar_access(txn, run->table, args->keys[i], cells, write ? cells : 0, 0);
+        refs[i] = cellar_proc_access(txn, run->table, args->keys[i], cells, write ? cells : 0, 0);
         if (refs[i] < 0) return refs[i];
     }
-    return cellar_fetch(txn);
+    return cellar_proc_fetch(txn);
 }
 
 static int read_proc(struct cellar_txn *txn, void *argument)
@@ -113,7 +112,7 @@ static int update_proc(struct cellar_txn *txn, void *argument)
         value.counter = args->counter;
         value.writes++;
         value.checksum = ycsb_checksum(&value);
-        code = cellar_put(txn, refs[i], args->run->columns[args->cells[i]], &value);
+        code = cellar_proc_put(txn, refs[i], args->run->columns[args->cells[i]], &value);
     }
     return code;
 }
@@ -159,7 +158,7 @@ static int open_run(struct cellar *db, const struct workload_config *base, uint6
     int code = validate(base, error);
     if (code < 0) return code;
     struct workload_run *run = calloc(1, sizeof(*run));
-    if (!run) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the ycsb workload");
+    if (!run) return err_set(error, CELLAR_NOMEM, "no memory for the ycsb workload");
     run->db = db;
     run->records = config->records;
     run->per_txn = config->per_txn;
@@ -177,7 +176,7 @@ static int open_run(struct cellar *db, const struct workload_config *base, uint6
 
 static uint64_t load_rows(const struct workload_run *run) { return run->records; }
 
-static int client_init(struct workload_run *run, struct cellar_client *self, struct workload_client *base)
+static int client_init(struct workload_run *run, struct cellar_lab_client *self, struct workload_client *base)
 {
     struct ycsb_client *client = (struct ycsb_client *)base;
     (void)self;
@@ -216,7 +215,7 @@ static void draw(const struct workload_run *run, struct prng *prng, struct ycsb_
     }
 }
 
-static int next(struct workload_run *run, struct cellar_client *self, struct workload_client *base, uint32_t *type,
+static int next(struct workload_run *run, struct cellar_lab_client *self, struct workload_client *base, uint32_t *type,
                 const struct cellar_call_options *options, struct cellar_result *result)
 {
     struct ycsb_client *client = (struct ycsb_client *)base;
@@ -224,7 +223,7 @@ static int next(struct workload_run *run, struct cellar_client *self, struct wor
     draw(run, &base->prng, &client->args);
     client->args.counter = client->committed[YCSB_UPDATE] + 1;
     *type = drawn;
-    int code = cellar_exec(self, run->procs[drawn], &client->args, options, result);
+    int code = cellar_lab_exec(self, run->procs[drawn], &client->args, options, result);
     if (code < 0) return code;
     client->committed[drawn]++;
     client->foreign += client->args.foreign;

@@ -66,6 +66,7 @@ struct ycsb_client {
     struct ycsb_args args;
 };
 
-int ycsb_load(struct workload_run *run, struct cellar_client *client, uint64_t *progress, struct cellar_error *error);
-int ycsb_check(struct workload_run *run, struct cellar_client *client, struct workload_client *const *clients,
+int ycsb_load(struct workload_run *run, struct cellar_lab_client *client, uint64_t *progress,
+              struct cellar_error *error);
+int ycsb_check(struct workload_run *run, struct cellar_lab_client *client, struct workload_client *const *clients,
                uint32_t client_count, struct workload_report *report, struct cellar_error *error);

@@ -16,9 +16,9 @@ uint64_t ycsb_checksum(const struct ycsb_value *value)
     return sum;
 }
 
-int ycsb_load(struct workload_run *run, struct cellar_client *self, uint64_t *progress, struct cellar_error *error)
+int ycsb_load(struct workload_run *run, struct cellar_lab_client *self, uint64_t *progress, struct cellar_error *error)
 {
-    uint32_t index = cellar_client_index(self), count = cellar_client_count(self);
+    uint32_t index = cellar_lab_index(self), count = cellar_lab_count(self);
     uint64_t first = run->records * index / count, end = run->records * (index + 1) / count;
     uint64_t reported = first;
     for (uint64_t key = first; key < end; key++) {
@@ -27,12 +27,12 @@ int ycsb_load(struct workload_run *run, struct cellar_client *self, uint64_t *pr
             row.cells[i] = (struct ycsb_value){.key = key, .cell = i, .writer = YCSB_LOADER};
             row.cells[i].checksum = ycsb_checksum(&row.cells[i]);
         }
-        int code = cellar_load(self, run->table, key, &row, error);
+        int code = cellar_lab_load(self, run->table, key, &row, error);
         if (code < 0) return code;
         if (key + 1 - reported >= LOAD_STEP || key + 1 == end) {
             __atomic_fetch_add(progress, key + 1 - reported, __ATOMIC_RELAXED);
             reported = key + 1;
-            cellar_client_yield(self);
+            cellar_lab_yield(self);
         }
     }
     return 0;
@@ -93,11 +93,11 @@ static void judge_finding(struct workload_report *report, const char *name, cons
         workload_report_check(report, name, NULL);
 }
 
-int ycsb_check(struct workload_run *run, struct cellar_client *self, struct workload_client *const *clients,
+int ycsb_check(struct workload_run *run, struct cellar_lab_client *self, struct workload_client *const *clients,
                uint32_t client_count, struct workload_report *report, struct cellar_error *error)
 {
     struct tally tally = {.record_count = run->records, .clients = clients, .client_count = client_count};
-    int code = cellar_scan(self, run->table, scan_record, &tally, error);
+    int code = cellar_lab_scan(self, run->table, scan_record, &tally, error);
     if (code < 0) return code;
 
     uint64_t committed[YCSB_TYPES] = {0}, foreign = 0;

@@ -81,10 +81,10 @@ int ycsb_config_resolve(struct workload_config *base, uint64_t given, struct cel
     struct ycsb_config *config = (struct ycsb_config *)base;
     for (uint32_t i = 0; config->core && i < sizeof(ycsb_t) / sizeof(ycsb_t[0]); i++)
         if (is_given(given, ycsb_t[i]))
-            return err_set(error, CELLAR_ERR_INVALID, "--%s is of YCSB-T: --core %s says what a transaction does",
+            return err_set(error, CELLAR_INVALID, "--%s is of YCSB-T: --core %s says what a transaction does",
                            ycsb_t[i], config->core);
     if (is_given(given, "scan-max") && !(config->core && !strcmp(config->core, "E")))
-        return err_set(error, CELLAR_ERR_INVALID, "--scan-max is for --core E");
+        return err_set(error, CELLAR_INVALID, "--scan-max is for --core E");
     if (config->core && !config->operations && !is_given(given, "records")) config->records = CORE_RECORDS;
     return 0;
 }
@@ -95,14 +95,14 @@ int ycsb_config_operate(struct workload_config *base, uint64_t given, struct wor
     static const char *const said[] = {"core", "records", "scan-max"};
     struct ycsb_config *config = (struct ycsb_config *)base;
     if (operations->fills) {
-        if (!config->core) return err_set(error, CELLAR_ERR_INVALID, "--write-operations is for --core A to F");
+        if (!config->core) return err_set(error, CELLAR_INVALID, "--write-operations is for --core A to F");
         operations->core = config->core[0];
         operations->records = config->records;
         operations->scan_max = config->scan_max;
     } else {
         for (uint32_t i = 0; i < sizeof said / sizeof *said; i++)
             if (is_given(given, said[i]))
-                return err_set(error, CELLAR_ERR_INVALID, "--replay and --%s exclude each other", said[i]);
+                return err_set(error, CELLAR_INVALID, "--replay and --%s exclude each other", said[i]);
         config->core = cores[operations->core - 'A'];
         config->records = operations->records;
         config->scan_max = operations->scan_max;

@@ -71,16 +71,15 @@ static int validate(const struct workload_config *base, struct cellar_error *err
 {
     const struct ycsb_config *config = (const struct ycsb_config *)base;
     if (!config->core || !mix_of(config->core))
-        return err_set(error, CELLAR_ERR_INVALID, "YCSB has the core workloads A to F");
+        return err_set(error, CELLAR_INVALID, "YCSB has the core workloads A to F");
     if (config->records < 1 || config->records > RECORDS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "ycsb needs 1 to %llu records, not %" PRIu64, RECORDS_MAX,
+        return err_set(error, CELLAR_INVALID, "ycsb needs 1 to %llu records, not %" PRIu64, RECORDS_MAX,
                        config->records);
     if (config->scan_max < 1 || config->scan_max > YCSB_CORE_SCAN_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "a scan takes 1 to %d records, not %u", YCSB_CORE_SCAN_MAX,
+        return err_set(error, CELLAR_INVALID, "a scan takes 1 to %d records, not %u", YCSB_CORE_SCAN_MAX,
                        config->scan_max);
     if (!(config->theta >= 0 && config->theta < 2))
-        return err_set(error, CELLAR_ERR_INVALID, "ycsb needs a theta of at least 0 and below 2, not %g",
-                       config->theta);
+        return err_set(error, CELLAR_INVALID, "ycsb needs a theta of at least 0 and below 2, not %g", config->theta);
     return 0;
 }
 
@@ -186,9 +185,9 @@ static uint32_t foreign_in(const struct ycsb_core_row *row, uint64_t key)
 /* The record's fields as declared; NOT_FOUND: it is not there, which is no record of this workload's numbers. */
 static int read_row(struct cellar_txn *txn, struct ycsb_core_args *args, cellar_cells write, int *ref)
 {
-    *ref = cellar_access(txn, args->run->table, args->key, CELLAR_ALL, write, 0);
-    int code = *ref < 0 ? *ref : cellar_fetch(txn);
-    if (code == 0) code = cellar_get_row(txn, *ref, &args->row);
+    *ref = cellar_proc_access(txn, args->run->table, args->key, CELLAR_ALL, write, 0);
+    int code = *ref < 0 ? *ref : cellar_proc_fetch(txn);
+    if (code == 0) code = cellar_proc_get_row(txn, *ref, &args->row);
     args->foreign = code == 0 ? foreign_in(&args->row, args->key) : 0;
     return code;
 }
@@ -203,7 +202,7 @@ static int put_field(struct cellar_txn *txn, const struct ycsb_core_args *args, 
 {
     struct ycsb_core_field field;
     ycsb_core_fill(&field, args->key, args->field, args->writer, args->counter, modified);
-    return cellar_put(txn, ref, args->run->columns[args->field], &field);
+    return cellar_proc_put(txn, ref, args->run->columns[args->field], &field);
 }
 
 /* Blind: YCSB's update does not look at what it replaces. */
@@ -211,8 +210,8 @@ static int update_proc(struct cellar_txn *txn, void *argument)
 {
     struct ycsb_core_args *args = argument;
     args->foreign = 0;
-    int ref = cellar_access(txn, args->run->table, args->key, 0, args->run->cells[args->field], 0);
-    int code = ref < 0 ? ref : cellar_fetch(txn);
+    int ref = cellar_proc_access(txn, args->run->table, args->key, 0, args->run->cells[args->field], 0);
+    int code = ref < 0 ? ref : cellar_proc_fetch(txn);
     return code == 0 ? put_field(txn, args, ref, 0) : code;
 }
 
@@ -229,8 +228,8 @@ static int insert_proc(struct cellar_txn *txn, void *argument)
     args->foreign = 0;
     for (uint32_t i = 0; i < YCSB_CORE_FIELDS; i++)
         ycsb_core_fill(&args->row.fields[i], args->key, i, args->writer, args->counter, 0);
-    int code = cellar_insert(txn, args->run->table, args->key, &args->row);
-    return code < 0 ? code : cellar_fetch(txn);
+    int code = cellar_proc_insert(txn, args->run->table, args->key, &args->row);
+    return code < 0 ? code : cellar_proc_fetch(txn);
 }
 
 static int scan_proc(struct cellar_txn *txn, void *argument)
@@ -238,11 +237,11 @@ static int scan_proc(struct cellar_txn *txn, void *argument)
     struct ycsb_core_args *args = argument;
     const struct cellar_range range = {.low_key = args->key, .high_key = UINT64_MAX};
     uint64_t key, last = 0;
-    int ref, got, cursor = cellar_cursor_open(txn, args->run->by_key, &range, CELLAR_ALL, 0, 0, args->scan);
+    int ref, got, cursor = cellar_proc_cursor_open(txn, args->run->by_key, &range, CELLAR_ALL, 0, 0, args->scan);
     if (cursor < 0) return cursor;
     args->foreign = args->found = 0;
-    while ((got = cellar_cursor_next(txn, cursor, &key, &ref)) == 1) {
-        int code = cellar_get_row(txn, ref, &args->row);
+    while ((got = cellar_proc_cursor_next(txn, cursor, &key, &ref)) == 1) {
+        int code = cellar_proc_get_row(txn, ref, &args->row);
         if (code < 0) return code;
         args->foreign += foreign_in(&args->row, key) + (key < args->key) + (args->found && key <= last);
         last = key;
@@ -298,7 +297,7 @@ static int open_run(struct cellar *db, const struct workload_config *base, uint6
     int code = validate(base, error);
     if (code < 0) return code;
     struct workload_run *run = calloc(1, sizeof(*run));
-    if (!run) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the ycsb workload");
+    if (!run) return err_set(error, CELLAR_NOMEM, "no memory for the ycsb workload");
     run->db = db;
     run->records = config->records;
     run->scan_max = config->scan_max;
@@ -337,11 +336,11 @@ static _Atomic uint64_t *inserted_of(struct workload_run *run, uint32_t clients)
     return atomic_load(&run->inserted);
 }
 
-static int client_init(struct workload_run *run, struct cellar_client *self, struct workload_client *base)
+static int client_init(struct workload_run *run, struct cellar_lab_client *self, struct workload_client *base)
 {
     struct ycsb_core_client *client = (struct ycsb_core_client *)base;
     (void)self;
-    if (!inserted_of(run, base->count)) return -CELLAR_ERR_NOMEM;
+    if (!inserted_of(run, base->count)) return CELLAR_NOMEM;
     client->args.run = run;
     client->args.writer = base->index;
     return 0;
@@ -415,7 +414,7 @@ static struct workload_operation operation_of(struct workload_run *run, struct y
     return operation;
 }
 
-static int next(struct workload_run *run, struct cellar_client *self, struct workload_client *base, uint32_t *type,
+static int next(struct workload_run *run, struct cellar_lab_client *self, struct workload_client *base, uint32_t *type,
                 const struct cellar_call_options *options, struct cellar_result *result)
 {
     struct ycsb_core_client *client = (struct ycsb_core_client *)base;
@@ -428,7 +427,7 @@ static int next(struct workload_run *run, struct cellar_client *self, struct wor
     args->scan = drawn == YCSB_CORE_SCAN ? operation.more : 0;
     args->counter = client->writes + 1;
     *type = drawn;
-    int code = cellar_exec(self, run->procs[drawn], args, options, result);
+    int code = cellar_lab_exec(self, run->procs[drawn], args, options, result);
     if (code < 0) return code;
     client->committed[drawn]++;
     client->writes += writes;

@@ -94,9 +94,9 @@ void ycsb_core_fill(struct ycsb_core_field *field, uint64_t key, uint32_t number
                     uint64_t modified);
 /* Does the field say what its place says, under its checksum? */
 bool ycsb_core_intact(const struct ycsb_core_field *field, uint64_t key, uint32_t number);
-int ycsb_core_load(struct workload_run *run, struct cellar_client *self, uint64_t *progress,
+int ycsb_core_load(struct workload_run *run, struct cellar_lab_client *self, uint64_t *progress,
                    struct cellar_error *error);
-int ycsb_core_check(struct workload_run *run, struct cellar_client *self, struct workload_client *const *clients,
+int ycsb_core_check(struct workload_run *run, struct cellar_lab_client *self, struct workload_client *const *clients,
                     uint32_t client_count, struct workload_report *report, struct cellar_error *error);
 /* Parts of the mix, in percent; of those types that it has not: 0. */
 double ycsb_core_share(const struct workload_run *run, enum ycsb_core_type type);

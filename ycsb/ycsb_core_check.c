@@ -5,21 +5,22 @@
 
 #define LOAD_STEP 64 /* rows between two updates of the shared progress word */
 
-int ycsb_core_load(struct workload_run *run, struct cellar_client *self, uint64_t *progress, struct cellar_error *error)
+int ycsb_core_load(struct workload_run *run, struct cellar_lab_client *self, uint64_t *progress,
+                   struct cellar_error *error)
 {
-    uint32_t index = cellar_client_index(self), count = cellar_client_count(self);
+    uint32_t index = cellar_lab_index(self), count = cellar_lab_count(self);
     uint64_t first = run->records * index / count, end = run->records * (index + 1) / count;
     uint64_t reported = first;
     for (uint64_t number = first; number < end; number++) {
         struct ycsb_core_row row;
         uint64_t key = ycsb_core_key(number);
         for (uint32_t i = 0; i < YCSB_CORE_FIELDS; i++) ycsb_core_fill(&row.fields[i], key, i, YCSB_CORE_LOADER, 0, 0);
-        int code = cellar_load(self, run->table, key, &row, error);
+        int code = cellar_lab_load(self, run->table, key, &row, error);
         if (code < 0) return code;
         if (number + 1 - reported >= LOAD_STEP || number + 1 == end) {
             __atomic_fetch_add(progress, number + 1 - reported, __ATOMIC_RELAXED);
             reported = number + 1;
-            cellar_client_yield(self);
+            cellar_lab_yield(self);
         }
     }
     return 0;
@@ -117,13 +118,13 @@ static void judge_shares(const struct workload_run *run, const uint64_t committe
     }
 }
 
-int ycsb_core_check(struct workload_run *run, struct cellar_client *self, struct workload_client *const *clients,
+int ycsb_core_check(struct workload_run *run, struct cellar_lab_client *self, struct workload_client *const *clients,
                     uint32_t client_count, struct workload_report *report, struct cellar_error *error)
 {
     struct tally tally = {.loaded = run->records, .clients = clients, .client_count = client_count};
     uint64_t committed[YCSB_CORE_TYPES] = {0}, foreign = 0;
     bool exact = true;
-    int code = cellar_scan(self, run->table, scan_record, &tally, error);
+    int code = cellar_lab_scan(self, run->table, scan_record, &tally, error);
     if (code < 0) return code;
     for (uint32_t i = 0; i < client_count; i++) {
         const struct ycsb_core_client *client = client_of(&tally, i);

@@ -231,7 +231,7 @@ int main(int count, char **arguments)
         return 0;
     }
     if (rc == 0 && !peer_work_named(&work, settings.work))
-        rc = err_set(&error, CELLAR_ERR_INVALID, "no work is called \"%s\"", settings.work);
+        rc = err_set(&error, CELLAR_INVALID, "no work is called \"%s\"", settings.work);
     for (uint32_t i = 0; rc == 0 && i < peer_count; i++)
         if (!strcmp(peer_table[i].name, settings.way)) return run(&settings, &work, &peer_table[i]);
     fprintf(stderr, "cellar-lines: %s\n", error.text);

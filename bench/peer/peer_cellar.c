@@ -1,8 +1,8 @@
 /*
  * peer_cellar.c - Cellar in its default mode: each transaction is one call of a stored procedure by a coordinator
- * (cellar_exec), the one of its thread. In memory there is a thread for each client. Durable there are two threads at
- * most, and clients are calls in flight: one is made at level memory, and acknowledged when its epoch is on the disk;
- * as many as there are clients wait for that.
+ * (cellar_lab_exec), the one of its thread. In memory there is a thread for each client. Durable there are two threads
+ * at most, and clients are calls in flight: one is made at level memory, and acknowledged when its epoch is on the
+ * disk; as many as there are clients wait for that.
  */
 #include "peer.h"
 #include "peer_cells.h"
@@ -32,7 +32,7 @@ struct waiting {
 
 struct session { /* of a coordinator */
     const struct ours *db;
-    struct cellar_client *self;
+    struct cellar_lab_client *self;
     struct peer_client *client;
     uint64_t at;
     uint32_t window, first, count; /* of `waiting`; window 0: in memory */
@@ -45,7 +45,7 @@ static int columns_get(struct cellar_txn *txn, const struct cells *cells, int re
 {
     int code = 0;
     for (uint32_t i = 0; code == 0 && i < cells->setup.work->columns; i++)
-        if (set >> i & 1) code = cellar_get(txn, ref, (int)i, row->bytes + i * cells->setup.work->column_bytes);
+        if (set >> i & 1) code = cellar_proc_get(txn, ref, (int)i, row->bytes + i * cells->setup.work->column_bytes);
     return code;
 }
 
@@ -54,7 +54,7 @@ static int columns_put(struct cellar_txn *txn, const struct cells *cells, int re
 {
     int code = 0;
     for (uint32_t i = 0; code == 0 && i < cells->setup.work->columns; i++)
-        if (set >> i & 1) code = cellar_put(txn, ref, (int)i, row->bytes + i * cells->setup.work->column_bytes);
+        if (set >> i & 1) code = cellar_proc_put(txn, ref, (int)i, row->bytes + i * cells->setup.work->column_bytes);
     return code;
 }
 
@@ -69,10 +69,10 @@ static int transaction(struct cellar_txn *txn, void *argument)
     peer_work_plan(cells->setup.work, args->draw, &plan);
     for (uint32_t i = 0; i < plan.count; i++) {
         const struct peer_part *part = &plan.parts[i];
-        refs[i] = cellar_access(txn, cells->table, part->key, part->read, part->write, 0);
+        refs[i] = cellar_proc_access(txn, cells->table, part->key, part->read, part->write, 0);
         if (refs[i] < 0) return refs[i];
     }
-    if ((code = cellar_fetch(txn)) < 0) return code;
+    if ((code = cellar_proc_fetch(txn)) < 0) return code;
     for (uint32_t i = 0; code == 0 && i < plan.count; i++)
         code = columns_get(txn, cells, refs[i], plan.parts[i].read, &rows[i]);
     if (code < 0) return code;
@@ -90,7 +90,7 @@ static int acknowledge(struct session *session, uint32_t most)
         struct waiting *oldest = &session->waiting[session->first];
         bool durable = oldest->epoch <= cellar_durable_epoch(session->db->cells.db);
         if (!durable && session->count <= most) break;
-        if (!durable && cellar_client_wait_durable(session->self, oldest->epoch))
+        if (!durable && cellar_lab_wait_durable(session->self, oldest->epoch))
             return peer_fail("Cellar: the folder does not become durable");
         peer_client_acknowledge(session->client, oldest->begin_ns);
         session->first = (session->first + 1) % session->window;
@@ -113,10 +113,10 @@ static int call(void *arg, const struct peer_draw *draw, struct peer_outcome *ou
 {
     struct session *session = arg;
     struct args args = {
-        .db = session->db, .draw = draw, .at = session->at++, .writer = cellar_client_index(session->self)};
+        .db = session->db, .draw = draw, .at = session->at++, .writer = cellar_lab_index(session->self)};
     static const struct cellar_call_options memory = {.level = CELLAR_LEVEL_MEMORY};
     struct cellar_result result;
-    int code = cellar_exec(session->self, session->db->proc, &args, &memory, &result);
+    int code = cellar_lab_exec(session->self, session->db->proc, &args, &memory, &result);
     if (code < 0 && code != CELLAR_USER_ABORT) return cells_fail(&result);
     *outcome = args.outcome;
     *retries += result.attempts - 1;
@@ -125,7 +125,7 @@ static int call(void *arg, const struct peer_draw *draw, struct peer_outcome *ou
 
 /* ---- clients ---- */
 
-static void turn(void *arg) { cellar_client_yield(((struct session *)arg)->self); }
+static void turn(void *arg) { cellar_lab_yield(((struct session *)arg)->self); }
 
 struct driving {
     struct ours *db;
@@ -133,11 +133,11 @@ struct driving {
     uint32_t count;
 };
 
-static int client_run(struct cellar_client *self, void *arg)
+static int client_run(struct cellar_lab_client *self, void *arg)
 {
     struct driving *driving = arg;
     const struct peer_setup *setup = &driving->db->cells.setup;
-    uint32_t index = cellar_client_index(self);
+    uint32_t index = cellar_lab_index(self);
     struct session session = {.db = driving->db, .self = self, .client = &driving->clients[index]};
     if (setup->durable) session.window = (setup->clients + driving->count - 1) / driving->count;
     session.waiting = calloc(session.window + 1, sizeof *session.waiting);
@@ -150,7 +150,7 @@ static int client_run(struct cellar_client *self, void *arg)
 static int drive(void *db, struct peer_client *clients, uint32_t count)
 {
     struct driving driving = {db, clients, count};
-    return cellar_run(driving.db->cells.db, client_run, &driving);
+    return cellar_lab_run(driving.db->cells.db, client_run, &driving);
 }
 
 /* ---- the database ---- */

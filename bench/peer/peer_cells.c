@@ -47,16 +47,16 @@ struct loading {
     struct cellar_error error;
 };
 
-static int load_share(struct cellar_client *self, void *arg)
+static int load_share(struct cellar_lab_client *self, void *arg)
 {
     struct loading *loading = arg;
     uint64_t records = loading->cells->setup.records;
-    uint32_t index = cellar_client_index(self), count = cellar_client_count(self);
+    uint32_t index = cellar_lab_index(self), count = cellar_lab_count(self);
     for (uint64_t key = records * index / count; key < records * (index + 1) / count; key++) {
         union peer_row row;
         struct cellar_error error;
         peer_work_load(loading->cells->setup.work, key, &row);
-        int code = cellar_load(self, loading->cells->table, key, &row, &error);
+        int code = cellar_lab_load(self, loading->cells->table, key, &row, &error);
         if (code < 0) return peer_fail("Cellar: %s", error.text);
     }
     return 0;
@@ -67,7 +67,7 @@ int cells_load(void *arg)
     struct cells *cells = arg;
     struct loading loading = {.cells = cells};
     struct cellar_error error = {0};
-    int code = cellar_run(cells->db, load_share, &loading);
+    int code = cellar_lab_run(cells->db, load_share, &loading);
     if (code < 0) return code;
     if (cells->setup.durable && cellar_wait_durable(cells->db, NULL, &error))
         return peer_fail("Cellar: %s", error.text);
@@ -89,13 +89,13 @@ static int read_row(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-static int read_all(struct cellar_client *self, void *arg)
+static int read_all(struct cellar_lab_client *self, void *arg)
 {
     struct reading *reading = arg;
     struct cellar_error error = {0};
-    if (cellar_client_index(self)) return 0;
-    int code = cellar_scan(self, reading->cells->table, read_row, reading, &error);
-    if (code == 0) code = cellar_audit(self, &error);
+    if (cellar_lab_index(self)) return 0;
+    int code = cellar_lab_scan(self, reading->cells->table, read_row, reading, &error);
+    if (code == 0) code = cellar_cluster_audit(self, &error);
     return code < 0 ? peer_fail("Cellar: %s", error.text) : 0;
 }
 
@@ -103,12 +103,12 @@ int cells_each(void *arg, void (*fn)(void *arg, uint64_t key, const union peer_r
 {
     struct cells *cells = arg;
     struct reading reading = {cells, fn, fn_arg};
-    return cellar_run(cells->db, read_all, &reading);
+    return cellar_lab_run(cells->db, read_all, &reading);
 }
 
 int cells_fail(const struct cellar_result *result)
 {
     struct cellar_error error;
-    cellar_result_error(result, &error);
+    cellar_proc_error(result, &error);
     return peer_fail("Cellar: %s", error.text);
 }

@@ -218,7 +218,7 @@ int peer_report_json(const struct peer_comparison *all, const char *path, struct
     json_t *root = json_pack("{s:s,s:i,s:b,s:i,s:f,s:I,s:s,s:o}", "cpu", machine.cpu, "cores", (int)machine.cores,
                              "durable", all->durable, "rounds", (int)all->rounds, "seconds", all->seconds, "txns",
                              (json_int_t)all->txns, "folder", all->folder, "works", works);
-    int rc = root ? json_file_write(root, path, error) : err_set(error, CELLAR_ERR_NOMEM, "no memory for the report");
+    int rc = root ? json_file_write(root, path, error) : err_set(error, CELLAR_NOMEM, "no memory for the report");
     json_decref(root);
     return rc;
 }

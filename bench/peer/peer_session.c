@@ -17,7 +17,7 @@ static int judged(const struct session *session, int code)
 {
     struct cellar_error error;
     if (code >= 0) return 0;
-    if (cellar_error_retries(code)) return PEER_RETRY;
+    if (cellar_retryable(code)) return PEER_RETRY;
     cellar_session_error(session->session, &error);
     return peer_fail("Cellar: %s", error.text);
 }

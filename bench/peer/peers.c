@@ -164,14 +164,13 @@ static int peer_add(struct peer_comparison *all, const char *name, struct cellar
         const struct peer *peer = &peer_table[i];
         if (strcmp(peer->name, name) != 0) continue;
         if (!peer->ops)
-            return err_set(error, CELLAR_ERR_UNSUPPORTED, "%s is not built: Debian's %s was missing", name,
-                           peer->package);
+            return err_set(error, CELLAR_UNSUPPORTED, "%s is not built: Debian's %s was missing", name, peer->package);
         for (uint32_t j = 0; j < all->peer_count; j++)
-            if (all->peers[j] == peer) return err_set(error, CELLAR_ERR_INVALID, "--peers: %s twice", name);
+            if (all->peers[j] == peer) return err_set(error, CELLAR_INVALID, "--peers: %s twice", name);
         all->peers[all->peer_count++] = peer;
         return 0;
     }
-    return err_set(error, CELLAR_ERR_INVALID, "--peers: there is no \"%s\": see --list", name);
+    return err_set(error, CELLAR_INVALID, "--peers: there is no \"%s\": see --list", name);
 }
 
 static int peers_set(struct peer_comparison *all, const char *list, const char *base, struct cellar_error *error)
@@ -189,11 +188,11 @@ static int peers_set(struct peer_comparison *all, const char *list, const char *
     } else {
         while (rc == 0 && next_part(&list, part, sizeof part)) rc = peer_add(all, part, error);
     }
-    if (rc == 0 && !all->peer_count) rc = err_set(error, CELLAR_ERR_INVALID, "--peers names none");
+    if (rc == 0 && !all->peer_count) rc = err_set(error, CELLAR_INVALID, "--peers names none");
     if (rc) return rc;
     for (all->base = 0; all->base < all->peer_count; all->base++)
         if (!strcmp(all->peers[all->base]->name, base ? base : "lmdb")) return 0;
-    if (base) return err_set(error, CELLAR_ERR_INVALID, "--base: %s is not among the stores that are run", base);
+    if (base) return err_set(error, CELLAR_INVALID, "--base: %s is not among the stores that are run", base);
     all->base = 0;
     return 0;
 }
@@ -214,16 +213,16 @@ static int counts_set(struct peer_comparison *all, const char *list, struct cell
         unsigned long value = strtoul(part, &rest, 10);
         if (*part < '0' || *part > '9' || *rest || value < 1 || value > CLIENTS_MAX ||
             all->count_count == PEER_COUNTS_MAX)
-            return err_set(error, CELLAR_ERR_INVALID, "--clients: up to %d numbers of 1 to %d, not \"%s\"",
-                           PEER_COUNTS_MAX, CLIENTS_MAX, part);
+            return err_set(error, CELLAR_INVALID, "--clients: up to %d numbers of 1 to %d, not \"%s\"", PEER_COUNTS_MAX,
+                           CLIENTS_MAX, part);
         all->counts[all->count_count] = (uint32_t)value;
     }
-    if (!all->count_count) return err_set(error, CELLAR_ERR_INVALID, "--clients: no number");
+    if (!all->count_count) return err_set(error, CELLAR_INVALID, "--clients: no number");
     for (uint32_t i = 0; i < all->peer_count; i++) {
         uint32_t fits = 0;
         for (uint32_t j = 0; j < all->count_count; j++) fits += all->counts[j] <= clients_most(all, i);
         if (!fits)
-            return err_set(error, CELLAR_ERR_INVALID, "--clients: %s takes at most %u", all->peers[i]->name,
+            return err_set(error, CELLAR_INVALID, "--clients: %s takes at most %u", all->peers[i]->name,
                            clients_most(all, i));
     }
     return 0;
@@ -234,10 +233,10 @@ static int works_set(struct peer_comparison *all, int count, char *const *names,
 {
     static char *const usual[] = {"smallbank", "ycsb", "ycsb-0.99", "read"};
     if (!count) count = sizeof usual / sizeof usual[0], names = usual;
-    if (count > PEER_WORKS_MAX) return err_set(error, CELLAR_ERR_INVALID, "at most %d works", PEER_WORKS_MAX);
+    if (count > PEER_WORKS_MAX) return err_set(error, CELLAR_INVALID, "at most %d works", PEER_WORKS_MAX);
     for (int i = 0; i < count; i++) {
         if (!peer_work_named(&all->works[i], names[i]))
-            return err_set(error, CELLAR_ERR_INVALID, "no work is called \"%s\": see --help", names[i]);
+            return err_set(error, CELLAR_INVALID, "no work is called \"%s\": see --help", names[i]);
         all->records[i] = records ? records : all->works[i].kind == PEER_SMALLBANK ? 100000 : 1000000;
     }
     all->work_count = (uint32_t)count;
@@ -247,7 +246,7 @@ static int works_set(struct peer_comparison *all, int count, char *const *names,
 static int folder_check(const char *folder, struct cellar_error *error)
 {
     if (access(folder, W_OK | X_OK) == 0) return 0;
-    return err_set(error, CELLAR_ERR_INVALID, "%s is no folder to write in", folder);
+    return err_set(error, CELLAR_INVALID, "%s is no folder to write in", folder);
 }
 
 static int parse(int count, char *const *arguments, struct settings *settings, struct peer_comparison *all,
@@ -264,7 +263,7 @@ static int parse(int count, char *const *arguments, struct settings *settings, s
     all->seconds = settings->seconds;
     all->folder = settings->durable ? settings->durable : settings->folder;
     if (settings->txns && (options_given(&options, given, "seconds") || options_given(&options, given, "warmup")))
-        return err_set(error, CELLAR_ERR_INVALID, "--txns goes without --seconds and --warmup");
+        return err_set(error, CELLAR_INVALID, "--txns goes without --seconds and --warmup");
     if ((rc = peers_set(all, settings->peers, settings->base, error))) return rc;
     if ((rc = counts_set(all, settings->clients, error))) return rc;
     if ((rc = works_set(all, works, arguments, settings->records, error))) return rc;
@@ -318,13 +317,13 @@ static int rounds_run(struct peer_comparison *all, const struct settings *settin
     size_t results = (size_t)all->work_count * all->peer_count * all->count_count * all->rounds;
     struct peer_draw *draws = malloc(draw_count * sizeof *draws);
     all->results = calloc(results, sizeof *all->results);
-    int rc = draws && all->results ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for the draws");
+    int rc = draws && all->results ? 0 : err_set(error, CELLAR_NOMEM, "no memory for the draws");
     for (uint32_t round = 0; rc == 0 && round < all->rounds; round++)
         for (uint32_t work = 0; rc == 0 && work < all->work_count; work++) {
             if (!peer_work_draw(&all->works[work], all->records[work], settings->seed + round, draws, draw_count))
-                rc = err_set(error, CELLAR_ERR_INVALID, "%s cannot be drawn", all->works[work].name);
+                rc = err_set(error, CELLAR_INVALID, "%s cannot be drawn", all->works[work].name);
             if (rc == 0 && round_run(all, settings, work, round, draws, draw_count))
-                rc = err_set(error, CELLAR_ERR_SYSTEM, interrupted ? "interrupted" : "a run has failed");
+                rc = err_set(error, CELLAR_SYSTEM, interrupted ? "interrupted" : "a run has failed");
         }
     free(draws);
     return rc;

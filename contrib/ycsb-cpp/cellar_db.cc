@@ -128,7 +128,7 @@ DB::Status CellarDB::Run(const Body &body) {
   auto call = [](cellar_txn *txn, void *arg) { return (*static_cast<const Body *>(arg))(txn); };
   if (!SessionHere()) return kError;
   int code = cellar_transact(session_, call, const_cast<Body *>(&body));
-  return code == 0 ? kOK : code == -CELLAR_ERR_NOT_FOUND ? kNotFound : kError;
+  return code == 0 ? kOK : code == CELLAR_NOT_FOUND ? kNotFound : kError;
 }
 
 // The column of "fieldN"; -1: there is none.
@@ -159,10 +159,10 @@ int CellarDB::Fetch(cellar_txn *txn, uint64_t record, const std::vector<std::str
   for (size_t i = 0; i < names.size() && code == 0; i++) {
     uint16_t length;
     int column = FieldColumn(names[i]);
-    code = column < 0 ? -CELLAR_ERR_INVALID : cellar_txn_get(txn, all.table, record, column, bytes.data());
+    code = column < 0 ? CELLAR_INVALID : cellar_txn_get(txn, all.table, record, column, bytes.data());
     if (code < 0) break;
     std::memcpy(&length, bytes.data(), sizeof length);
-    if (length > all.field_bytes) return -CELLAR_ERR_CORRUPT;
+    if (length > all.field_bytes) return CELLAR_CORRUPT;
     result.push_back({names[i], std::string(bytes.data() + sizeof length, length)});
   }
   return code;
@@ -207,7 +207,7 @@ DB::Status CellarDB::Update(const std::string &, const std::string &key, std::ve
     int code = cellar_txn_find(txn, all.table, key.data(), (uint32_t)key.size(), &record);
     for (auto &[name, value] : values) {
       int column = FieldColumn(name);
-      if (code == 0 && !Encode(column, value, bytes)) code = -CELLAR_ERR_INVALID;
+      if (code == 0 && !Encode(column, value, bytes)) code = CELLAR_INVALID;
       if (code == 0) code = cellar_txn_put(txn, all.table, record, column, bytes.data());
     }
     return code;

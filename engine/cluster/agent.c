@@ -82,16 +82,16 @@ static int take_over(struct coro *co, struct agent *agent, struct sched_task *ta
     const struct failover_home home = home_of(agent, task);
     atomic_bool *leading = &agent->by.node->leading;
     bool own = now->leader == (int32_t)agent->by.node->cn || now->leader < 0;
-    if (!own && waited_ns < TAKE_NS) return -CELLAR_ERR_EXISTS;
+    if (!own && waited_ns < TAKE_NS) return CELLAR_EXISTS;
     if (atomic_load(&agent->halt->gate->failed)) {
         if (now->leader == (int32_t)agent->by.node->cn) resign(co, agent, now);
-        return -CELLAR_ERR_EXISTS;
+        return CELLAR_EXISTS;
     }
     /*
      * A process that opens the pool follows the configuration beside the agent: both would lead, and take it from
      * each other without end.
      */
-    if (atomic_exchange(leading, true)) return -CELLAR_ERR_EXISTS;
+    if (atomic_exchange(leading, true)) return CELLAR_EXISTS;
     int rc = failover_take_over(co, &home, now, waited_ns > TAKE_LATE_NS, &agent->report, error);
     atomic_store(leading, false);
     return rc;
@@ -103,8 +103,7 @@ static int take_over(struct coro *co, struct agent *agent, struct sched_task *ta
  */
 static bool passes(int rc)
 {
-    return rc == -CELLAR_ERR_EXISTS || rc == -CELLAR_ERR_UNREACHABLE || rc == -CELLAR_ERR_INDETERMINATE ||
-           rc == -CELLAR_ERR_DEADLINE;
+    return rc == CELLAR_EXISTS || rc == CELLAR_UNREACHABLE || rc == CELLAR_INDETERMINATE || rc == CELLAR_DEADLINE;
 }
 
 /*
@@ -115,7 +114,7 @@ static bool retry(struct coro *co, struct agent *agent, struct sched_task *task,
                   const struct cellar_error *error)
 {
     struct opening *opening = agent->by.node->opening;
-    if (rc == -CELLAR_ERR_EXISTS) return true;
+    if (rc == CELLAR_EXISTS) return true;
     if (passes(rc)) {
         agent->retry_ns = agent->retry_ns ? 2 * agent->retry_ns : PAUSE_NS;
         if (agent->retry_ns > RETRY_MAX_NS) agent->retry_ns = RETRY_MAX_NS;
@@ -166,7 +165,7 @@ static void stand_still(struct coro *co, struct agent *agent, struct sched_task 
         bool unknown = rc && PLANT(agent_unanswered_waits);
         bool two = !unknown && configuration_changing(known) && halt_another_lost(halt, known->away);
         if (two) atomic_store(&halt->unmended, true);
-        if (two || rc == -CELLAR_ERR_FENCED) {
+        if (two || rc == CELLAR_FENCED) {
             give_up(agent);
             return;
         }
@@ -224,7 +223,7 @@ static void suspects_judge(struct coro *co, struct agent *agent)
             node_log(agent->by.node->opening, CELLAR_LOG_WARNING, "memory node %u is lost: its backups have taken over",
                      node);
         /* INV-MEMBER-3 */
-        if (rc == -CELLAR_ERR_FENCED) {
+        if (rc == CELLAR_FENCED) {
             give_up(agent);
             return;
         }
@@ -255,10 +254,10 @@ static bool refill(struct coro *co, struct agent *agent, const struct configurat
     struct cellar_error error;
     int rc = failover_refill(co, &home, node, &agent->report, &error);
     bool joining = now->state == CONFIGURATION_JOINING && now->leader >= 0;
-    if (rc == -CELLAR_ERR_EXISTS && joining && now->leader != (int32_t)agent->by.node->cn)
+    if (rc == CELLAR_EXISTS && joining && now->leader != (int32_t)agent->by.node->cn)
         filler_await(agent, (uint32_t)now->leader);
-    if (rc == -CELLAR_ERR_CLOSED || rc == -CELLAR_ERR_EXISTS) return false;
-    refilled(agent, rc == -CELLAR_ERR_NOT_FOUND && agent->awaits ? 0 : rc);
+    if (rc == CELLAR_CLOSED || rc == CELLAR_EXISTS) return false;
+    refilled(agent, rc == CELLAR_NOT_FOUND && agent->awaits ? 0 : rc);
     return true;
 }
 
@@ -293,12 +292,12 @@ static bool serve_once(struct coro *co, struct agent *agent, uint64_t *pause_ns)
     struct configuration now;
     atomic_store(&halt->called, false);
     int rc = configuration_now(co, agent, &now);
-    if (rc == -CELLAR_ERR_FENCED) {
+    if (rc == CELLAR_FENCED) {
         give_up(agent);
         return true;
     }
     if (rc && (atomic_load(&halt->gate->halted) || atomic_load(&halt->suspects)) && unmended(agent)) return true;
-    if (rc == 0 && is_behind(halt, &now)) rc = -CELLAR_ERR_UNREACHABLE;
+    if (rc == 0 && is_behind(halt, &now)) rc = CELLAR_UNREACHABLE;
     if (rc == 0 && configuration_changing(&now) && now.epoch > halt->now.epoch) {
         stand_still(co, agent, &agent->task, now);
     } else if (rc == 0 && now.epoch > halt->now.epoch) {
@@ -324,8 +323,7 @@ static void serve(struct coro *co, struct agent *agent)
         if (looks >= LOOKS_MAX && !atomic_load(&agent->halt->gate->halted)) break;
         done = serve_once(co, agent, &pause_ns);
     }
-    if (atomic_load(&agent->halt->gate->failed) && atomic_load(&agent->halt->rejoin))
-        refilled(agent, -CELLAR_ERR_FENCED);
+    if (atomic_load(&agent->halt->gate->failed) && atomic_load(&agent->halt->rejoin)) refilled(agent, CELLAR_FENCED);
 }
 
 /*
@@ -365,8 +363,7 @@ int agent_join(struct coro *co, struct agent *agent, struct sched_task *task)
     int rc = configuration_now(co, agent, &now);
     if (rc == 0 && configuration_changing(&now)) {
         stand_still(co, agent, task, now);
-        return atomic_load(&agent->halt->gate->failed) ? agent->why.code ? -(int)agent->why.code : -CELLAR_ERR_FENCED
-                                                       : 0;
+        return atomic_load(&agent->halt->gate->failed) ? agent->why.code ? agent->why.code : CELLAR_FENCED : 0;
     }
     if (rc == 0) halt_end(agent->halt, &now);
     return rc;
@@ -376,7 +373,7 @@ int agent_open(struct agent *agent, const struct node_worker *by, struct halt *h
 {
     *agent = (struct agent){.by = *by, .halt = halt};
     agent->task.co = coro_new(stack_bytes, agent_main, agent);
-    return agent->task.co ? 0 : -CELLAR_ERR_NOMEM;
+    return agent->task.co ? 0 : CELLAR_NOMEM;
 }
 
 void agent_close(struct agent *agent) { coro_free(agent->task.co); }

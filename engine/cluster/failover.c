@@ -19,8 +19,7 @@ static void pause_for(struct failover *failover, uint64_t ns)
 static int told(struct failover *failover, int rc, const char *what)
 {
     if (rc == 0 || failover->run.error->code) return rc;
-    return err_set(failover->run.error, err_code(rc), "memory node %d: %s: %s", failover->now.away, what,
-                   cellar_error_text(rc));
+    return err_set(failover->run.error, rc, "memory node %d: %s: %s", failover->now.away, what, cellar_strerror(rc));
 }
 
 /* ---- the word ---- */
@@ -38,8 +37,7 @@ static int move(struct failover *failover, struct configuration to)
                    : configuration_move(run->co, run->ep, run->catalog, &failover->now, &to, &seen);
     if (rc) return told(failover, rc, "moving the configuration");
     if (configuration_word(&seen) != configuration_word(&to))
-        return err_set(failover->run.error, CELLAR_ERR_EXISTS, "compute node %d changes the configuration",
-                       seen.leader);
+        return err_set(failover->run.error, CELLAR_EXISTS, "compute node %d changes the configuration", seen.leader);
     failover->now = to;
     return 0;
 }
@@ -92,7 +90,7 @@ static int standing_of(const struct failover *failover, uint32_t cn, const struc
     *standing = STANDING_DEAD;
     if (members_is_free(state) || own || (cn == home->cn && PLANT(failover_own_unredone))) *standing = STANDING_STILL;
     if (*standing == STANDING_STILL || recover_is_earlier(home, cn, state)) return 0;
-    if (cn == home->cn) return err_set(failover->run.error, CELLAR_ERR_FENCED, "compute node %u was declared dead", cn);
+    if (cn == home->cn) return err_set(failover->run.error, CELLAR_FENCED, "compute node %u was declared dead", cn);
     if (state->state == LAYOUT_MEMBER_LIVE || members_opens(state, cn)) *standing = STANDING_NOT;
     return 0;
 }
@@ -131,7 +129,7 @@ static int await_all(struct failover *failover, uint64_t *dead)
             if (rc) return rc;
             if (standing != STANDING_NOT || PLANT(failover_unawaited)) break;
             if (waited_ns > ACK_END_NS)
-                return err_set(run->error, CELLAR_ERR_DEADLINE, "compute node %u does not stand still", cn);
+                return err_set(run->error, CELLAR_DEADLINE, "compute node %u does not stand still", cn);
             pause_for(failover, pause_ns);
             if (pause_ns < PAUSE_MAX_NS) pause_ns *= 2;
         }
@@ -172,7 +170,7 @@ static int stand_still(struct failover *failover)
         if (pause_ns < PAUSE_MAX_NS) pause_ns *= 2;
     }
     if (!atomic_load(&halt->gate->failed)) return 0;
-    return err_set(failover->run.error, CELLAR_ERR_FENCED, "compute node %u has stopped", failover->home->recover.cn);
+    return err_set(failover->run.error, CELLAR_FENCED, "compute node %u has stopped", failover->home->recover.cn);
 }
 
 /* ---- one change ---- */
@@ -262,7 +260,7 @@ static int now_renew(struct failover *failover, int32_t lost)
     int rc = configuration_look(failover->run.co, failover->run.ep, failover->run.catalog, lost, &failover->now);
     if (rc) return told(failover, rc, "looking at the configuration");
     if (!configuration_changing(&failover->now) && failover->now.epoch == failover->home->halt->now.epoch) return 0;
-    return err_set(failover->run.error, CELLAR_ERR_EXISTS, "compute node %d changes the configuration",
+    return err_set(failover->run.error, CELLAR_EXISTS, "compute node %d changes the configuration",
                    failover->now.leader);
 }
 
@@ -275,10 +273,10 @@ static int lose(struct failover *failover, uint32_t node)
     const struct configuration *now = &failover->now;
     if (rc) return rc;
     if (failover->run.catalog->replicas == 0)
-        return err_set(error, CELLAR_ERR_UNSUPPORTED, "memory node %u has no backups", node);
+        return err_set(error, CELLAR_UNSUPPORTED, "memory node %u has no backups", node);
     if (now->state == CONFIGURATION_LOST && now->away == (int32_t)node) return 0;
     if (now->state != CONFIGURATION_STEADY && now->away != (int32_t)node)
-        return err_set(error, CELLAR_ERR_UNSUPPORTED, "memory node %u, while memory node %d is away already", node,
+        return err_set(error, CELLAR_UNSUPPORTED, "memory node %u, while memory node %d is away already", node,
                        now->away);
     rc = fabric->ops->control(fabric, &control, error);
     return rc ? rc : change(failover, CONFIGURATION_LOST, node);
@@ -297,8 +295,7 @@ static int filler_pass(struct failover *failover)
     if (now->leader < 0 || fenced(failover, (uint32_t)now->leader, 0, true))
         return change(failover, CONFIGURATION_JOINING, (uint32_t)now->away);
     call(failover, (uint32_t)now->leader);
-    return err_set(failover->run.error, CELLAR_ERR_EXISTS, "compute node %d fills memory node %d", now->leader,
-                   now->away);
+    return err_set(failover->run.error, CELLAR_EXISTS, "compute node %d fills memory node %d", now->leader, now->away);
 }
 
 static int refill(struct failover *failover, uint32_t node)
@@ -309,7 +306,7 @@ static int refill(struct failover *failover, uint32_t node)
     int rc = now_renew(failover, halt->now.state == CONFIGURATION_LOST ? halt->now.away : -1);
     if (rc) return rc;
     if (failover->now.state == CONFIGURATION_STEADY || failover->now.away != (int32_t)node)
-        return err_set(failover->run.error, CELLAR_ERR_NOT_FOUND, "memory node %u is not away", node);
+        return err_set(failover->run.error, CELLAR_NOT_FOUND, "memory node %u is not away", node);
     control.blank = failover->now.state == CONFIGURATION_LOST; /* none has begun to fill it */
     rc = fabric->ops->control(fabric, &control, failover->run.error);
     if (rc == 0) rc = filler_pass(failover);
@@ -342,7 +339,7 @@ static int take_over(struct failover *failover, const struct configuration *now,
     bool own = now->leader < 0 || now->leader == (int32_t)failover->home->recover.cn;
     if (!own && !fenced(failover, (uint32_t)now->leader, 0, !late)) {
         call(failover, (uint32_t)now->leader); /* it may be a later life, which opens the pool */
-        return err_set(failover->run.error, CELLAR_ERR_EXISTS, "compute node %d is there", now->leader);
+        return err_set(failover->run.error, CELLAR_EXISTS, "compute node %d is there", now->leader);
     }
     to.epoch += 2;
     to.leader = (int32_t)failover->home->recover.cn;

@@ -57,7 +57,7 @@ static int piece_remember(struct failover *failover, const struct failover_piece
     if (failover->piece_count == failover->piece_capacity) {
         uint32_t capacity = failover->piece_capacity ? 2 * failover->piece_capacity : 64;
         struct failover_piece *pieces = realloc(failover->pieces, capacity * sizeof *pieces);
-        if (!pieces) return err_set(failover->run.error, CELLAR_ERR_NOMEM, "no memory for %u pieces", capacity);
+        if (!pieces) return err_set(failover->run.error, CELLAR_NOMEM, "no memory for %u pieces", capacity);
         failover->pieces = pieces;
         failover->piece_capacity = capacity;
     }
@@ -102,7 +102,7 @@ static int pieces_of(struct failover *failover, struct failover_piece piece, uin
     if (piece.slot_bytes) most -= most % piece.slot_bytes;
     for (; piece.at < end; piece.at += piece.bytes) {
         piece.bytes = end - piece.at < most ? end - piece.at : most;
-        if (interrupted(failover)) return -CELLAR_ERR_CLOSED;
+        if (interrupted(failover)) return CELLAR_CLOSED;
         int rc = failover->piece_fn(failover, &piece);
         if (rc) return rc;
     }

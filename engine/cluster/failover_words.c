@@ -226,7 +226,7 @@ static int run_rebuild(struct recover *run, struct heap_walk *walk)
     if (header->kind == LAYOUT_RUN_LOG) return 0;
     if (header->kind == LAYOUT_RUN_RECORDS && !(table = run->catalog->tables[header->table_id - 1])) {
         if (catalog_is_going(run->catalog, header->table_id)) return 0; /* nobody uses it any more */
-        return err_set(run->error, CELLAR_ERR_CORRUPT,
+        return err_set(run->error, CELLAR_CORRUPT,
                        "table %u was created after this process opened the pool: a later one must lead this failover",
                        header->table_id);
     }

@@ -134,10 +134,10 @@ void gate_turned(struct gate *gate) { atomic_fetch_and(&gate->closed, ~GATE_TURN
 static int rest_begin(struct gate *gate)
 {
     unsigned was = atomic_fetch_or(&gate->closed, GATE_RESTING);
-    if (was & GATE_RESTING) return -CELLAR_ERR_BUSY;
+    if (was & GATE_RESTING) return CELLAR_BUSY;
     if (!(was & WHOLE_TABLES)) return 0;
     gate_rested(gate);
-    return -CELLAR_ERR_BUSY;
+    return CELLAR_BUSY;
 }
 
 int gate_rest(struct coro *co, struct gate *gate, struct sched *sched, struct sched_task *task)
@@ -152,7 +152,7 @@ int gate_rest(struct coro *co, struct gate *gate, struct sched *sched, struct sc
     }
     if (rc == 0 && atomic_load(&gate->failed)) {
         gate_rested(gate);
-        rc = -CELLAR_ERR_FENCED;
+        rc = CELLAR_FENCED;
     }
     return rc;
 }
@@ -174,7 +174,7 @@ int gate_bulk_enter(struct gate *gate, unsigned kind, struct sched *sched)
         active_sum(gate, sched) > 0 || atomic_load(&gate->waiting) > 0 || (was & (GATE_SETTLING | GATE_RESTING));
     if (!(was & others) && (!attempts || PLANT(walk_beside_attempts))) return 0;
     gate_bulk_leave(gate, kind);
-    return was & GATE_RESTING ? -CELLAR_ERR_RETRY : -CELLAR_ERR_BUSY;
+    return was & GATE_RESTING ? CELLAR_RETRY : CELLAR_BUSY;
 }
 
 void gate_bulk_leave(struct gate *gate, unsigned kind) { atomic_fetch_sub(&gate->closed, kind); }

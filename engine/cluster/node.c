@@ -69,16 +69,15 @@ int node_recover(struct coro *co, const struct node_worker *by, struct sched_tas
     home.halting = &own->gate.halted;
     home.takeover = own->vigil ? &own->vigil->takeover : NULL;
 
-    if (atomic_load(&own->gate.failed))
-        return err_set(error, CELLAR_ERR_FENCED, "compute node %u has stopped", own->cn);
+    if (atomic_load(&own->gate.failed)) return err_set(error, CELLAR_FENCED, "compute node %u has stopped", own->cn);
     if (atomic_load(home.halting)) /* what is dead is recovered there, if that cannot wait */
-        return err_set(error, CELLAR_ERR_EXISTS, "the configuration changes; compute node %u stands still", own->cn);
+        return err_set(error, CELLAR_EXISTS, "the configuration changes; compute node %u stands still", own->cn);
     /* A claim names a compute node: two coordinators of one could not tell theirs apart. */
     if (atomic_exchange(&own->recovering, true))
-        return err_set(error, CELLAR_ERR_EXISTS, "compute node %u is busy with a recovery", own->cn);
+        return err_set(error, CELLAR_EXISTS, "compute node %u is busy with a recovery", own->cn);
     int rc = recover_run(co, &home, dead, how, report, error);
     atomic_store(&own->recovering, false);
-    if (rc == -CELLAR_ERR_UNREACHABLE) suspect_all(own);
+    if (rc == CELLAR_UNREACHABLE) suspect_all(own);
     if (rc == 0 && report->done) node_recover_tell(opening, own->cn, dead, report);
     if (rc == 0 && opening->recovered.fn) opening->recovered.fn(opening->recovered.arg, own->cn, dead);
     return rc;

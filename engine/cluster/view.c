@@ -21,7 +21,7 @@ void view_renew(struct coro *co, struct view *view, struct fabric_ep *ep, struct
     for (uint32_t cn = 0; cn < catalog->cn_count; cn++) {
         if (PLANT(view_own_uncounted) && cn == ep->cn) continue;
         int rc = view_look(co, view, ep, cn);
-        bool silent = rc == -CELLAR_ERR_UNREACHABLE || rc == -CELLAR_ERR_INDETERMINATE;
+        bool silent = rc == CELLAR_UNREACHABLE || rc == CELLAR_INDETERMINATE;
         if (silent && catalog->replicas && !PLANT(view_silence_ignored)) halt_suspect(halt, MEMBERS_NODE);
     }
 }

@@ -161,7 +161,7 @@ static void recover_it(struct coro *co, struct vigil *vigil, uint32_t cn, const 
     if (!self_lives(co, vigil) || !entry_withdraw(co, vigil, cn)) return;
     int rc = node_recover(co, &vigil->by, &vigil->watcher, cn, seen->incarnation, how, &report, &error);
     if (rc == 0) vigil->watches[cn].on = false;
-    if (rc == -CELLAR_ERR_EXISTS && report.in_the_way >= 0) watch_on(vigil, (uint32_t)report.in_the_way);
+    if (rc == CELLAR_EXISTS && report.in_the_way >= 0) watch_on(vigil, (uint32_t)report.in_the_way);
 }
 
 /* Declared dead: is its recoverer at work? Else this node goes on with it. */

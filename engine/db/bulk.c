@@ -30,7 +30,7 @@ static int gates_enter(struct worker *worker, unsigned kind)
     uint32_t cn = 0;
     int rc = 0;
     while (cn < db->config.cns && (rc = gate_bulk_enter(&db->nodes[cn].gate, kind, &worker->sched)) == 0) cn++;
-    if (rc == 0 && gate_bulk_waits(worker->home.gate)) rc = -CELLAR_ERR_RETRY;
+    if (rc == 0 && gate_bulk_waits(worker->home.gate)) rc = CELLAR_RETRY;
     if (rc) gates_leave(db, kind, cn);
     return rc;
 }
@@ -56,7 +56,7 @@ static int begun_check(const struct bulk *bulk, struct cellar_error *error)
 /* It changes what no log will have: before anything is durable again there has to be a checkpoint (INV-DURABLE-18). */
 static bool unlogged(const struct bulk *bulk) { return bulk->worker->home.epochs && bulk->kind != GATE_WALK; }
 
-int bulk_begin(struct bulk *bulk, struct cellar_client *client, struct cellar_error *error)
+int bulk_begin(struct bulk *bulk, struct cellar_lab_client *client, struct cellar_error *error)
 {
     struct coordinator *coordinator = client->coordinator;
     struct worker *worker = coordinator->worker;
@@ -65,13 +65,13 @@ int bulk_begin(struct bulk *bulk, struct cellar_client *client, struct cellar_er
 
     bulk->co = client->co;
     bulk->worker = worker;
-    while ((rc = gates_enter(worker, bulk->kind)) == -CELLAR_ERR_RETRY) {
+    while ((rc = gates_enter(worker, bulk->kind)) == CELLAR_RETRY) {
         sched_sleep(client->co, &worker->sched, &coordinator->task, pause_ns);
         if (pause_ns < GATE_POLL_MAX_NS) pause_ns *= 2;
     }
     if (rc)
         return err_set(
-            error, CELLAR_ERR_BUSY,
+            error, CELLAR_BUSY,
             "transactions, or loads, of this process are under way: whole tables are read and loaded when none is");
     worker->ep->bulk = true;
     rc = begun_check(bulk, error);
@@ -91,7 +91,7 @@ int bulk_end(struct bulk *bulk, int rc, struct cellar_error *error)
         struct loader_sum after;
         int summed = sum(bulk, &after, &torn);
         if (summed == 0 && !loader_sum_same(&bulk->before, &after))
-            summed = err_set(&torn, CELLAR_ERR_TORN, "another process has changed the pool under this walk");
+            summed = err_set(&torn, CELLAR_TORN, "another process has changed the pool under this walk");
         if (summed && error) *error = torn;
         if (summed) rc = summed;
     }
@@ -101,19 +101,19 @@ int bulk_end(struct bulk *bulk, int rc, struct cellar_error *error)
     return rc;
 }
 
-int cellar_load(struct cellar_client *client, const struct cellar_table *table, uint64_t key, const void *row,
-                struct cellar_error *error)
+int cellar_lab_load(struct cellar_lab_client *client, const struct cellar_table *table, uint64_t key, const void *row,
+                    struct cellar_error *error)
 {
     struct bulk bulk = {.kind = GATE_LOAD, .table = table};
-    if (!table) return err_set(error, CELLAR_ERR_INVALID, "the table is NULL");
+    if (!table) return err_set(error, CELLAR_INVALID, "the table is NULL");
     if (table->key_bytes)
-        return err_set(error, CELLAR_ERR_UNSUPPORTED,
-                       "table %s has byte strings for keys: add its records in transactions", table->name);
+        return err_set(error, CELLAR_UNSUPPORTED, "table %s has byte strings for keys: add its records in transactions",
+                       table->name);
     if (table->variable)
-        return err_set(error, CELLAR_ERR_UNSUPPORTED,
+        return err_set(error, CELLAR_UNSUPPORTED,
                        "table %s has columns of variable length: insert its records in transactions", table->name);
     if (table->ordered_count)
-        return err_set(error, CELLAR_ERR_UNSUPPORTED,
+        return err_set(error, CELLAR_UNSUPPORTED,
                        "table %s has an ordered index: load it before that is created, or insert in transactions",
                        table->name);
     int rc = bulk_begin(&bulk, client, error);
@@ -121,17 +121,17 @@ int cellar_load(struct cellar_client *client, const struct cellar_table *table, 
     return bulk_end(&bulk, loader_load(bulk.co, bulk.worker->loader, table, key, row, error), error);
 }
 
-int cellar_scan(struct cellar_client *client, const struct cellar_table *table, cellar_scan_fn fn, void *arg,
-                struct cellar_error *error)
+int cellar_lab_scan(struct cellar_lab_client *client, const struct cellar_table *table, cellar_lab_row_fn fn, void *arg,
+                    struct cellar_error *error)
 {
     struct bulk bulk = {.kind = GATE_WALK, .table = table};
-    if (!table) return err_set(error, CELLAR_ERR_INVALID, "the table is NULL");
+    if (!table) return err_set(error, CELLAR_INVALID, "the table is NULL");
     int rc = bulk_begin(&bulk, client, error);
     if (rc) return rc;
     return bulk_end(&bulk, loader_scan(bulk.co, bulk.worker->loader, table, fn, arg, error), error);
 }
 
-int cellar_audit(struct cellar_client *client, struct cellar_error *error)
+int cellar_cluster_audit(struct cellar_lab_client *client, struct cellar_error *error)
 {
     struct bulk bulk = {.kind = GATE_WALK};
     int rc = bulk_begin(&bulk, client, error);
@@ -140,10 +140,10 @@ int cellar_audit(struct cellar_client *client, struct cellar_error *error)
     return bulk_end(&bulk, rc ? rc : db_index_audit(bulk.co, bulk.worker, error), error);
 }
 
-int cellar_space_read(struct cellar_client *client, const struct cellar_table *table, struct cellar_space *space,
-                      struct cellar_error *error)
+int cellar_lab_space_read(struct cellar_lab_client *client, const struct cellar_table *table,
+                          struct cellar_lab_space *space, struct cellar_error *error)
 {
-    if (!table) return err_set(error, CELLAR_ERR_INVALID, "the table is NULL");
+    if (!table) return err_set(error, CELLAR_INVALID, "the table is NULL");
     struct bulk bulk = {.kind = GATE_WALK, .table = table->variable ? NULL : table}; /* its companions, too */
     int rc = bulk_begin(&bulk, client, error);
     if (rc) return rc;

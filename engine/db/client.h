@@ -4,7 +4,7 @@
 struct coordinator;
 struct coro;
 
-struct cellar_client {
+struct cellar_lab_client {
     struct coordinator *coordinator;
     struct coro *co;
 };

@@ -136,11 +136,11 @@ static __attribute__((noinline)) bool durable_end(struct coro *co, struct coordi
     struct worker *worker = coordinator->worker;
     struct txn *txn = coordinator->txn;
     result->epoch = rests_on(worker, txn);
-    if (!ended || result->code == -CELLAR_ERR_INDETERMINATE || result->code == -CELLAR_ERR_FENCED ||
+    if (!ended || result->code == CELLAR_INDETERMINATE || result->code == CELLAR_FENCED ||
         !waits_durable(worker->db, options))
         return false;
     int refused = durable_await(co, coordinator, result->epoch);
-    if (refused) result->code = txn->log.epoch ? -CELLAR_ERR_INDETERMINATE : refused;
+    if (refused) result->code = txn->log.epoch ? CELLAR_INDETERMINATE : refused;
     txn->ack_ns = fabric_now_ns(worker->ep);
     return refused != 0;
 }
@@ -152,10 +152,10 @@ void coordinator_pause(struct coro *co, struct coordinator *coordinator, uint32_
 
 int coordinator_allows(const struct cellar *db, const struct cellar_call_options *options, uint64_t gone_ns)
 {
-    if (atomic_load_explicit(&db->closing, memory_order_relaxed)) return -CELLAR_ERR_CLOSED;
+    if (atomic_load_explicit(&db->closing, memory_order_relaxed)) return CELLAR_CLOSED;
     if (!options) return 0;
-    if (options->cancel && __atomic_load_n(options->cancel, __ATOMIC_RELAXED)) return -CELLAR_ERR_CANCELLED;
-    if (options->timeout_ns && gone_ns >= options->timeout_ns) return -CELLAR_ERR_DEADLINE;
+    if (options->cancel && __atomic_load_n(options->cancel, __ATOMIC_RELAXED)) return CELLAR_CANCELLED;
+    if (options->timeout_ns && gone_ns >= options->timeout_ns) return CELLAR_DEADLINE;
     return 0;
 }
 
@@ -194,9 +194,8 @@ static int run(struct coro *co, struct txn *txn, const struct cellar_proc *proc,
     if (rc == 0) return txn_commit(co, txn);
     if (txn->error) /* whatever the procedure made of it */
         rc = txn->error;
-    if (rc > 0 ||
-        (rc == -CELLAR_ERR_RETRY && !txn->doomed)) /* no code; or said of its own accord: it would never end */
-        rc = txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_RETURNED, (uint64_t)(int64_t)rc);
+    if (rc > 0 || (rc == CELLAR_RETRY && !txn->doomed)) /* no code; or said of its own accord: it would never end */
+        rc = txn_error(txn, CELLAR_INVALID, CELLAR_WHY_RETURNED, (uint64_t)(int64_t)rc);
     return txn_fail(co, txn, rc);
 }
 
@@ -208,12 +207,12 @@ static __attribute__((noinline, cold)) int not_entered(struct txn *txn)
 {
     struct txn_home *home = txn->home;
     txn->ack_ns = txn->begin_ns = fabric_now_ns(home->ep);
-    if (atomic_load(&home->gate->failed)) return -CELLAR_ERR_FENCED;
+    if (atomic_load(&home->gate->failed)) return CELLAR_FENCED;
     txn->reason = CELLAR_ABORT_REASONS;
     txn->met.cn = -1;
     txn->at_once = false;
     txn->doomed = true;
-    return -CELLAR_ERR_RETRY;
+    return CELLAR_RETRY;
 }
 
 static int attempt(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args,
@@ -253,8 +252,8 @@ static __attribute__((cold, noinline)) int tree_change(struct coro *co, struct c
     }
     tree_work_end(txn);
     txn->draft = draft;
-    bool its_own = rc == -CELLAR_ERR_USER_ABORT || rc == -CELLAR_ERR_INDETERMINATE || rc == -CELLAR_ERR_FENCED;
-    return its_own ? -CELLAR_ERR_RETRY : rc;
+    bool its_own = rc == CELLAR_USER_ABORT || rc == CELLAR_INDETERMINATE || rc == CELLAR_FENCED;
+    return its_own ? CELLAR_RETRY : rc;
 }
 
 /* How long a call has kept meeting tags of one and the same other node. */
@@ -295,7 +294,7 @@ static int tag_met(struct coro *co, struct coordinator *coordinator, struct tag_
     if (met.cn < 0) return 0;
     if (met.cn != wait->cn) *wait = (struct tag_wait){met.cn, 0, fabric_now_ns(worker->ep)};
     if (++wait->met % TAGS_PER_LOOK == 0 && !PLANT(tag_orphan_awaited) && tag_orphaned(co, worker, &met))
-        return -CELLAR_ERR_CORRUPT;
+        return CELLAR_CORRUPT;
     if (worker->home.vigil && (uint32_t)met.cn < worker->db->catalog->cn_count)
         vigil_note(co, worker->home.vigil, &worker->sched, &met);
     return 0;
@@ -324,18 +323,18 @@ static bool cache_outgrown(const struct txn *txn)
 /* What a call that did not commit ended for, where its procedure's doing does not tell. */
 static struct cellar_detail detail_of(const struct txn *txn, int code, const struct cellar_call_options *options)
 {
-    if (code == -CELLAR_ERR_RETRY && txn->draft && txn->draft->conflict) return txn->draft->met;
+    if (code == CELLAR_RETRY && txn->draft && txn->draft->conflict) return txn->draft->met;
     if (code == txn->error) return txn->detail;
-    if (code == -CELLAR_ERR_DEADLINE)
+    if (code == CELLAR_DEADLINE)
         return (struct cellar_detail){.why = CELLAR_WHY_TIMEOUT, .column = -1, .limit = options->timeout_ns};
-    if (code == -CELLAR_ERR_UNREACHABLE)
+    if (code == CELLAR_UNREACHABLE)
         return (struct cellar_detail){.why = CELLAR_WHY_ATTEMPTS, .column = -1, .limit = NODE_FAILURES_MAX};
-    if (code == -CELLAR_ERR_CORRUPT)
+    if (code == CELLAR_CORRUPT)
         return (struct cellar_detail){.why = CELLAR_WHY_LOCK, .column = -1, .limit = (uint64_t)txn->met.cn};
-    if (code == -CELLAR_ERR_RETRY)
+    if (code == CELLAR_RETRY)
         return (struct cellar_detail){.why = CELLAR_WHY_ATTEMPTS_MAX, .column = -1, .limit = options->attempts_max};
     struct cellar_detail detail = {.column = -1};
-    if (code != -CELLAR_ERR_TOO_LARGE) return detail;
+    if (code != CELLAR_TOO_LARGE) return detail;
     detail.why = CELLAR_WHY_RECORD_CACHE;
     (void)txn->home->mode->outgrown(txn, &detail.limit);
     return detail;
@@ -359,7 +358,7 @@ static __attribute__((cold, noinline)) void call_told(const struct txn *txn, con
 struct cellar_result coordinator_refused(const struct cellar_call_options *options, int code, uint64_t gone_ns)
 {
     struct cellar_result result = {.code = code, .latency_ns = gone_ns, .detail = {.column = -1}};
-    if (code != -CELLAR_ERR_DEADLINE) return result;
+    if (code != CELLAR_DEADLINE) return result;
     result.detail.why = CELLAR_WHY_TIMEOUT;
     result.detail.limit = options->timeout_ns;
     return result;
@@ -400,20 +399,20 @@ static __attribute__((noinline)) bool try_again(struct coro *co, struct coordina
         db_tally_abort(worker, proc, txn->reason);
         if (txn->draft && txn->draft->conflict) break; /* another attempt would meet the same */
         if (node_gone(worker, &failures, txn->reason == CELLAR_ABORT_NODE_FAILED)) {
-            result->code = -CELLAR_ERR_UNREACHABLE;
+            result->code = CELLAR_UNREACHABLE;
             break;
         }
         if ((result->code = tag_met(co, coordinator, &wait)) != 0) break;
-        result->code = -CELLAR_ERR_RETRY;
+        result->code = CELLAR_RETRY;
         outgrown = cache_outgrown(txn) ? outgrown + 1 : 0;
         if (outgrown == CACHE_OUTGROWN_MAX) {
-            result->code = -CELLAR_ERR_TOO_LARGE;
+            result->code = CELLAR_TOO_LARGE;
             break;
         }
         if (options && result->attempts == options->attempts_max) break;
         if (tree_needs(txn)) {
             int rc = tree_change(co, coordinator, false);
-            if (rc && rc != -CELLAR_ERR_RETRY) {
+            if (rc && rc != CELLAR_RETRY) {
                 result->code = rc;
                 break;
             }
@@ -423,14 +422,14 @@ static __attribute__((noinline)) bool try_again(struct coro *co, struct coordina
             back_off(co, coordinator, options, result->attempts, begin_ns, node_pause_ns(worker, &failures));
         uint64_t now_ns = fabric_now_ns(worker->ep);
         int rc = coordinator_allows(worker->db, options, now_ns - begin_ns);
-        if (rc == 0 && tries_in_vain(worker, now_ns - begin_ns)) rc = -CELLAR_ERR_UNREACHABLE;
+        if (rc == 0 && tries_in_vain(worker, now_ns - begin_ns)) rc = CELLAR_UNREACHABLE;
         if (rc) {
             result->code = rc;
             break;
         }
         result->attempts++;
         result->code = attempt(co, coordinator, proc, args, result->attempts);
-        ended = result->code != -CELLAR_ERR_RETRY;
+        ended = result->code != CELLAR_RETRY;
         if (ended) break;
     }
     if (wait.cn >= 0) tag_wait_end(worker, &wait);
@@ -472,11 +471,11 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
     result->attempts = 1;
     result->code = attempt(co, coordinator, proc, args, 1);
     if (!begin_ns) begin_ns = txn->begin_ns;
-    bool ended = result->code != -CELLAR_ERR_RETRY || try_again(co, coordinator, proc, args, options, begin_ns, result);
+    bool ended = result->code != CELLAR_RETRY || try_again(co, coordinator, proc, args, options, begin_ns, result);
     result->epoch = 0;
     bool unsure = worker->home.epochs && durable_end(co, coordinator, options, ended, result);
     result->latency_ns =
-        (result->code == -CELLAR_ERR_RETRY || txn->doomed ? fabric_now_ns(worker->ep) : txn->ack_ns) - begin_ns;
+        (result->code == CELLAR_RETRY || txn->doomed ? fabric_now_ns(worker->ep) : txn->ack_ns) - begin_ns;
     result->txn_id[0] =
         (uint64_t)txn->log.cn << 48 | (uint64_t)txn->log.coordinator << 32 | (txn->log.incarnation & 0xffffffff);
     result->txn_id[1] = txn->log.sequence;
@@ -492,7 +491,7 @@ void coordinator_main(struct coro *co, void *arg)
 {
     struct coordinator *coordinator = arg;
     struct worker *worker = coordinator->worker;
-    struct cellar_client client = {coordinator, co};
+    struct cellar_lab_client client = {coordinator, co};
 
     coordinator->client = &client;
     coordinator->txn->wait.co = co;
@@ -519,38 +518,37 @@ void coordinator_main(struct coro *co, void *arg)
 
 /* ---- clients (cellar.h) ---- */
 
-uint32_t cellar_client_index(const struct cellar_client *client) { return client->coordinator->index; }
-uint32_t cellar_client_count(const struct cellar_client *client)
+uint32_t cellar_lab_index(const struct cellar_lab_client *client) { return client->coordinator->index; }
+uint32_t cellar_lab_count(const struct cellar_lab_client *client)
 {
     return client->coordinator->worker->db->coordinator_count;
 }
-uint32_t cellar_client_cn(const struct cellar_client *client)
+uint32_t cellar_lab_cn(const struct cellar_lab_client *client)
 {
     return client->coordinator->worker->cn - client->coordinator->worker->db->config.cn_index;
 }
-uint64_t cellar_client_now_ns(struct cellar_client *client) { return fabric_now_ns(client->coordinator->worker->ep); }
+uint64_t cellar_lab_now_ns(struct cellar_lab_client *client) { return fabric_now_ns(client->coordinator->worker->ep); }
 
-void cellar_client_yield(struct cellar_client *client)
+void cellar_lab_yield(struct cellar_lab_client *client)
 {
     struct coordinator *coordinator = client->coordinator;
     stage_leave(coordinator);
     sched_yield_task(client->co, &coordinator->worker->sched, &coordinator->task);
 }
 
-int cellar_client_wait_durable(struct cellar_client *client, uint64_t epoch)
+int cellar_lab_wait_durable(struct cellar_lab_client *client, uint64_t epoch)
 {
     struct coordinator *coordinator = client->coordinator;
-    return coordinator->worker->home.epochs ? durable_await(client->co, coordinator, epoch) : -CELLAR_ERR_INVALID;
+    return coordinator->worker->home.epochs ? durable_await(client->co, coordinator, epoch) : CELLAR_INVALID;
 }
 
-int cellar_exec(struct cellar_client *client, const struct cellar_proc *proc, void *args,
-                const struct cellar_call_options *options, struct cellar_result *result)
+int cellar_lab_exec(struct cellar_lab_client *client, const struct cellar_proc *proc, void *args,
+                    const struct cellar_call_options *options, struct cellar_result *result)
 {
     struct cellar_result unused;
     if (!result) result = &unused;
     if (!proc || proc->db != client->coordinator->worker->db) {
-        *result =
-            (struct cellar_result){.code = -CELLAR_ERR_INVALID, .detail = {.why = CELLAR_WHY_FOREIGN, .column = -1}};
+        *result = (struct cellar_result){.code = CELLAR_INVALID, .detail = {.why = CELLAR_WHY_FOREIGN, .column = -1}};
         return result->code;
     }
     return coordinator_exec(client->co, client->coordinator, proc, args, options, 0, result);

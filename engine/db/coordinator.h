@@ -18,7 +18,7 @@ struct coordinator {
     bool on_stage;     /* of its worker's (stage.c) */
     bool amid;         /* it waits for the stage amid a call */
     uint64_t stage_ns; /* when it was let in, or first met one that waits; 0: it has not */
-    struct cellar_client *client;
+    struct cellar_lab_client *client;
     uint64_t places; /* of long values, that its session has drawn */
 };
 

@@ -58,8 +58,8 @@ void db_call_end(struct cellar *db, uint32_t *counted) { fabric_done(db->fabric,
 /* Nothing of the database but its handle may be there. */
 static __attribute__((cold, noinline)) int refused(const struct cellar *db, struct cellar_error *error)
 {
-    if (!db) return err_set(error, CELLAR_ERR_INVALID, "the database is NULL");
-    return err_set(error, CELLAR_ERR_CLOSED,
+    if (!db) return err_set(error, CELLAR_INVALID, "the database is NULL");
+    return err_set(error, CELLAR_CLOSED,
                    "the database is closed, or closing, or was opened by this process's parent before a fork");
 }
 
@@ -79,7 +79,7 @@ int db_call_begin(struct cellar *db, uint32_t **counted, struct cellar_error *er
 {
     *counted = NULL;
     if (__builtin_expect(coro_is_inside(), 0))
-        return err_set(error, CELLAR_ERR_INVALID,
+        return err_set(error, CELLAR_INVALID,
                        "a procedure or a client function makes a call that would wait for itself");
     return db_look_begin(db, counted, error);
 }
@@ -145,7 +145,7 @@ uint64_t db_look_again_ns(const struct cellar_call_options *options, uint64_t go
 static void call_await(struct cellar *db, struct worker *worker, struct db_request *request)
 {
     const struct cellar_call_options *options = request->options;
-    int waits = options && (options->timeout_ns || options->cancel) ? -CELLAR_ERR_DEADLINE : 0;
+    int waits = options && (options->timeout_ns || options->cancel) ? CELLAR_DEADLINE : 0;
     while (waits) {
         uint64_t gone_ns = fabric_now_ns(worker->ep) - request->begin_ns;
         int code = coordinator_allows(db, options, gone_ns);
@@ -155,7 +155,7 @@ static void call_await(struct cellar *db, struct worker *worker, struct db_reque
         }
         if (code) break; /* it is being served, and ends with its attempt */
         waits = db->fabric->ops->wait(db->fabric, request->pending, db_look_again_ns(options, gone_ns));
-        must(waits == 0 || waits == -CELLAR_ERR_DEADLINE); /* else a wake-up was lost */
+        must(waits == 0 || waits == CELLAR_DEADLINE); /* else a wake-up was lost */
     }
     db_wait(db, request->pending);
 }
@@ -165,17 +165,17 @@ int db_proc_call_begin(struct cellar *db, const struct cellar_proc *proc, uint32
     int rc = db_call_begin(db, counted, NULL);
     if (rc || (proc && proc->db == db)) return rc;
     db_call_end(db, *counted);
-    return -CELLAR_ERR_INVALID;
+    return CELLAR_INVALID;
 }
 
 static enum cellar_why why_refused(int rc)
 {
-    if (rc == -CELLAR_ERR_CLOSED) return CELLAR_WHY_CLOSED;
+    if (rc == CELLAR_CLOSED) return CELLAR_WHY_CLOSED;
     return coro_is_inside() ? CELLAR_WHY_INSIDE : CELLAR_WHY_FOREIGN;
 }
 
-int cellar_call(struct cellar *db, const struct cellar_proc *proc, void *args,
-                const struct cellar_call_options *options, struct cellar_result *result)
+int cellar_proc_run(struct cellar *db, const struct cellar_proc *proc, void *args,
+                    const struct cellar_call_options *options, struct cellar_result *result)
 {
     struct cellar_result unused;
     uint32_t *counted, pending = 1;
@@ -199,7 +199,7 @@ int cellar_call(struct cellar *db, const struct cellar_proc *proc, void *args,
 }
 
 struct client {
-    cellar_client_fn fn;
+    cellar_lab_fn fn;
     void *arg;
 };
 
@@ -210,10 +210,10 @@ static int run_client(struct coro *co, struct coordinator *coordinator, void *ar
     return client->fn(coordinator->client, client->arg);
 }
 
-int cellar_run(struct cellar *db, cellar_client_fn fn, void *arg)
+int cellar_lab_run(struct cellar *db, cellar_lab_fn fn, void *arg)
 {
     struct client client = {fn, arg};
-    if (!fn) return -CELLAR_ERR_INVALID;
+    if (!fn) return CELLAR_INVALID;
     uint32_t *counted;
     int rc = db_call_begin(db, &counted, NULL);
     if (rc) return rc;
@@ -221,7 +221,7 @@ int cellar_run(struct cellar *db, cellar_client_fn fn, void *arg)
     struct db_request *requests = calloc(db->coordinator_count, sizeof *requests);
     if (!requests) {
         db_call_end(db, counted);
-        return -CELLAR_ERR_NOMEM;
+        return CELLAR_NOMEM;
     }
     for (uint32_t i = 0; i < db->coordinator_count; i++) {
         struct worker *worker = &db->workers[i / (db->coordinator_count / db->worker_count)];

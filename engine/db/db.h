@@ -38,17 +38,17 @@ struct cellar {
     struct worker *workers;
     uint32_t worker_count, coordinator_count;
     struct cellar_proc *procs;
-    struct cellar_index *buried;      /* dropped ones: their handles stay */
-    struct cellar_proc tree_proc;     /* what changes the shape of ordered indexes (tree.h) */
-    atomic_uint next_worker;          /* of calls, in turn, where no helm is lent */
-    struct cellar_session **sessions; /* config.sessions; made when they are needed, NULL until then */
-    uint32_t sessions_lock;           /* guards which there are, and which are open */
-    struct db_snapshot *snapshot;     /* what the first one has made; NULL */
-    atomic_bool snapshots;            /* one is being made */
-    struct cellar_queue *queues;      /* open ones; */
-    uint32_t queues_lock;             /* guards the list */
-    uint32_t running;                 /* workers; atomically */
-    struct cellar_stats stats_then;   /* at the last reset */
+    struct cellar_index *buried;        /* dropped ones: their handles stay */
+    struct cellar_proc tree_proc;       /* what changes the shape of ordered indexes (tree.h) */
+    atomic_uint next_worker;            /* of calls, in turn, where no helm is lent */
+    struct cellar_session **sessions;   /* config.sessions; made when they are needed, NULL until then */
+    uint32_t sessions_lock;             /* guards which there are, and which are open */
+    struct db_snapshot *snapshot;       /* what the first one has made; NULL */
+    atomic_bool snapshots;              /* one is being made */
+    struct cellar_queue *queues;        /* open ones; */
+    uint32_t queues_lock;               /* guards the list */
+    uint32_t running;                   /* workers; atomically */
+    struct cellar_lab_stats stats_then; /* at the last reset */
     atomic_bool closing;
 };
 

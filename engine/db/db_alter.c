@@ -59,15 +59,15 @@ static int table_check(const struct alter *alter)
 {
     const struct cellar_table *table = alter->table;
     if (table->ordered_count)
-        return REFUSED(alter, CELLAR_ERR_UNSUPPORTED, "it has index %s: drop it first, and make it again afterwards",
+        return REFUSED(alter, CELLAR_UNSUPPORTED, "it has index %s: drop it first, and make it again afterwards",
                        table->ordered[0]->name);
     if (table->variable || alter->schema.variable)
-        return REFUSED(alter, CELLAR_ERR_UNSUPPORTED, "%s", "columns of variable length stay as they were made");
+        return REFUSED(alter, CELLAR_UNSUPPORTED, "%s", "columns of variable length stay as they were made");
     if (!alter->schema.name || strcmp(alter->schema.name, table->name) != 0)
-        return REFUSED(alter, CELLAR_ERR_INVALID, "its name stays; the schema says %.31s",
+        return REFUSED(alter, CELLAR_INVALID, "its name stays; the schema says %.31s",
                        alter->schema.name ? alter->schema.name : "nothing");
     if (alter->schema.key_bytes != table->key_bytes)
-        return REFUSED(alter, CELLAR_ERR_MISMATCH, "its keys have %u bytes; the schema says %u", table->key_bytes,
+        return REFUSED(alter, CELLAR_MISMATCH, "its keys have %u bytes; the schema says %u", table->key_bytes,
                        alter->schema.key_bytes);
     return 0;
 }
@@ -81,11 +81,10 @@ static int columns_match(struct alter *alter)
         int number = schema_column_find(old, column->name, (uint32_t)strlen(column->name));
         alter->from[i] = number < 0 ? COLUMN_NEW : old->columns[number].row_offset;
         if (number >= 0 && old->columns[number].bytes != column->bytes)
-            return REFUSED(alter, CELLAR_ERR_MISMATCH, "column %s has %u bytes; the schema says %u", column->name,
+            return REFUSED(alter, CELLAR_MISMATCH, "column %s has %u bytes; the schema says %u", column->name,
                            old->columns[number].bytes, column->bytes);
         if (alter->table->key_bytes && (i == 0) != (number == 0))
-            return REFUSED(alter, CELLAR_ERR_INVALID, "column %s has the keys, and stays the first",
-                           old->columns[0].name);
+            return REFUSED(alter, CELLAR_INVALID, "column %s has the keys, and stays the first", old->columns[0].name);
     }
     return 0;
 }
@@ -95,7 +94,7 @@ static int schema_check(const struct alter *alter)
 {
     struct schema *built = malloc(sizeof *built);
     int rc = built ? schema_build(&alter->schema, 1, built, alter->error)
-                   : err_set(alter->error, CELLAR_ERR_NOMEM, "no memory for a schema");
+                   : err_set(alter->error, CELLAR_NOMEM, "no memory for a schema");
     free(built);
     return rc;
 }
@@ -104,7 +103,7 @@ static int alter_run(struct cellar *db, struct alter *alter, const void *row, co
 {
     uint32_t bytes = alter->schema.row_bytes;
     alter->row = calloc(1, bytes);
-    if (!alter->row) return err_set(alter->error, CELLAR_ERR_NOMEM, "no memory for a row");
+    if (!alter->row) return err_set(alter->error, CELLAR_NOMEM, "no memory for a row");
     if (row) memcpy(alter->row, row, bytes);
     struct db_drop drop = {
         .db = db, .table = alter->table, .error = alter->error, .build = twin_build, .build_arg = alter};
@@ -119,7 +118,7 @@ static int handles_check(struct cellar *db, const struct cellar_table *table, co
                          struct cellar_error *error)
 {
     uint32_t *counted;
-    if (!out) return err_set(error, CELLAR_ERR_INVALID, "there is no place for the table's handle");
+    if (!out) return err_set(error, CELLAR_INVALID, "there is no place for the table's handle");
     *out = NULL;
     int rc = db_call_begin(db, &counted, error);
     if (rc) return rc;
@@ -133,7 +132,7 @@ int cellar_table_alter(struct cellar *db, const struct cellar_table *table, cons
 {
     int rc = handles_check(db, table, out, error);
     if (rc) return rc;
-    if (!schema) return err_set(error, CELLAR_ERR_INVALID, "the schema is NULL");
+    if (!schema) return err_set(error, CELLAR_INVALID, "the schema is NULL");
     struct alter alter = {.schema = *schema, .table = table, .error = error};
     rc = table_check(&alter);
     if (rc == 0) rc = schema_check(&alter);
@@ -151,12 +150,12 @@ int cellar_column_add(struct cellar *db, const struct cellar_table *table, const
     uint32_t align = bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
     int rc = handles_check(db, table, out, error);
     if (rc) return rc;
-    if (!column) return err_set(error, CELLAR_ERR_INVALID, "the column's name is NULL");
+    if (!column) return err_set(error, CELLAR_INVALID, "the column's name is NULL");
     if (bytes == 0 || bytes > CELLAR_COLUMN_BYTES_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "column %.31s: %u bytes; 1 to %d are possible", column, bytes,
+        return err_set(error, CELLAR_INVALID, "column %.31s: %u bytes; 1 to %d are possible", column, bytes,
                        CELLAR_COLUMN_BYTES_MAX);
     if (cellar_column_of(table, column) >= 0)
-        return err_set(error, CELLAR_ERR_EXISTS, "table %s has a column %s", table->name, column);
+        return err_set(error, CELLAR_EXISTS, "table %s has a column %s", table->name, column);
     cellar_table_describe(table, &schema, columns);
     uint32_t offset = 0;
     for (uint32_t i = 0; i < schema.column_count; i++)
@@ -166,7 +165,7 @@ int cellar_column_add(struct cellar *db, const struct cellar_table *table, const
         (struct cellar_column){.name = column, .offset = offset, .bytes = bytes, .cell = CELLAR_OWN_CELL};
     if (schema.row_bytes < offset + bytes) schema.row_bytes = (offset + bytes + 7) / 8 * 8;
     uint8_t *row = calloc(1, schema.row_bytes);
-    if (!row) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a row");
+    if (!row) return err_set(error, CELLAR_NOMEM, "no memory for a row");
     if (value) memcpy(row + offset, value, bytes);
     rc = cellar_table_alter(db, table, &schema, row, out, error);
     free(row);
@@ -180,12 +179,12 @@ int cellar_column_drop(struct cellar *db, const struct cellar_table *table, cons
     struct cellar_column columns[CELLAR_COLUMNS_MAX];
     int rc = handles_check(db, table, out, error);
     if (rc) return rc;
-    if (!column) return err_set(error, CELLAR_ERR_INVALID, "the column's name is NULL");
+    if (!column) return err_set(error, CELLAR_INVALID, "the column's name is NULL");
     int number = cellar_column_of(table, column);
-    if (number < 0) return err_set(error, CELLAR_ERR_NOT_FOUND, "table %s has no column %.31s", table->name, column);
+    if (number < 0) return err_set(error, CELLAR_NOT_FOUND, "table %s has no column %.31s", table->name, column);
     cellar_table_describe(table, &schema, columns);
     if (schema.column_count == 1)
-        return err_set(error, CELLAR_ERR_INVALID, "table %s: %s is its only column", table->name, column);
+        return err_set(error, CELLAR_INVALID, "table %s: %s is its only column", table->name, column);
     memmove(columns + number, columns + number + 1, (--schema.column_count - (uint32_t)number) * sizeof *columns);
     return cellar_table_alter(db, table, &schema, NULL, out, error);
 }

@@ -12,7 +12,7 @@ int db_company_look(struct coro *co, struct worker *worker, struct db_company *c
     for (uint32_t cn = 0; cn < db->catalog->cn_count; cn++) {
         struct members_state state;
         int rc = member_look(co, &db->opening.member, worker->ep, cn, &state);
-        if (rc) return err_set(error, err_code(rc), "memory node 0: %s", cellar_error_text(rc));
+        if (rc) return err_set(error, rc, "memory node 0: %s", cellar_strerror(rc));
         company->lives += state.incarnation;
         bool own = cn - db->opening.cn_first < db->opening.cn_count;
         if (!own && company->other < 0 && !members_is_free(&state)) company->other = (int32_t)cn;
@@ -25,7 +25,7 @@ int db_alone_check(struct coro *co, struct worker *worker, struct cellar_error *
     struct db_company company;
     int rc = db_company_look(co, worker, &company, error);
     if (rc || company.other < 0) return rc;
-    return err_set(error, CELLAR_ERR_BUSY,
+    return err_set(error, CELLAR_BUSY,
                    "compute node %d of another process uses the pool: indexes are made, and tables and indexes go, "
                    "while no other one does",
                    company.other);

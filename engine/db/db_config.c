@@ -61,18 +61,17 @@ static void defaults_set(struct cellar_config *config)
 static int nodes_check(const struct cellar_config *config, struct cellar_error *error)
 {
     if (config->cns > FABRIC_CNS_MAX || config->cn_index > FABRIC_CNS_MAX - config->cns)
-        return err_set(error, CELLAR_ERR_INVALID, "compute nodes %u..%u: at most %u can exist", config->cn_index,
+        return err_set(error, CELLAR_INVALID, "compute nodes %u..%u: at most %u can exist", config->cn_index,
                        config->cn_index + config->cns - 1, FABRIC_CNS_MAX);
     if (config->cn_index && !config->memnodes && !config->pool_path)
-        return err_set(error, CELLAR_ERR_INVALID,
-                       "a compute-node index other than 0 needs memory nodes that others share");
+        return err_set(error, CELLAR_INVALID, "a compute-node index other than 0 needs memory nodes that others share");
     if (config->cns_max > FABRIC_CNS_MAX || config->cns_max < config->cns)
-        return err_set(error, CELLAR_ERR_INVALID, "cns_max %u: from cns, which is %u, to %d", config->cns_max,
-                       config->cns, FABRIC_CNS_MAX);
+        return err_set(error, CELLAR_INVALID, "cns_max %u: from cns, which is %u, to %d", config->cns_max, config->cns,
+                       FABRIC_CNS_MAX);
     if (config->mns > FABRIC_NODES_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "%u memory nodes: at most %u", config->mns, FABRIC_NODES_MAX);
+        return err_set(error, CELLAR_INVALID, "%u memory nodes: at most %u", config->mns, FABRIC_NODES_MAX);
     if (config->replicas >= config->mns && !config->memnodes)
-        return err_set(error, CELLAR_ERR_INVALID, "%u backups need %u memory nodes, there are %u", config->replicas,
+        return err_set(error, CELLAR_INVALID, "%u backups need %u memory nodes, there are %u", config->replicas,
                        config->replicas + 1, config->mns);
     return 0;
 }
@@ -82,7 +81,7 @@ static int decider_check(const struct cellar_config *config, struct cellar_error
     bool shares = config->memnodes || strcmp(config->fabric, "sim") == 0;
     if (!config->decider || shares) return 0;
     return err_set(
-        error, CELLAR_ERR_INVALID,
+        error, CELLAR_INVALID,
         "a register that decides is for compute nodes of several processes, on memory nodes that they share");
 }
 
@@ -90,11 +89,10 @@ static int lease_check(const struct cellar_config *config, struct cellar_error *
 {
     if (config->lease_ns == CELLAR_LEASE_NONE) return 0;
     if (config->lease_ns < LEASE_NS_MIN || config->lease_ns > LEASE_NS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "a lease of %llu ns: %llu to %llu",
-                       (unsigned long long)config->lease_ns, (unsigned long long)LEASE_NS_MIN,
-                       (unsigned long long)LEASE_NS_MAX);
+        return err_set(error, CELLAR_INVALID, "a lease of %llu ns: %llu to %llu", (unsigned long long)config->lease_ns,
+                       (unsigned long long)LEASE_NS_MIN, (unsigned long long)LEASE_NS_MAX);
     if (!config->memnodes && !config->pool_path && strcmp(config->fabric, "shm") == 0)
-        return err_set(error, CELLAR_ERR_INVALID,
+        return err_set(error, CELLAR_INVALID,
                        "leases are for compute nodes of several processes, on memory nodes or a pool file that they "
                        "share");
     return 0;
@@ -103,7 +101,7 @@ static int lease_check(const struct cellar_config *config, struct cellar_error *
 static int backoff_check(const struct cellar_config *config, struct cellar_error *error)
 {
     if (config->backoff_cap_ns >= BACKOFF_CAP_NS_MIN && config->backoff_cap_ns <= BACKOFF_CAP_NS_MAX) return 0;
-    return err_set(error, CELLAR_ERR_INVALID, "a backoff of up to %llu ns: %llu to %llu",
+    return err_set(error, CELLAR_INVALID, "a backoff of up to %llu ns: %llu to %llu",
                    (unsigned long long)config->backoff_cap_ns, BACKOFF_CAP_NS_MIN, BACKOFF_CAP_NS_MAX);
 }
 
@@ -114,7 +112,7 @@ static int stacks_check(const struct cellar_config *config, struct cellar_error 
     const struct mode *mode = mode_of(config->cc);
     if (mode->stacks) stacks += mode->stacks(config);
     if (stacks <= STACKS_MAX) return 0;
-    return err_set(error, CELLAR_ERR_INVALID,
+    return err_set(error, CELLAR_INVALID,
                    "%llu coordinators on %llu threads are too many: one process can have at most %d of both",
                    (unsigned long long)(stacks - workers), (unsigned long long)workers, STACKS_MAX);
 }
@@ -123,18 +121,18 @@ static int stacks_check(const struct cellar_config *config, struct cellar_error 
 static int durable_check(const struct cellar_config *config, struct cellar_error *error)
 {
     if (config->epoch_ns < EPOCH_NS_MIN || config->epoch_ns > EPOCH_NS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "epochs of %llu ns: %llu to %llu",
-                       (unsigned long long)config->epoch_ns, EPOCH_NS_MIN, EPOCH_NS_MAX);
+        return err_set(error, CELLAR_INVALID, "epochs of %llu ns: %llu to %llu", (unsigned long long)config->epoch_ns,
+                       EPOCH_NS_MIN, EPOCH_NS_MAX);
     if (config->level > CELLAR_LEVEL_DURABLE)
-        return err_set(error, CELLAR_ERR_INVALID, "no such level: %d", (int)config->level);
+        return err_set(error, CELLAR_INVALID, "no such level: %d", (int)config->level);
     if (!config->durable && (config->level == CELLAR_LEVEL_DURABLE || config->durable_bytes))
-        return err_set(error, CELLAR_ERR_INVALID, "nothing can be durable: the database has no folder");
+        return err_set(error, CELLAR_INVALID, "nothing can be durable: the database has no folder");
     if (config->durable && config->pool_private && config->level == CELLAR_LEVEL_DURABLE)
-        return err_set(error, CELLAR_ERR_INVALID, "nothing can be durable: pool_private only looks at the folder");
+        return err_set(error, CELLAR_INVALID, "nothing can be durable: pool_private only looks at the folder");
     if (config->durable && config->pool_path)
-        return err_set(error, CELLAR_ERR_INVALID, "durable: a folder and a pool file are one too many");
+        return err_set(error, CELLAR_INVALID, "durable: a folder and a pool file are one too many");
     if (config->durable && config->threads + config->sessions > WORKERS_MAX - DURABLE_THREADS)
-        return err_set(error, CELLAR_ERR_INVALID, "durable: %u threads and %u sessions: at most %d together",
+        return err_set(error, CELLAR_INVALID, "durable: %u threads and %u sessions: at most %d together",
                        config->threads, config->sessions, WORKERS_MAX - DURABLE_THREADS);
     return 0;
 }
@@ -142,19 +140,19 @@ static int durable_check(const struct cellar_config *config, struct cellar_error
 static int bytes_check(const struct cellar_config *config, struct cellar_error *error)
 {
     if (config->pool_bytes < POOL_BYTES_MIN)
-        return err_set(error, CELLAR_ERR_INVALID, "a pool of %llu bytes: at least %llu",
+        return err_set(error, CELLAR_INVALID, "a pool of %llu bytes: at least %llu",
                        (unsigned long long)config->pool_bytes, (unsigned long long)POOL_BYTES_MIN);
     if (config->log_bytes < LOG_BYTES_MIN || config->log_bytes > CONFIG_LOG_BYTES_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "log segments of %llu bytes: %d to %llu",
+        return err_set(error, CELLAR_INVALID, "log segments of %llu bytes: %d to %llu",
                        (unsigned long long)config->log_bytes, LOG_BYTES_MIN, (unsigned long long)CONFIG_LOG_BYTES_MAX);
     if (config->rtt_ns > RTT_NS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "a delay of %llu ns of each completion: at most %llu",
+        return err_set(error, CELLAR_INVALID, "a delay of %llu ns of each completion: at most %llu",
                        (unsigned long long)config->rtt_ns, (unsigned long long)RTT_NS_MAX);
     if (config->pool_private && !config->pool_path && !config->durable)
-        return err_set(error, CELLAR_ERR_INVALID, "pool_private is for a pool file or a folder: none is named");
+        return err_set(error, CELLAR_INVALID, "pool_private is for a pool file or a folder: none is named");
     if (config->pool_path && (config->mns != 1 || config->memnodes))
-        return err_set(error, CELLAR_ERR_INVALID,
-                       "a pool file holds one memory node of this process: %u were asked for", config->mns);
+        return err_set(error, CELLAR_INVALID, "a pool file holds one memory node of this process: %u were asked for",
+                       config->mns);
     return 0;
 }
 
@@ -164,12 +162,12 @@ static int pool_file_size_check(const struct superblock_wire *head, uint64_t byt
     if (head->fingerprint != layout_fingerprint() || head->checksum != catalog_superblock_checksum(head)) return 0;
     unsigned long long have = bytes, want = head->mn_bytes;
     if (have < want)
-        return err_set(error, CELLAR_ERR_CORRUPT,
+        return err_set(error, CELLAR_CORRUPT,
                        "the file was cut short, or is a copy that ended early: it has %llu of the pool's %llu bytes; "
                        "restore a copy",
                        have, want);
     if (have > want)
-        return err_set(error, CELLAR_ERR_CORRUPT,
+        return err_set(error, CELLAR_CORRUPT,
                        "the file goes on behind the pool's end: it has %llu bytes, the pool %llu; cut it to its size",
                        have, want);
     return 0;
@@ -186,7 +184,7 @@ int db_pool_file_look(const char *path, uint32_t *cn_count, struct cellar_error 
     *cn_count = 0;
     if (got <= 0) return 0; /* the opening that follows says why it cannot be read */
     if (head.magic != LAYOUT_MAGIC && (uint64_t)status.st_size < POOL_BYTES_MIN)
-        return err_set(error, CELLAR_ERR_INVALID, "it is no pool: it has %llu bytes, a pool has at least %llu",
+        return err_set(error, CELLAR_INVALID, "it is no pool: it has %llu bytes, a pool has at least %llu",
                        (unsigned long long)status.st_size, (unsigned long long)POOL_BYTES_MIN);
     if (head.magic != LAYOUT_MAGIC) return 0;
     int code = pool_file_size_check(&head, (uint64_t)status.st_size, error);
@@ -197,15 +195,14 @@ int db_pool_file_look(const char *path, uint32_t *cn_count, struct cellar_error 
 int db_config_check(struct cellar_config *config, struct cellar_error *error)
 {
     defaults_set(config);
-    if (!mode_of(config->cc))
-        return err_set(error, CELLAR_ERR_INVALID, "no such concurrency control: %d", (int)config->cc);
+    if (!mode_of(config->cc)) return err_set(error, CELLAR_INVALID, "no such concurrency control: %d", (int)config->cc);
     int rc = nodes_check(config, error);
     if (rc == 0 && (config->threads > GATE_WORKERS_MAX || config->coros > 256))
-        rc = err_set(error, CELLAR_ERR_INVALID, "%u threads of %u coordinators: at most 256 of each", config->threads,
+        rc = err_set(error, CELLAR_INVALID, "%u threads of %u coordinators: at most 256 of each", config->threads,
                      config->coros);
     if (rc == 0 && config->sessions &&
         (config->sessions > WORKERS_MAX || config->threads + config->sessions > WORKERS_MAX))
-        rc = err_set(error, CELLAR_ERR_INVALID, "%u threads and %u sessions: at most %d together", config->threads,
+        rc = err_set(error, CELLAR_INVALID, "%u threads and %u sessions: at most %d together", config->threads,
                      config->sessions, WORKERS_MAX);
     if (rc == 0) rc = lease_check(config, error);
     if (rc == 0) rc = decider_check(config, error);
@@ -221,7 +218,7 @@ int db_config_check(struct cellar_config *config, struct cellar_error *error)
 static int fabric_open_verbs(const struct cellar_config *config, struct fabric **out, struct cellar_error *error)
 {
     if (config->pool_path || config->rtt_ns)
-        return err_set(error, CELLAR_ERR_INVALID, "the verbs fabric has no pool file and no delay of its own");
+        return err_set(error, CELLAR_INVALID, "the verbs fabric has no pool file and no delay of its own");
     struct fabric_verbs_config verbs = {.memnodes = config->memnodes,
                                         .secret_path = config->secret_path,
                                         .cn_index = config->cn_index,
@@ -244,7 +241,7 @@ static int pool_file_missing(const struct cellar_config *config, struct cellar_e
     struct stat status;
     if (!config->existing || !config->pool_path) return 0;
     if (stat(config->pool_path, &status) ? errno != ENOENT : status.st_size != 0 || !S_ISREG(status.st_mode)) return 0;
-    return err_set(error, CELLAR_ERR_NOT_FOUND, "%.160s: there is no pool", config->pool_path);
+    return err_set(error, CELLAR_NOT_FOUND, "%.160s: there is no pool", config->pool_path);
 }
 
 static int fabric_open_shm(const struct cellar_config *config, struct fabric **out, struct cellar_error *error)
@@ -252,7 +249,7 @@ static int fabric_open_shm(const struct cellar_config *config, struct fabric **o
     int missing = pool_file_missing(config, error);
     if (missing) return missing;
     if (config->pool_path && config->cn_index)
-        return err_set(error, CELLAR_ERR_INVALID,
+        return err_set(error, CELLAR_INVALID,
                        "compute-node index %u: of a pool file free ones are found, none is asked for",
                        config->cn_index);
     struct fabric_shm_config shm = {.mn_count = config->mns,
@@ -273,7 +270,7 @@ static int fabric_open_sim(const struct cellar_config *config, struct fabric **o
 {
     struct fabric_sim_config sim;
     if (config->pool_path || config->memnodes || config->rtt_ns)
-        return err_set(error, CELLAR_ERR_INVALID,
+        return err_set(error, CELLAR_INVALID,
                        "the sim fabric has no pool file, memory-node processes or --rtt-ns of its own");
     fabric_sim_config_default(&sim);
     sim.mn_count = config->mns;
@@ -287,8 +284,8 @@ int db_fabric_open(const struct cellar_config *config, struct fabric **out, stru
 {
     if (strcmp(config->fabric, "verbs") == 0) return fabric_open_verbs(config, out, error);
     if (config->secret_path)
-        return err_set(error, CELLAR_ERR_INVALID, "a secret is for the verbs fabric, not %s", config->fabric);
+        return err_set(error, CELLAR_INVALID, "a secret is for the verbs fabric, not %s", config->fabric);
     if (strcmp(config->fabric, "shm") == 0) return fabric_open_shm(config, out, error);
     if (strcmp(config->fabric, "sim") == 0) return fabric_open_sim(config, out, error);
-    return err_set(error, CELLAR_ERR_INVALID, "no fabric \"%s\": shm, sim or verbs", config->fabric);
+    return err_set(error, CELLAR_INVALID, "no fabric \"%s\": shm, sim or verbs", config->fabric);
 }

@@ -38,7 +38,7 @@ static int logs_settle(struct coro *co, struct worker *worker, struct db_drop *d
         if (log->sequence == 0 || PLANT(drop_log_kept)) continue;
         rc = reclaim_log_settle(co, worker->ep, drop->db->catalog, log->addr, log->incarnation, log->sequence);
     }
-    return rc ? err_set(drop->error, err_code(rc), "writing to a log: %s", cellar_error_text(rc)) : 0;
+    return rc ? err_set(drop->error, rc, "writing to a log: %s", cellar_strerror(rc)) : 0;
 }
 
 /* Places of records that go, and space of theirs. */
@@ -161,12 +161,12 @@ static int drop_fn(struct coro *co, struct coordinator *coordinator, void *arg)
     int rc = catalog_table_check(drop->db->catalog, drop->table, drop->error);
     if (rc) return rc;
     rc = drop->db->nodes[0].halt.now.away >= 0
-             ? err_set(drop->error, CELLAR_ERR_UNREACHABLE, "memory node %d is away: replace it first",
+             ? err_set(drop->error, CELLAR_UNREACHABLE, "memory node %d is away: replace it first",
                        drop->db->nodes[0].halt.now.away)
              : bulk_begin(&bulk, coordinator->client, drop->error);
     if (rc) return rc;
     if (atomic_load(&worker->home.gate->failed))
-        rc = err_set(drop->error, CELLAR_ERR_FENCED, "%s", cellar_error_text(CELLAR_ERR_FENCED));
+        rc = err_set(drop->error, CELLAR_FENCED, "%s", cellar_strerror(CELLAR_FENCED));
     if (rc == 0) rc = db_alone_check(co, worker, drop->error);
     if (rc == 0) rc = drop_alone(co, worker, drop);
     return bulk_end(&bulk, rc, drop->error);
@@ -186,7 +186,7 @@ int cellar_table_truncate(struct cellar *db, const struct cellar_table *table, s
 
 int cellar_index_drop(struct cellar *db, const struct cellar_index *index, struct cellar_error *error)
 {
-    if (!index) return err_set(error, CELLAR_ERR_INVALID, "the index is NULL");
+    if (!index) return err_set(error, CELLAR_INVALID, "the index is NULL");
     struct db_drop drop = {.db = db, .table = index->nodes, .index = index, .to = LAYOUT_TABLE_GONE, .error = error};
     return db_call_on(db, 0, drop_fn, &drop, error);
 }
@@ -213,7 +213,7 @@ static int trees_rebuild(struct coro *co, struct worker *worker, struct cellar_e
     int rc = space_open(co, worker->ep, worker->db->catalog, worker->cn, &nothing, &space, error);
     if (rc) return rc;
     rc = loader_open(worker->ep, worker->db->catalog, space, worker->cn, &loader);
-    rc = rc ? err_set(error, err_code(rc), "no memory to build an index anew") : emptied_end(co, worker, loader, error);
+    rc = rc ? err_set(error, rc, "no memory to build an index anew") : emptied_end(co, worker, loader, error);
     loader_free(loader);
     space_free(space);
     return rc;

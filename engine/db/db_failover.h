@@ -15,5 +15,5 @@ void db_halts_serve(struct cellar *db);
  * by the one that needs it: its failover is waited for, as by a transaction that ends.
  */
 NODISCARD int db_leave(struct coro *co, struct coordinator *coordinator, void *db);
-/* A fresh memory node was put in the place of a lost one: fills it. Waits. As cellar_replace. */
+/* A fresh memory node was put in the place of a lost one: fills it. Waits. As cellar_cluster_replace. */
 NODISCARD int db_replace(struct coro *co, struct coordinator *coordinator, uint32_t node, struct cellar_error *error);

@@ -44,25 +44,25 @@ static int column_encode(const struct index_create *create, uint32_t i, struct c
     const struct schema *schema = &create->table->schema;
     const char *name = column->column ? column->column : "(none)";
     int number = column->column ? schema_column_find(schema, name, (uint32_t)strlen(name)) : -1;
-    if (number < 0) return REFUSED(create, CELLAR_ERR_INVALID, "the table has no column %s", name);
+    if (number < 0) return REFUSED(create, CELLAR_INVALID, "the table has no column %s", name);
     uint32_t bytes = schema->columns[number].bytes;
     if ((uint32_t)column->sort > CELLAR_COVERED)
-        return REFUSED(create, CELLAR_ERR_INVALID, "column %s: no such sort: %d", name, (int)column->sort);
+        return REFUSED(create, CELLAR_INVALID, "column %s: no such sort: %d", name, (int)column->sort);
     if (create->table->variable >> number & 1)
-        return REFUSED(create, CELLAR_ERR_INVALID, "column %s: an index has no values of variable length", name);
+        return REFUSED(create, CELLAR_INVALID, "column %s: an index has no values of variable length", name);
     bool is_number = column->sort == CELLAR_SORT_UNSIGNED || column->sort == CELLAR_SORT_SIGNED;
     bool covered = column->sort == CELLAR_COVERED;
     if (i && !covered && create->def->columns[i - 1].sort == CELLAR_COVERED)
-        return REFUSED(create, CELLAR_ERR_INVALID, "column %s: covered columns stand behind all others", name);
+        return REFUSED(create, CELLAR_INVALID, "column %s: covered columns stand behind all others", name);
     if (covered && column->descending)
-        return REFUSED(create, CELLAR_ERR_INVALID, "column %s: a covered column has no order", name);
+        return REFUSED(create, CELLAR_INVALID, "column %s: a covered column has no order", name);
     if (is_number && bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)
-        return REFUSED(create, CELLAR_ERR_INVALID, "column %s: a number has 1, 2, 4 or 8 bytes, not %u", name, bytes);
+        return REFUSED(create, CELLAR_INVALID, "column %s: a number has 1, 2, 4 or 8 bytes, not %u", name, bytes);
     if (is_number && create->table->key_bytes && number == 0)
-        return REFUSED(create, CELLAR_ERR_INVALID, "column %s: a key is sorted as bytes", name);
+        return REFUSED(create, CELLAR_INVALID, "column %s: a key is sorted as bytes", name);
     for (uint32_t k = 0; k < i; k++)
         if ((orders->columns[k] & 0xffff) == (uint32_t)number)
-            return REFUSED(create, CELLAR_ERR_INVALID, "column %s twice", name);
+            return REFUSED(create, CELLAR_INVALID, "column %s twice", name);
     orders->columns[i] = (uint32_t)number | (uint32_t)column->sort << 16 | (uint32_t)column->descending << 24;
     return 0;
 }
@@ -71,10 +71,9 @@ static int def_encode(const struct index_create *create, struct catalog_index *o
 {
     const struct cellar_index_def *def = create->def;
     *orders = (struct catalog_index){.of = create->table->id, .flags = def->flags, .column_count = def->column_count};
-    if (def->flags & ~(uint32_t)CELLAR_UNIQUE)
-        return REFUSED(create, CELLAR_ERR_INVALID, "unknown flags: %#x", def->flags);
+    if (def->flags & ~(uint32_t)CELLAR_UNIQUE) return REFUSED(create, CELLAR_INVALID, "unknown flags: %#x", def->flags);
     if (def->column_count > CELLAR_INDEX_COLUMNS_MAX || (def->column_count && !def->columns))
-        return REFUSED(create, CELLAR_ERR_INVALID, "%u columns; 0 to %d are possible", def->column_count,
+        return REFUSED(create, CELLAR_INVALID, "%u columns; 0 to %d are possible", def->column_count,
                        CELLAR_INDEX_COLUMNS_MAX);
     int rc = 0;
     for (uint32_t i = 0; i < def->column_count && rc == 0; i++) rc = column_encode(create, i, orders);
@@ -130,11 +129,11 @@ static int db_prepare(struct cellar *db, struct cellar_error *error)
                                                  .writes_max = CELLAR_TXN_RECORDS_MAX},
                                          .log_bytes = (uint32_t)bytes};
     if (bytes > db->config.log_bytes / 2)
-        return err_set(error, CELLAR_ERR_TOO_LARGE,
+        return err_set(error, CELLAR_TOO_LARGE,
                        "splitting a node of an ordered index takes %llu bytes of log, half a segment is %llu; raise "
                        "log_bytes",
                        (unsigned long long)bytes, (unsigned long long)db->config.log_bytes / 2);
-    return all ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for ordered indexes");
+    return all ? 0 : err_set(error, CELLAR_NOMEM, "no memory for ordered indexes");
 }
 
 /* Procedures that were registered before write more log from now on. */
@@ -148,7 +147,7 @@ static int procs_measure(struct cellar *db, const struct cellar_table *table, co
         uint64_t bytes = proc->own_bytes + tree_log_bytes(db->catalog, proc->def.writes_max, undo);
         if (bytes <= db->config.log_bytes / 2) continue;
         base->ordered_count--;
-        return err_set(error, CELLAR_ERR_TOO_LARGE,
+        return err_set(error, CELLAR_TOO_LARGE,
                        "index %s of table %s: procedure %s would write up to %llu bytes of log, half a segment is "
                        "%llu; raise log_bytes",
                        index->name, table->name, proc->name, (unsigned long long)bytes,
@@ -173,13 +172,13 @@ static int index_attach(struct cellar *db, const struct cellar_table *nodes, str
     const struct cellar_table *base = of <= LAYOUT_CATALOG_TABLES_MAX ? db->catalog->tables[of - 1] : NULL;
     const char *name = base ? name_of(base, nodes) : NULL;
     struct cellar_index *index = handle_new(sizeof *index);
-    if (!index) return err_set(error, CELLAR_ERR_NOMEM, "no memory for an ordered index");
+    if (!index) return err_set(error, CELLAR_NOMEM, "no memory for an ordered index");
     bool sane = name && base->ordered_count < CELLAR_INDEXES_MAX && def_decode(base, &nodes->orders, index) &&
                 nodes->schema.column_count == 1 + TREENODE_CELLS &&
                 nodes->schema.columns[0].bytes == index->shape_bytes &&
                 nodes->schema.columns[1].bytes == index->data_bytes && nodes->schema.cell_count == 1 + TREENODE_CELLS;
     int rc = sane ? 0
-                  : err_set(error, CELLAR_ERR_CORRUPT,
+                  : err_set(error, CELLAR_CORRUPT,
                             "table %s: its entry says that it is an index, and contradicts itself", nodes->name);
     if (rc == 0) {
         index->nodes = nodes;
@@ -286,8 +285,8 @@ int db_index_rebuild(struct coro *co, struct loader *loader, const struct catalo
     const struct cellar_table *base = catalog->tables[nodes->orders.of - 1];
     struct cellar_index index;
     if (!def_decode(base, &nodes->orders, &index))
-        return err_set(error, CELLAR_ERR_CORRUPT,
-                       "table %s: its entry says that it is an index, and contradicts itself", nodes->name);
+        return err_set(error, CELLAR_CORRUPT, "table %s: its entry says that it is an index, and contradicts itself",
+                       nodes->name);
     const char *name = name_of(base, nodes);
     snprintf(index.name, sizeof index.name, "%s", name ? name : "");
     index.nodes = nodes;
@@ -328,17 +327,17 @@ static int index_make(struct coro *co, struct coordinator *coordinator, const st
 static int create_check(const struct index_create *create)
 {
     const struct cellar_index_def *def = create->def;
-    if (!def || !def->name || !def->name[0]) return err_set(create->error, CELLAR_ERR_INVALID, "an index needs a name");
+    if (!def || !def->name || !def->name[0]) return err_set(create->error, CELLAR_INVALID, "an index needs a name");
     int rc = catalog_table_check(create->db->catalog, create->table, create->error);
     if (rc) return rc;
     if (strlen(def->name) + strlen(create->table->name) > CELLAR_NAME_BYTES - 2 || strchr(def->name, '/'))
-        return REFUSED(create, CELLAR_ERR_INVALID, "both names together have at most %d bytes, and no slash",
+        return REFUSED(create, CELLAR_INVALID, "both names together have at most %d bytes, and no slash",
                        CELLAR_NAME_BYTES - 2);
     if (create->db->catalog->versions)
-        return REFUSED(create, CELLAR_ERR_UNSUPPORTED, "mode %s has none: readers of a snapshot would need old trees",
+        return REFUSED(create, CELLAR_UNSUPPORTED, "mode %s has none: readers of a snapshot would need old trees",
                        mode_of(create->db->config.cc)->name);
     if (create->table->ordered_count == CELLAR_INDEXES_MAX && !cellar_index_find(create->table, def->name))
-        return REFUSED(create, CELLAR_ERR_FULL, "the table has %d indexes, no more are possible", CELLAR_INDEXES_MAX);
+        return REFUSED(create, CELLAR_FULL, "the table has %d indexes, no more are possible", CELLAR_INDEXES_MAX);
     return 0;
 }
 
@@ -351,7 +350,7 @@ static int index_create(struct coro *co, struct coordinator *coordinator, void *
     if (rc == 0) rc = def_encode(create, &orders);
     if (rc) return rc;
     if (!def_decode(create->table, &orders, &index))
-        return REFUSED(create, CELLAR_ERR_INVALID, "its columns have more than %d bytes together", SORTKEY_BYTES_MAX);
+        return REFUSED(create, CELLAR_INVALID, "its columns have more than %d bytes together", SORTKEY_BYTES_MAX);
     memcpy(index.name, create->def->name, strlen(create->def->name) + 1);
     rc = index_make(co, coordinator, create, &orders, &index);
     if (rc == 0) *create->out = cellar_index_find(create->table, create->def->name);
@@ -362,7 +361,7 @@ int cellar_index_create(struct cellar *db, const struct cellar_table *table, con
                         const struct cellar_index **out, struct cellar_error *error)
 {
     struct index_create create = {db, table, def, out, error};
-    if (!out) return err_set(error, CELLAR_ERR_INVALID, "there is no place for the index's handle");
+    if (!out) return err_set(error, CELLAR_INVALID, "there is no place for the index's handle");
     *out = NULL;
     return db_call_on(db, 0, index_create, &create, error);
 }

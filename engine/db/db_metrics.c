@@ -107,7 +107,7 @@ static void seconds(struct page *page, const char *name, const char *type, const
     say(page, "cellar_%s %" PRIu64 ".%09" PRIu64 "\n", name, ns / 1000000000, ns % 1000000000);
 }
 
-static void verbs_say(struct page *page, const struct cellar_stats *stats)
+static void verbs_say(struct page *page, const struct cellar_lab_stats *stats)
 {
     static const char *const phases[CELLAR_PHASES] = {"execute", "validate", "log", "apply"};
     static const char *const verbs[CELLAR_VERBS] = {"read", "write", "cas", "masked_cas", "faa", "send"};
@@ -118,7 +118,7 @@ static void verbs_say(struct page *page, const struct cellar_stats *stats)
                 stats->ops[phase][verb]);
 }
 
-static void queues_say(struct page *page, struct cellar *db, const struct cellar_stats *stats)
+static void queues_say(struct page *page, struct cellar *db, const struct cellar_lab_stats *stats)
 {
     static const char *const names[CELLAR_HOT_COUNTERS] = {
 #define X(name, text) #name,
@@ -175,7 +175,7 @@ static void tables_say(struct page *page, struct cellar *db)
     }
 }
 
-/* As cellar_pool_space_read counts, but without asking a memory node. */
+/* As cellar_lab_pool_space_read counts, but without asking a memory node. */
 static void memory_say(struct page *page, const struct cellar *db)
 {
     const struct catalog *catalog = db->catalog;
@@ -196,23 +196,23 @@ static void memory_say(struct page *page, const struct cellar *db)
 size_t cellar_metrics(struct cellar *db, char *text, size_t capacity)
 {
     struct page page = {text, capacity, 0};
-    struct cellar_stats stats;
-    struct cellar_way way;
+    struct cellar_lab_stats stats;
+    struct cellar_lab_way way;
     uint32_t *counted;
     if (db_look_begin(db, &counted, NULL)) return 0;
     db_stats(db, &stats);
-    cellar_way_read(db, &way);
+    cellar_lab_way_read(db, &way);
     one(&page, "transactions_total", "counter", "Transactions that committed", stats.committed);
     family(&page, "aborts_total", "counter", "Attempts that were aborted, and why");
     for (int i = 0; i < CELLAR_ABORT_REASONS; i++)
-        say(&page, "cellar_aborts_total{reason=\"%s\"} %" PRIu64 "\n", cellar_abort_name(i), stats.aborts[i]);
+        say(&page, "cellar_aborts_total{reason=\"%s\"} %" PRIu64 "\n", cellar_lab_abort_name(i), stats.aborts[i]);
     one(&page, "round_trips_total", "counter", "Batches of operations that were waited for", stats.round_trips);
     verbs_say(&page, &stats);
     queues_say(&page, db, &stats);
     tables_say(&page, db);
     seconds(&page, "tag_wait_seconds", "gauge", "The longest that a call kept meeting one node's locks",
             stats.tag_wait_ns);
-    one(&page, "cache_bytes", "gauge", "Record caches, as far as they were ever in use", cellar_cache_bytes(db));
+    one(&page, "cache_bytes", "gauge", "Record caches, as far as they were ever in use", cellar_lab_cache_bytes(db));
     one(&page, "compute_nodes", "gauge", "Compute nodes of this process", db->config.cns);
     one(&page, "members", "gauge", "Compute nodes that the pool may have", db->catalog->cn_count);
     memory_say(&page, db);

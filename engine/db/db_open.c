@@ -59,7 +59,7 @@ static int logs_fit(const struct cellar *db, struct cellar_error *error)
     uint64_t per_node = (db->coordinator_count + db->catalog->mn_count - 1) / db->catalog->mn_count * chunks;
 
     if (per_node <= db->catalog->chunk_count) return 0;
-    return err_set(error, CELLAR_ERR_FULL,
+    return err_set(error, CELLAR_FULL,
                    "log segments of %u coordinators take %llu bytes of each memory node, which has %llu for data",
                    db->coordinator_count, (unsigned long long)per_node * LAYOUT_CHUNK_BYTES,
                    (unsigned long long)db->catalog->chunk_count * LAYOUT_CHUNK_BYTES);
@@ -87,7 +87,7 @@ static int pool_use(struct coro *co, struct coordinator *coordinator, struct cel
     int rc = seal_break(co, ep, db->catalog);
     ep->bulk = false;
     db->unsealed = rc == 0;
-    return rc ? err_set(error, err_code(rc), "the pool: %s", cellar_error_text(rc)) : 0;
+    return rc ? err_set(error, rc, "the pool: %s", cellar_strerror(rc)) : 0;
 }
 
 static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg)
@@ -129,9 +129,7 @@ static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg
     int cleared = stale && !PLANT(reopen_locks_kept) ? locktable_clear(co, ep, db->catalog) : 0;
     ep->bulk = false;
     if (rc == 0) db->opening.shared = db->opening.shared || db->fabric->joint; /* from when the door is open */
-    return cleared
-               ? err_set(start->error, err_code(cleared), "locks could not be cleared: %s", cellar_error_text(cleared))
-               : rc;
+    return cleared ? err_set(start->error, cleared, "locks could not be cleared: %s", cellar_strerror(cleared)) : rc;
 }
 
 static int worker_start(struct cellar *db, uint32_t index, struct cellar_error *error)
@@ -152,13 +150,13 @@ static int worker_start(struct cellar *db, uint32_t index, struct cellar_error *
     if (worker->thread == 0) {
         worker->agent = &worker->node->agent;
         if (agent_open(worker->agent, &worker->by, &worker->node->halt, STACK_BYTES))
-            return err_set(error, CELLAR_ERR_NOMEM, "no memory for an agent");
+            return err_set(error, CELLAR_NOMEM, "no memory for an agent");
     }
     rc =
         db_coordinators_make(db, worker, db->config.coros, index * db->config.coros, worker->thread * db->config.coros);
-    if (rc) return err_set(error, CELLAR_ERR_NOMEM, "no memory for %u coordinators", db->config.coros);
+    if (rc) return err_set(error, CELLAR_NOMEM, "no memory for %u coordinators", db->config.coros);
     rc = db->fabric->ops->spawn(db->fabric, worker->ep, db_worker_thread, worker);
-    if (rc) return err_set(error, CELLAR_ERR_SYSTEM, "cannot start worker %u: %s", index, cellar_error_text(rc));
+    if (rc) return err_set(error, CELLAR_SYSTEM, "cannot start worker %u: %s", index, cellar_strerror(rc));
     __atomic_add_fetch(&db->running, 1, __ATOMIC_SEQ_CST);
     worker->started = true;
     return 0;
@@ -264,7 +262,7 @@ static bool last_one(struct cellar *db)
     for (uint32_t cn = 0; cn < db->catalog->cn_count; cn++) {
         struct cellar_error error = {0};
         int rc = cn - db->opening.cn_first < db->opening.cn_count ? 0 : db_recover_left(db, cn, &error);
-        if (rc && rc != -CELLAR_ERR_NOT_FOUND) {
+        if (rc && rc != CELLAR_NOT_FOUND) {
             node_log(&db->opening, CELLAR_LOG_WARNING, "the pool is left as it is: %s", error.text);
             return false;
         }
@@ -279,7 +277,7 @@ static void pool_close(struct cellar *db)
     int rc =
         db->opening.joined ? db_run_on(db, 0, db_leave, db) : 0; /* or it would look as if this process had crashed */
     if (rc)
-        node_log(&db->opening, CELLAR_LOG_WARNING, "the pool could not be marked as closed: %s", cellar_error_text(rc));
+        node_log(&db->opening, CELLAR_LOG_WARNING, "the pool could not be marked as closed: %s", cellar_strerror(rc));
     struct cellar_error error = {0};
     if (db->durable && durable_stop(db->durable, rc == 0, &error))
         node_log(&db->opening, CELLAR_LOG_WARNING, "the folder could not be closed: %s", error.text);
@@ -288,7 +286,7 @@ static void pool_close(struct cellar *db)
     rc = flush(db);
     if (rc == 0 && seals) rc = db_run_on(db, 0, seal_fn, db);
     if (rc == 0 && seals) rc = flush(db);
-    if (rc) node_log(&db->opening, CELLAR_LOG_WARNING, "the pool file could not be flushed: %s", cellar_error_text(rc));
+    if (rc) node_log(&db->opening, CELLAR_LOG_WARNING, "the pool file could not be flushed: %s", cellar_strerror(rc));
 }
 
 static void db_free(struct cellar *db)
@@ -336,7 +334,7 @@ int db_open_durable(struct fabric *fabric, const struct cellar_config *config, s
 {
     *out = NULL;
     struct cellar *db = handle_new(sizeof *db);
-    if (!db) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a database");
+    if (!db) return err_set(error, CELLAR_NOMEM, "no memory for a database");
     db->config = *config;
     int rc = db_config_check(&db->config, error);
     if (rc) {
@@ -362,7 +360,7 @@ int db_open_durable(struct fabric *fabric, const struct cellar_config *config, s
     bool decides = !config->decider || db->opening.decisions;
     if (!db->workers || !db->nodes || !db->eps || !db->sessions || !decides) {
         db_free(db);
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory for the workers");
+        return err_set(error, CELLAR_NOMEM, "no memory for the workers");
     }
     memset(db->nodes, 0, db->config.cns * sizeof *db->nodes);
     rc = nodes_make(db, error);
@@ -394,7 +392,7 @@ int cellar_open(const struct cellar_config *config, struct cellar **out, struct 
     struct fabric *fabric = NULL;
     struct durable *durable = NULL;
 
-    if (!out) return err_set(error, CELLAR_ERR_INVALID, "there is no place for the database's handle");
+    if (!out) return err_set(error, CELLAR_INVALID, "there is no place for the database's handle");
     *out = NULL;
     if (checked.pool_path && !checked.durable && disk_real_is_folder(checked.pool_path)) {
         checked.durable = checked.pool_path;
@@ -421,20 +419,20 @@ int cellar_open(const struct cellar_config *config, struct cellar **out, struct 
 /* Looks again by itself: a call that is refused says nothing (db_look_begin). */
 static void calls_await(struct cellar *db, uint32_t *count)
 {
-    int rc = -CELLAR_ERR_DEADLINE;
+    int rc = CELLAR_DEADLINE;
     while (rc) {
         rc = db->fabric->ops->wait(db->fabric, count, CALLS_LOOK_NS);
-        must(rc == 0 || rc == -CELLAR_ERR_DEADLINE);
+        must(rc == 0 || rc == CELLAR_DEADLINE);
     }
 }
 
 /* From now on calls are refused: 0; CLOSED: they were; BUSY: and no longer, a session has a transaction. */
 static int shut(struct cellar *db)
 {
-    if (!atomic_exchange(&db->open, false)) return -CELLAR_ERR_CLOSED;
+    if (!atomic_exchange(&db->open, false)) return CELLAR_CLOSED;
     if (!session_any_entered(db)) return 0;
     atomic_store(&db->open, true);
-    return -CELLAR_ERR_BUSY;
+    return CELLAR_BUSY;
 }
 
 /* Asks before anything is refused. What begins after that is found by `shut`, which refuses calls for a moment. */
@@ -443,7 +441,7 @@ static int close_begin(struct cellar *db)
     uint32_t *counted;
     int rc = db_call_begin(db, &counted, NULL);
     if (rc) return rc;
-    if (session_any_entered(db)) rc = -CELLAR_ERR_BUSY;
+    if (session_any_entered(db)) rc = CELLAR_BUSY;
     if (rc)
         node_log(&db->opening, CELLAR_LOG_WARNING,
                  "the database stays open: a session has a transaction that has not "

@@ -69,7 +69,7 @@ static void withdraw(struct cellar_queue *queue, bool all)
         struct slot *slot = &queue->slots[i];
         if (!slot->in_flight) continue;
         uint64_t gone_ns = fabric_now_ns(slot->worker->ep) - slot->request.begin_ns;
-        int code = all ? -CELLAR_ERR_CANCELLED : coordinator_allows(queue->db, &slot->options, gone_ns);
+        int code = all ? CELLAR_CANCELLED : coordinator_allows(queue->db, &slot->options, gone_ns);
         if (code == 0 || !worker_withdraw(slot->worker, &slot->request)) continue;
         slot->result = coordinator_refused(&slot->options, code, gone_ns);
         slot_end(&slot->request);
@@ -126,16 +126,17 @@ static uint32_t reap_within(struct cellar_queue *queue, struct cellar_completion
         if (gone_ns >= timeout_ns) return 0;
         uint64_t step_ns = withdraw_ns(queue), left_ns = timeout_ns == UINT64_MAX ? UINT64_MAX : timeout_ns - gone_ns;
         int rc = db->fabric->ops->wait(db->fabric, &queue->none, step_ns < left_ns ? step_ns : left_ns);
-        must(rc == 0 || rc == -CELLAR_ERR_DEADLINE); /* else a wake-up was lost */
+        must(rc == 0 || rc == CELLAR_DEADLINE); /* else a wake-up was lost */
     }
 }
 
-int cellar_reap(struct cellar_queue *queue, struct cellar_completion *completions, uint32_t max, uint64_t timeout_ns)
+int cellar_proc_reap(struct cellar_queue *queue, struct cellar_completion *completions, uint32_t max,
+                     uint64_t timeout_ns)
 {
     uint32_t *counted;
-    if (!queue || max == 0 || !completions) return -CELLAR_ERR_INVALID;
+    if (!queue || max == 0 || !completions) return CELLAR_INVALID;
     struct cellar *db = queue->db;
-    int rc = db ? db_call_begin(db, &counted, NULL) : -CELLAR_ERR_CLOSED;
+    int rc = db ? db_call_begin(db, &counted, NULL) : CELLAR_CLOSED;
     if (rc) return rc;
     uint32_t count = reap_within(queue, completions, max < INT32_MAX ? max : INT32_MAX, timeout_ns);
     db_call_end(db, counted);
@@ -159,18 +160,18 @@ static struct worker *choose(struct cellar *db)
     return least;
 }
 
-int cellar_submit(struct cellar_queue *queue, const struct cellar_proc *proc, void *args,
-                  const struct cellar_call_options *options, void *user)
+int cellar_proc_submit(struct cellar_queue *queue, const struct cellar_proc *proc, void *args,
+                       const struct cellar_call_options *options, void *user)
 {
     uint32_t *counted;
-    if (!queue) return -CELLAR_ERR_INVALID;
+    if (!queue) return CELLAR_INVALID;
     struct cellar *db = queue->db;
-    int rc = db ? db_proc_call_begin(db, proc, &counted) : -CELLAR_ERR_CLOSED;
+    int rc = db ? db_proc_call_begin(db, proc, &counted) : CELLAR_CLOSED;
     if (rc) return rc;
     struct slot *slot = queue->free;
     if (!slot) {
         db_call_end(db, counted);
-        return -CELLAR_ERR_QUEUE_FULL;
+        return CELLAR_QUEUE_FULL;
     }
     queue->free = slot->next;
     queue->in_flight++;
@@ -206,13 +207,13 @@ static struct cellar_queue *queue_make(struct cellar *db, uint32_t calls_max)
     return queue;
 }
 
-int cellar_queue_open(struct cellar *db, uint32_t calls_max, cellar_notify_fn notify, void *notify_arg,
-                      struct cellar_queue **out, struct cellar_error *error)
+int cellar_proc_queue_open(struct cellar *db, uint32_t calls_max, cellar_notify_fn notify, void *notify_arg,
+                           struct cellar_queue **out, struct cellar_error *error)
 {
-    if (!out) return err_set(error, CELLAR_ERR_INVALID, "there is no place for the queue's handle");
+    if (!out) return err_set(error, CELLAR_INVALID, "there is no place for the queue's handle");
     *out = NULL;
     if (calls_max == 0 || calls_max > CELLAR_QUEUE_CALLS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "a completion queue of %u calls: 1 to %d", calls_max,
+        return err_set(error, CELLAR_INVALID, "a completion queue of %u calls: 1 to %d", calls_max,
                        CELLAR_QUEUE_CALLS_MAX);
     uint32_t *counted;
     int rc = db_call_begin(db, &counted, error);
@@ -228,10 +229,10 @@ int cellar_queue_open(struct cellar *db, uint32_t calls_max, cellar_notify_fn no
     }
     db_call_end(db, counted);
     *out = queue;
-    return queue ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for a completion queue of %u calls", calls_max);
+    return queue ? 0 : err_set(error, CELLAR_NOMEM, "no memory for a completion queue of %u calls", calls_max);
 }
 
-void cellar_queue_close(struct cellar_queue *queue)
+void cellar_proc_queue_close(struct cellar_queue *queue)
 {
     struct cellar_completion unread;
     uint32_t *counted;

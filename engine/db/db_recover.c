@@ -24,10 +24,10 @@ static int recover_fn(struct coro *co, struct coordinator *coordinator, void *ar
 
     const atomic_bool *recovering = &worker->node->recovering;
     const atomic_uint *halted = &worker->node->gate.halted;
-    int rc = -CELLAR_ERR_EXISTS;
+    int rc = CELLAR_EXISTS;
 
     /* This compute node may be at it by itself, because it has noticed; or must stand still for a moment. */
-    for (uint32_t waits = 0; waits < JOIN_WAITS_MAX && rc == -CELLAR_ERR_EXISTS; waits++) {
+    for (uint32_t waits = 0; waits < JOIN_WAITS_MAX && rc == CELLAR_EXISTS; waits++) {
         bool last = waits + 1 == JOIN_WAITS_MAX;
         if (last || (!atomic_load(recovering) && !atomic_load(halted))) {
             rc =
@@ -54,7 +54,7 @@ int db_recover_left(struct cellar *db, uint32_t cn, struct cellar_error *error)
     return db_run_on(db, 0, recover_fn, &call);
 }
 
-int cellar_recover(struct cellar *db, uint32_t cn, struct cellar_error *error)
+int cellar_cluster_recover(struct cellar *db, uint32_t cn, struct cellar_error *error)
 {
     bool done;
     return db_recover_dead(db, cn, &done, error);
@@ -98,10 +98,11 @@ static int outcome_fn(struct coro *co, struct coordinator *coordinator, void *ar
     return db_outcome(co, coordinator, call->txn_id, call->fate, call->error);
 }
 
-int cellar_outcome(struct cellar *db, const uint64_t txn_id[2], enum cellar_fate *fate, struct cellar_error *error)
+int cellar_cluster_outcome(struct cellar *db, const uint64_t txn_id[2], enum cellar_fate *fate,
+                           struct cellar_error *error)
 {
     struct outcome_call call = {txn_id, fate, error};
-    if (!txn_id || !fate) return err_set(error, CELLAR_ERR_INVALID, "the transaction's number, or its fate, is NULL");
+    if (!txn_id || !fate) return err_set(error, CELLAR_INVALID, "the transaction's number, or its fate, is NULL");
     *fate = CELLAR_FATE_UNKNOWN;
     return db_call_on(db, 0, outcome_fn, &call, error);
 }
@@ -126,7 +127,7 @@ static int configuration_follow(struct coro *co, struct coordinator *coordinator
         rc = agent_join(co, &own, &coordinator->task);
         if (rc && own.why.code) return err_set(error, own.why.code, "the configuration: %s", own.why.text);
     }
-    return rc ? err_set(error, err_code(rc), "the configuration: %s", cellar_error_text(rc)) : 0;
+    return rc ? err_set(error, rc, "the configuration: %s", cellar_strerror(rc)) : 0;
 }
 
 /*
@@ -143,7 +144,7 @@ static int join_recover(struct coro *co, struct coordinator *coordinator, uint32
     int rc;
     home.called = called;
     home.known = &worker->db->nodes[0].halt.now;
-    while ((rc = recover_run(co, &home, dead, RECOVER_OWN, &report, error)) == -CELLAR_ERR_EXISTS) {
+    while ((rc = recover_run(co, &home, dead, RECOVER_OWN, &report, error)) == CELLAR_EXISTS) {
         if (!atomic_load(called) && fabric_now_ns(worker->ep) - begin_ns > JOIN_MAX_NS) break;
         int followed = atomic_exchange(called, false) ? configuration_follow(co, coordinator, error) : 0;
         if (followed) return followed;
@@ -165,7 +166,7 @@ static int away_lose(struct coro *co, struct coordinator *coordinator, uint32_t 
     for (uint32_t waits = 0; waits < JOIN_WAITS_MAX && db->nodes[0].halt.now.state == CONFIGURATION_STEADY; waits++) {
         int rc = db->fabric->ops->control(db->fabric, &leave, error);
         if (rc == 0) rc = failover_lose(co, &home, leave.node, &report, error);
-        if (rc && rc != -CELLAR_ERR_EXISTS) return rc;
+        if (rc && rc != CELLAR_EXISTS) return rc;
         if (rc) sched_sleep(co, &worker->sched, &coordinator->task, JOIN_WAIT_NS);
         if (rc) rc = configuration_follow(co, coordinator, error);
         if (rc) return rc;
@@ -185,9 +186,9 @@ static int joined_check(struct coro *co, struct coordinator *coordinator, struct
         struct members_state now;
         rc = members_look(co, coordinator->worker->ep, cn, &now);
         if (rc == 0 && (now.state != LAYOUT_MEMBER_LIVE || now.incarnation != db->opening.incarnation))
-            rc = -CELLAR_ERR_DIRTY;
+            rc = CELLAR_DIRTY;
     }
-    return rc ? err_set(error, err_code(rc), "joining the pool: %s", cellar_error_text(rc)) : 0;
+    return rc ? err_set(error, rc, "joining the pool: %s", cellar_strerror(rc)) : 0;
 }
 
 /* Members; then as the configuration is. DIRTY: *dirty first. */
@@ -215,7 +216,7 @@ static int member_choose(struct coro *co, struct coordinator *coordinator, struc
     if (!opening->decisions && db->catalog->cluster == 0) return 0;
     if (!opening->decisions)
         return err_set(
-            error, CELLAR_ERR_MISMATCH,
+            error, CELLAR_MISMATCH,
             "which nodes of this pool are lost is decided outside of it (cluster %016llx): name the register, as its "
             "other processes do",
             (unsigned long long)db->catalog->cluster);
@@ -237,7 +238,7 @@ static int join(struct coro *co, struct coordinator *coordinator, struct cellar_
     if (joined) return joined;
     for (uint32_t recovered = 0;; recovered++) {
         int rc = join_once(co, coordinator, &dirty, error);
-        if (rc != -CELLAR_ERR_DIRTY || recovered == LAYOUT_MEMBERS_MAX) return rc;
+        if (rc != CELLAR_DIRTY || recovered == LAYOUT_MEMBERS_MAX) return rc;
         rc = join_recover(co, coordinator, dirty, error);
         if (rc) return rc;
     }
@@ -263,9 +264,9 @@ int db_join(struct coro *co, struct coordinator *coordinator, struct cellar_erro
      * Amid it: with no other compute node there its backups take over here, or nowhere. One can be away at a time, so
      * this ends.
      */
-    for (int32_t node; rc == -CELLAR_ERR_UNREACHABLE && (node = lost_now(coordinator->worker)) >= 0;) {
+    for (int32_t node; rc == CELLAR_UNREACHABLE && (node = lost_now(coordinator->worker)) >= 0;) {
         bool steady = db->nodes[0].halt.now.state == CONFIGURATION_STEADY;
-        rc = steady ? away_lose(co, coordinator, (uint32_t)node, error) : -CELLAR_ERR_UNREACHABLE;
+        rc = steady ? away_lose(co, coordinator, (uint32_t)node, error) : CELLAR_UNREACHABLE;
         if (rc || !steady) return rc;
         rc = join(co, coordinator, error);
     }
@@ -292,7 +293,7 @@ static int promises_end(struct cellar *db, struct cellar_error *error)
     int rc = 0;
     for (uint32_t i = 0; i < db->config.cns && rc == 0; i++)
         rc = db_run_on(db, i * db->config.threads * db->config.coros, promise_none, NULL);
-    return rc ? err_set(error, err_code(rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
+    return rc ? err_set(error, rc, "memory node 0: %s", cellar_strerror(rc)) : 0;
 }
 
 int db_vigils_open(struct cellar *db, struct cellar_error *error)
@@ -301,12 +302,12 @@ int db_vigils_open(struct cellar *db, struct cellar_error *error)
     if (db->config.lease_ns == CELLAR_LEASE_NONE) return promises_end(db, error);
     for (uint32_t i = 0; i < db->config.cns; i++)
         if (!(db->nodes[i].vigil = vigil_new(&db->workers[i * db->config.threads].by, db->config.lease_ns)))
-            return err_set(error, CELLAR_ERR_NOMEM, "no memory to watch other compute nodes");
+            return err_set(error, CELLAR_NOMEM, "no memory to watch other compute nodes");
     for (uint32_t i = 0; i < db->config.cns && rc == 0; i++)
         rc = db_run_on(db, i * db->config.threads * db->config.coros, vigil_start, db->nodes[i].vigil);
     for (uint32_t i = 0; i < db->worker_count; i++) db->workers[i].home.vigil = db->workers[i].node->vigil;
     for (uint32_t i = 0; i < db->config.cns; i++) db->nodes[i].halt.vigil = db->nodes[i].vigil;
-    return rc ? err_set(error, err_code(rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
+    return rc ? err_set(error, rc, "memory node 0: %s", cellar_strerror(rc)) : 0;
 }
 
 static int vigil_stop(struct coro *co, struct coordinator *coordinator, void *arg)

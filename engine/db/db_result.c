@@ -41,7 +41,7 @@ static void record_print(const struct cellar_detail *detail, char *text, size_t 
         snprintf(text + length, bytes - (size_t)length, ", column %d", detail->column);
 }
 
-void cellar_result_error(const struct cellar_result *result, struct cellar_error *error)
+void cellar_proc_error(const struct cellar_result *result, struct cellar_error *error)
 {
     static const struct cellar_detail none = {.column = -1};
     const struct cellar_detail *detail = result->code ? &result->detail : &none;
@@ -49,7 +49,7 @@ void cellar_result_error(const struct cellar_result *result, struct cellar_error
     record_print(detail, record, sizeof record);
     limit_print(detail, limit, sizeof limit);
     const char *why = why_text(detail->why);
-    error->code = result->code < 0 ? -result->code : result->code;
-    snprintf(error->text, sizeof error->text, "%s%s%s%s%s%s", cellar_error_text(result->code), record[0] ? ": " : "",
+    error->code = result->code;
+    snprintf(error->text, sizeof error->text, "%s%s%s%s%s%s", cellar_strerror(result->code), record[0] ? ": " : "",
              record, why[0] ? ": " : "", why, limit);
 }

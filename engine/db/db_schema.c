@@ -38,8 +38,7 @@ int cellar_table_create(struct cellar *db, const struct cellar_schema *schema, c
                         struct cellar_error *error)
 {
     struct table_create create = {db, schema, out, error};
-    if (!schema || !out)
-        return err_set(error, CELLAR_ERR_INVALID, "a table needs a schema, and a place for its handle");
+    if (!schema || !out) return err_set(error, CELLAR_INVALID, "a table needs a schema, and a place for its handle");
     *out = NULL;
     return db_call_on(db, 0, table_create, &create, error);
 }
@@ -88,9 +87,9 @@ void cellar_table_describe(const struct cellar_table *table, struct cellar_schem
 
 int cellar_column_of(const struct cellar_table *table, const char *column)
 {
-    if (!table || !column) return -CELLAR_ERR_INVALID;
+    if (!table || !column) return CELLAR_INVALID;
     int found = schema_column_find(&table->schema, column, (uint32_t)strlen(column));
-    return found < 0 ? -CELLAR_ERR_NOT_FOUND : found;
+    return found < 0 ? CELLAR_NOT_FOUND : found;
 }
 
 cellar_cells cellar_cells_of(const struct cellar_table *table, const char *columns)
@@ -149,7 +148,7 @@ static int annexes_make(const struct cellar *db, struct cellar_proc *proc)
     proc->annexes = calloc(db->coordinator_count, sizeof(struct coro_annex *));
     for (uint32_t i = 0; i < db->coordinator_count && proc->annexes && all; i++)
         all = (proc->annexes[i] = coro_annex_new(proc->def.stack_bytes + STACK_BYTES_OURS)) != NULL;
-    return proc->annexes && all ? 0 : -CELLAR_ERR_NOMEM;
+    return proc->annexes && all ? 0 : CELLAR_NOMEM;
 }
 
 static struct cellar_proc *proc_make(const struct cellar *db, const struct cellar_proc_def *def)
@@ -183,34 +182,34 @@ static int proc_register(struct coro *co, struct coordinator *coordinator, void 
     (void)coordinator;
 
     if (!def->fn || !def->name || !def->name[0] || strlen(def->name) >= CELLAR_NAME_BYTES)
-        return err_set(call->error, CELLAR_ERR_INVALID, "a procedure needs a function and a name of 1 to %d bytes",
+        return err_set(call->error, CELLAR_INVALID, "a procedure needs a function and a name of 1 to %d bytes",
                        CELLAR_NAME_BYTES - 1);
     if (def->writes_max > def->records_max)
-        return err_set(call->error, CELLAR_ERR_INVALID, "procedure %s: it writes %u records of %u that it declares",
+        return err_set(call->error, CELLAR_INVALID, "procedure %s: it writes %u records of %u that it declares",
                        def->name, def->writes_max, def->records_max);
     if (def->records_max == 0 || def->records_max > CELLAR_TXN_RECORDS_MAX)
-        return err_set(call->error, CELLAR_ERR_TOO_LARGE, "procedure %s: %u records; 1 to %d are possible", def->name,
+        return err_set(call->error, CELLAR_TOO_LARGE, "procedure %s: %u records; 1 to %d are possible", def->name,
                        def->records_max, CELLAR_TXN_RECORDS_MAX);
     if (def->stack_bytes > CELLAR_STACK_BYTES_MAX)
-        return err_set(call->error, CELLAR_ERR_TOO_LARGE, "procedure %s: a stack of %llu bytes; at most %u", def->name,
+        return err_set(call->error, CELLAR_TOO_LARGE, "procedure %s: a stack of %llu bytes; at most %u", def->name,
                        (unsigned long long)def->stack_bytes, CELLAR_STACK_BYTES_MAX);
     uint64_t own_bytes = def->log_bytes_max ? def->log_bytes_max : log_bytes_of(db, def->writes_max);
     uint64_t log_bytes = own_bytes + tree_log_bytes(db->catalog, def->writes_max, mode_of(db->config.cc)->undo);
     if (log_bytes > db->config.log_bytes / 2)
-        return err_set(call->error, CELLAR_ERR_TOO_LARGE,
+        return err_set(call->error, CELLAR_TOO_LARGE,
                        "procedure %s: up to %llu bytes of log, half a segment is %llu; raise log_bytes, or state a "
                        "smaller log_bytes_max",
                        def->name, (unsigned long long)log_bytes, (unsigned long long)db->config.log_bytes / 2);
     bool versions = db->catalog->versions;
     catalog_each(db->catalog, table) if (schema_keeps_versions(&table->schema) != versions) return err_set(
-        call->error, CELLAR_ERR_MISMATCH, "table %s keeps %s old versions: it is for modes that keep %s", table->name,
+        call->error, CELLAR_MISMATCH, "table %s keeps %s old versions: it is for modes that keep %s", table->name,
         versions ? "no" : "its", versions ? "none" : "them");
     for (const struct cellar_proc *old = db->procs; old; old = old->next)
         if (strcmp(old->name, def->name) == 0)
-            return err_set(call->error, CELLAR_ERR_EXISTS, "procedure %s is registered already", def->name);
+            return err_set(call->error, CELLAR_EXISTS, "procedure %s is registered already", def->name);
 
     struct cellar_proc *proc = proc_make(db, def);
-    if (!proc) return err_set(call->error, CELLAR_ERR_NOMEM, "no memory for procedure %s", def->name);
+    if (!proc) return err_set(call->error, CELLAR_NOMEM, "no memory for procedure %s", def->name);
     proc->log_bytes = (uint32_t)log_bytes;
     proc->own_bytes = (uint32_t)own_bytes;
     proc->next = db->procs;
@@ -224,7 +223,7 @@ int cellar_proc_register(struct cellar *db, const struct cellar_proc_def *def, c
 {
     struct proc_register call = {db, def, out, error};
     if (!def || !out)
-        return err_set(error, CELLAR_ERR_INVALID, "a procedure needs a definition, and a place for its handle");
+        return err_set(error, CELLAR_INVALID, "a procedure needs a definition, and a place for its handle");
     *out = NULL;
     return db_call_on(db, 0, proc_register, &call, error);
 }

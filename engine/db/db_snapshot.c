@@ -142,21 +142,21 @@ static int rest_once(struct snapshot *snapshot)
 static int rest(struct snapshot *snapshot)
 {
     struct coordinator *coordinator = snapshot->coordinator;
-    int rc = -CELLAR_ERR_BUSY;
-    for (uint32_t tries = 0; tries < RESTS_MAX && rc == -CELLAR_ERR_BUSY; tries++) {
+    int rc = CELLAR_BUSY;
+    for (uint32_t tries = 0; tries < RESTS_MAX && rc == CELLAR_BUSY; tries++) {
         if (tries) sched_sleep(snapshot->co, &coordinator->worker->sched, &coordinator->task, REST_TRY_NS);
         rc = rest_once(snapshot);
     }
     if (rc == 0) return 0;
-    return err_set(snapshot->error, err_code(rc), "a snapshot: %s",
-                   rc == -CELLAR_ERR_BUSY ? "whole tables are being read or loaded" : cellar_error_text(rc));
+    return err_set(snapshot->error, rc, "a snapshot: %s",
+                   rc == CELLAR_BUSY ? "whole tables are being read or loaded" : cellar_strerror(rc));
 }
 
 /* ---- copying ---- */
 
 static int unread(struct snapshot *snapshot, int rc)
 {
-    return rc ? err_set(snapshot->error, err_code(rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
+    return rc ? err_set(snapshot->error, rc, "memory node 0: %s", cellar_strerror(rc)) : 0;
 }
 
 static int bytes_read(struct snapshot *snapshot, uint64_t offset, void *bytes, uint32_t size)
@@ -170,7 +170,7 @@ static int bytes_read(struct snapshot *snapshot, uint64_t offset, void *bytes, u
 
 static int unwritten(struct snapshot *snapshot, int code)
 {
-    return code ? err_set(snapshot->error, CELLAR_ERR_SYSTEM, "cannot write %.160s: %s", snapshot->path, strerror(code))
+    return code ? err_set(snapshot->error, CELLAR_SYSTEM, "cannot write %.160s: %s", snapshot->path, strerror(code))
                 : 0;
 }
 
@@ -293,7 +293,7 @@ static int alone_check(struct snapshot *snapshot)
     if (rc == 0 && !snapshot->incarnation) snapshot->incarnation = now;
     if (rc == 0) rc = db_alone_check(snapshot->co, snapshot->coordinator->worker, snapshot->error);
     if (rc == 0 && now != snapshot->incarnation)
-        rc = err_set(snapshot->error, CELLAR_ERR_BUSY, "another process has opened the pool under a snapshot of it");
+        rc = err_set(snapshot->error, CELLAR_BUSY, "another process has opened the pool under a snapshot of it");
     return rc;
 }
 
@@ -378,7 +378,7 @@ static int copy_by_session(struct snapshot *snapshot)
     atomic_store(&snapshot->own->watch.generation, 1);
     rc = routes_set(db, &snapshot->own->route, snapshot->error);
     if (rc == 0) rc = session_call(session, copy, snapshot);
-    if (rc == -CELLAR_ERR_CLOSED) err_set(snapshot->error, CELLAR_ERR_CLOSED, "the database is closing");
+    if (rc == CELLAR_CLOSED) err_set(snapshot->error, CELLAR_CLOSED, "the database is closing");
     (void)!routes_set(db, NULL, NULL); /* it fails when the database closes: then nothing is posted any more */
     cellar_session_close(session);
     return rc;
@@ -390,9 +390,9 @@ static int file_make(struct snapshot *snapshot)
     char part[PATH_BYTES];
     uint64_t bytes = snapshot->db->catalog->mn_bytes;
     if (snprintf(part, sizeof part, "%s.part", snapshot->path) >= (int)sizeof part)
-        return err_set(snapshot->error, CELLAR_ERR_INVALID, "a path of %d bytes at most", PATH_BYTES - 6);
+        return err_set(snapshot->error, CELLAR_INVALID, "a path of %d bytes at most", PATH_BYTES - 6);
     if (access(snapshot->path, F_OK) == 0)
-        return err_set(snapshot->error, CELLAR_ERR_EXISTS, "%.200s is there already", snapshot->path);
+        return err_set(snapshot->error, CELLAR_EXISTS, "%.200s is there already", snapshot->path);
     snapshot->fd = descriptor_high(open(part, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (snapshot->fd < 0) return unwritten(snapshot, errno);
     int rc = unwritten(snapshot, file_limit(bytes));
@@ -407,14 +407,14 @@ static int file_make(struct snapshot *snapshot)
 
 static int snapshot_run(struct cellar *db, const char *path, struct cellar_error *error)
 {
-    if (!path || !path[0]) return err_set(error, CELLAR_ERR_INVALID, "a snapshot needs a path");
+    if (!path || !path[0]) return err_set(error, CELLAR_INVALID, "a snapshot needs a path");
     if (db->catalog->mn_count != 1)
-        return err_set(error, CELLAR_ERR_UNSUPPORTED, "a snapshot is a file of one memory node; the pool has %u",
+        return err_set(error, CELLAR_UNSUPPORTED, "a snapshot is a file of one memory node; the pool has %u",
                        db->catalog->mn_count);
-    if (atomic_exchange(&db->snapshots, true)) return err_set(error, CELLAR_ERR_BUSY, "another snapshot is being made");
+    if (atomic_exchange(&db->snapshots, true)) return err_set(error, CELLAR_BUSY, "another snapshot is being made");
     struct snapshot *snapshot = calloc(1, sizeof *snapshot);
     struct db_snapshot *own = snapshot_make(db);
-    int rc = snapshot && own ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for a snapshot");
+    int rc = snapshot && own ? 0 : err_set(error, CELLAR_NOMEM, "no memory for a snapshot");
     if (rc == 0) {
         *snapshot = (struct snapshot){.db = db, .own = own, .path = path, .error = error};
         rc = file_make(snapshot);

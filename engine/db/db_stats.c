@@ -12,7 +12,7 @@
 _Static_assert((int)CELLAR_VERBS == (int)FABRIC_SEND + 1 && (int)CELLAR_VERB_MASKED_CAS == (int)FABRIC_MASKED_CAS,
                "verbs are counted by kind");
 
-static void stats_add(struct cellar_stats *stats, const struct worker *worker)
+static void stats_add(struct cellar_lab_stats *stats, const struct worker *worker)
 {
     const struct txn_stats *from = &worker->home.stats;
 
@@ -33,9 +33,9 @@ static void stats_add(struct cellar_stats *stats, const struct worker *worker)
                 stats->ops[phase][verb] += counter_read(&worker->ep->counters.ops[node][phase][verb]);
 }
 
-void db_stats(struct cellar *db, struct cellar_stats *stats)
+void db_stats(struct cellar *db, struct cellar_lab_stats *stats)
 {
-    *stats = (struct cellar_stats){0};
+    *stats = (struct cellar_lab_stats){0};
     for (uint32_t i = 0; i < db->worker_count; i++) stats_add(stats, &db->workers[i]);
     fabric_lock(db->fabric, &db->sessions_lock);
     for (uint32_t i = 0; i < db->config.sessions; i++)
@@ -44,12 +44,12 @@ void db_stats(struct cellar *db, struct cellar_stats *stats)
 }
 
 /* All members are 64-bit counts: a difference of structs is one of words. */
-_Static_assert(sizeof(struct cellar_stats) % sizeof(uint64_t) == 0, "counts only");
+_Static_assert(sizeof(struct cellar_lab_stats) % sizeof(uint64_t) == 0, "counts only");
 
-void cellar_stats_read(struct cellar *db, struct cellar_stats *stats)
+void cellar_lab_stats_read(struct cellar *db, struct cellar_lab_stats *stats)
 {
     uint32_t *counted;
-    *stats = (struct cellar_stats){0};
+    *stats = (struct cellar_lab_stats){0};
     if (db_look_begin(db, &counted, NULL)) return;
     db_stats(db, stats);
     uint64_t *now = (uint64_t *)stats;
@@ -58,7 +58,7 @@ void cellar_stats_read(struct cellar *db, struct cellar_stats *stats)
     db_call_end(db, counted);
 }
 
-void cellar_stats_reset(struct cellar *db)
+void cellar_lab_stats_reset(struct cellar *db)
 {
     uint32_t *counted;
     if (db_look_begin(db, &counted, NULL)) return;
@@ -66,7 +66,7 @@ void cellar_stats_reset(struct cellar *db)
     db_call_end(db, counted);
 }
 
-uint64_t cellar_cache_bytes(struct cellar *db)
+uint64_t cellar_lab_cache_bytes(struct cellar *db)
 {
     uint32_t *counted;
     uint64_t bytes = 0;
@@ -77,10 +77,10 @@ uint64_t cellar_cache_bytes(struct cellar *db)
     return bytes;
 }
 
-void cellar_way_read(struct cellar *db, struct cellar_way *way)
+void cellar_lab_way_read(struct cellar *db, struct cellar_lab_way *way)
 {
     uint32_t *counted;
-    *way = (struct cellar_way){0};
+    *way = (struct cellar_lab_way){0};
     if (db_look_begin(db, &counted, NULL)) return;
     const struct mode *mode = mode_of(db->config.cc);
     for (uint32_t i = 0; mode->way && i < db->config.cns; i++) mode->way(&db->nodes[i], way);
@@ -97,10 +97,10 @@ static int pool_space_read(struct coro *co, struct coordinator *coordinator, voi
     return rc;
 }
 
-void cellar_pool_space_read(struct cellar *db, struct cellar_pool_space *space)
+void cellar_lab_pool_space_read(struct cellar *db, struct cellar_lab_pool_space *space)
 {
-    *space = (struct cellar_pool_space){0};
+    *space = (struct cellar_lab_pool_space){0};
     int rc = db_call_on(db, 0, pool_space_read, space, NULL);
-    if (rc && rc != -CELLAR_ERR_CLOSED && rc != -CELLAR_ERR_INVALID)
-        node_log(&db->opening, CELLAR_LOG_WARNING, "the pool's space could not be read: %s", cellar_error_text(rc));
+    if (rc && rc != CELLAR_CLOSED && rc != CELLAR_INVALID)
+        node_log(&db->opening, CELLAR_LOG_WARNING, "the pool's space could not be read: %s", cellar_strerror(rc));
 }

@@ -4,4 +4,4 @@
 #include "cellar.h"
 
 /* Sums over all workers since the opening; of those of sessions, too. */
-void db_stats(struct cellar *db, struct cellar_stats *stats);
+void db_stats(struct cellar *db, struct cellar_lab_stats *stats);

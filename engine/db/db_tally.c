@@ -28,7 +28,7 @@ static uint64_t tally_count(const struct cellar *db) { return (uint64_t)db->conf
 int db_tallies_make(const struct cellar *db, struct cellar_proc *proc)
 {
     proc->tallies = lazy_map(tally_count(db) * sizeof(struct tally));
-    return proc->tallies ? 0 : -CELLAR_ERR_NOMEM;
+    return proc->tallies ? 0 : CELLAR_NOMEM;
 }
 
 void db_tallies_free(const struct cellar *db, struct cellar_proc *proc)

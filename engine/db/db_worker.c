@@ -23,7 +23,7 @@ int db_coordinators_make(struct cellar *db, struct worker *worker, uint32_t coun
 {
     worker->coordinator_count = count;
     worker->coordinators = calloc(worker->coordinator_count, sizeof *worker->coordinators);
-    if (!worker->coordinators) return -CELLAR_ERR_NOMEM;
+    if (!worker->coordinators) return CELLAR_NOMEM;
     for (uint32_t i = 0; i < worker->coordinator_count; i++) {
         struct coordinator *coordinator = &worker->coordinators[i];
         coordinator->worker = worker;
@@ -31,7 +31,7 @@ int db_coordinators_make(struct cellar *db, struct worker *worker, uint32_t coun
         coordinator->cn_index = cn_index + i;
         coordinator->txn = txn_new(mode_of(db->config.cc));
         coordinator->task.co = coro_new(CELLAR_STACK_BYTES, coordinator_main, coordinator);
-        if (!coordinator->txn || !coordinator->task.co) return -CELLAR_ERR_NOMEM;
+        if (!coordinator->txn || !coordinator->task.co) return CELLAR_NOMEM;
     }
     return 0;
 }
@@ -78,9 +78,9 @@ static int log_open(struct coro *co, struct coordinator *coordinator, struct cel
     if (rc == 0 && db->durable) {
         coordinator->txn->ring =
             epochs_join(&db->durable->epochs, addr, log.bytes, log.cn, log.coordinator, log.incarnation);
-        rc = coordinator->txn->ring ? 0 : -CELLAR_ERR_NOMEM;
+        rc = coordinator->txn->ring ? 0 : CELLAR_NOMEM;
     }
-    return rc ? err_set(error, err_code(rc), "no memory for a coordinator's buffers") : 0;
+    return rc ? err_set(error, rc, "no memory for a coordinator's buffers") : 0;
 }
 
 static struct addrcache *addrs_make(const struct cellar *db)
@@ -96,7 +96,7 @@ static int coordinator_join(struct coordinator *coordinator, struct cellar_error
     struct worker *worker = coordinator->worker;
     const struct mode *mode = worker->home.mode;
     int rc = mode->attach ? mode->attach(coordinator->txn, (uint32_t)(coordinator - worker->coordinators)) : 0;
-    return rc ? err_set(error, CELLAR_ERR_NOMEM, "no memory for a coordinator's buffers") : 0;
+    return rc ? err_set(error, CELLAR_NOMEM, "no memory for a coordinator's buffers") : 0;
 }
 
 int db_coordinator_open(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
@@ -137,12 +137,12 @@ int db_worker_open(struct coro *co, struct worker *worker, const struct worker *
                                      .tallies = tabletally_make(),
                                      .addrs = addrs_make(db)};
     if (!worker->home.addrs || !worker->home.tallies)
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory for an address cache");
+        return err_set(error, CELLAR_NOMEM, "no memory for an address cache");
     worker->ep->bulk = true;
     int rc = db_space_open(co, worker, beside, error);
     if (rc == 0) {
         rc = loader_open(worker->ep, db->catalog, worker->home.space, worker->cn, &worker->loader);
-        if (rc) err_set(error, err_code(rc), "a worker's loader: %s", cellar_error_text(rc));
+        if (rc) err_set(error, rc, "a worker's loader: %s", cellar_strerror(rc));
     }
     uint32_t count = beside ? 1 : worker->coordinator_count; /* a session's second one is opened when it is needed */
     for (uint32_t i = 0; i < count && rc == 0; i++) rc = log_open(co, &worker->coordinators[i], error);

@@ -29,16 +29,16 @@ static int shape_check(const struct cellar_config *config, struct cellar_error *
     const char *fabric = config->fabric ? config->fabric : "shm";
     const struct mode *mode = mode_of(config->cc);
     if (strcmp(fabric, "shm") || config->memnodes || config->mns > 1 || config->replicas)
-        return err_set(error, CELLAR_ERR_INVALID,
+        return err_set(error, CELLAR_INVALID,
                        "durable: a folder keeps one memory node of this process, on fabric shm, without backups");
     if (mode && mode->undo)
-        return err_set(error, CELLAR_ERR_UNSUPPORTED,
-                       "durable: mode %s logs what was there before, which cannot be redone", mode->name);
+        return err_set(error, CELLAR_UNSUPPORTED, "durable: mode %s logs what was there before, which cannot be redone",
+                       mode->name);
     if (config->log_bytes > LOG_BYTES_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "durable: log segments of %llu bytes: at most %llu",
+        return err_set(error, CELLAR_INVALID, "durable: log segments of %llu bytes: at most %llu",
                        (unsigned long long)config->log_bytes, (unsigned long long)LOG_BYTES_MAX);
     if (config->durable_bytes && (config->durable_bytes < LOG_MIN || config->durable_bytes > LOG_MAX))
-        return err_set(error, CELLAR_ERR_INVALID, "durable: a log of %llu bytes: %llu to %llu",
+        return err_set(error, CELLAR_INVALID, "durable: a log of %llu bytes: %llu to %llu",
                        (unsigned long long)config->durable_bytes, (unsigned long long)LOG_MIN,
                        (unsigned long long)LOG_MAX);
     return 0;
@@ -62,8 +62,8 @@ static int folder_use(struct durable *durable, const struct cellar_config *confi
 {
     int rc = folder_read(durable->disk, layout_fingerprint(), &durable->folder, error);
     if (rc == 0) return durable->look ? 0 : folder_settle(durable->disk, &durable->folder, error);
-    if (rc != -CELLAR_ERR_NOT_FOUND) return rc;
-    if (config->existing || durable->look) return err_set(error, CELLAR_ERR_NOT_FOUND, "it has no pool");
+    if (rc != CELLAR_NOT_FOUND) return rc;
+    if (config->existing || durable->look) return err_set(error, CELLAR_NOT_FOUND, "it has no pool");
     durable->first = true;
     durable->folder =
         (struct folder){.number = {number[0], number[1]},
@@ -91,7 +91,7 @@ static int counts(struct durable *durable, const struct checkpoint *head, bool *
     int rc = cut_look(durable, head->group, &found, error);
     if (rc) return rc;
     if (head->life > found.life)
-        return err_set(error, CELLAR_ERR_CORRUPT, "a checkpoint is of life %llu, and the log's last one is %llu",
+        return err_set(error, CELLAR_CORRUPT, "a checkpoint is of life %llu, and the log's last one is %llu",
                        (unsigned long long)head->life, (unsigned long long)found.life);
     *does = head->life < found.life || head->last <= durable->cut.epoch;
     return 0;
@@ -111,7 +111,7 @@ static int checkpoint_choose(struct durable *durable, struct cellar_error *error
     for (uint32_t slot = 0; slot < CHECKPOINT_FILES; slot++) {
         rc = checkpoint_look(durable->disk, durable->folder.number, slot, &heads[slot], &durable->broken[slot], error);
         there[slot] = rc == 0;
-        if (rc && rc != -CELLAR_ERR_NOT_FOUND) return rc;
+        if (rc && rc != CELLAR_NOT_FOUND) return rc;
     }
     uint32_t newer = there[1] && (!there[0] || later(&heads[1], &heads[0]));
     for (uint32_t i = 0; i < CHECKPOINT_FILES; i++) {
@@ -125,7 +125,7 @@ static int checkpoint_choose(struct durable *durable, struct cellar_error *error
     durable->found = (struct checkpoint){0};
     rc = cut_look(durable, 1, &found, error);
     if (rc == 0 && found.closed)
-        rc = err_set(error, CELLAR_ERR_CORRUPT, "the log has epoch %llu, and no checkpoint is whole",
+        rc = err_set(error, CELLAR_CORRUPT, "the log has epoch %llu, and no checkpoint is whole",
                      (unsigned long long)found.closed);
     return rc;
 }
@@ -134,7 +134,7 @@ static int checkpoint_choose(struct durable *durable, struct cellar_error *error
 static int named(const struct cellar_config *config, int rc, const struct cellar_error *inner,
                  struct cellar_error *error)
 {
-    return rc ? err_set(error, err_code(rc), "%.100s: %.130s", config->durable, inner->text) : 0;
+    return rc ? err_set(error, rc, "%.100s: %.130s", config->durable, inner->text) : 0;
 }
 
 static struct durable *durable_new(void)
@@ -153,7 +153,7 @@ static int disk_use(struct durable *durable, const uint64_t number[2], const str
     if (rc) return rc;
     const struct folder *folder = &durable->folder;
     if (config->pool_bytes && config->pool_bytes != folder->memory_bytes)
-        return err_set(error, CELLAR_ERR_MISMATCH, "durable: %s keeps a pool of %llu bytes, and %llu were asked for",
+        return err_set(error, CELLAR_MISMATCH, "durable: %s keeps a pool of %llu bytes, and %llu were asked for",
                        config->durable, (unsigned long long)folder->memory_bytes,
                        (unsigned long long)config->pool_bytes);
     struct durable_shape shape = given ? *given : shape_of(config->durable_bytes, folder->memory_bytes);
@@ -186,7 +186,7 @@ int durable_open_on(struct disk *disk, const uint64_t number[2], const struct du
 {
     struct durable *durable = durable_new();
     *out = NULL;
-    if (!durable) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a durable folder");
+    if (!durable) return err_set(error, CELLAR_NOMEM, "no memory for a durable folder");
     durable->disk = disk;
     return opened(durable, disk_use(durable, number, shape, config, error), out);
 }
@@ -199,7 +199,7 @@ int durable_open(struct cellar_config *config, struct durable **out, struct cell
     if (rc == 0 && !config->existing && !config->pool_private) rc = disk_real_make(config->durable, error);
     if (rc) return rc;
     struct durable *durable = durable_new();
-    if (!durable) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a durable folder");
+    if (!durable) return err_set(error, CELLAR_NOMEM, "no memory for a durable folder");
     durable->look = config->pool_private;
     rc = durable->look ? disk_real_look(config->durable, &durable->real, error)
                        : disk_real_open(config->durable, &durable->real, error);
@@ -232,7 +232,7 @@ uint64_t cellar_durable_epoch(struct cellar *db)
 
 static int told_read(const struct cellar *db, struct cellar_durable *durable)
 {
-    if (!db->durable) return -CELLAR_ERR_INVALID;
+    if (!db->durable) return CELLAR_INVALID;
     const struct cellar_durable *told = &db->durable->told;
     *durable = (struct cellar_durable){.epochs = counter_read(&told->epochs),
                                        .entries = counter_read(&told->entries),
@@ -260,9 +260,9 @@ int cellar_durable_read(struct cellar *db, struct cellar_durable *durable)
 static int wait_durable(struct cellar *db, const uint64_t txn_id[2], struct cellar_error *error)
 {
     struct durable *durable = db->durable;
-    if (!durable) return err_set(error, CELLAR_ERR_INVALID, "nothing can be durable: the database has no folder");
+    if (!durable) return err_set(error, CELLAR_INVALID, "nothing can be durable: the database has no folder");
     if (txn_id && (txn_id[0] & 0xffffffff) != (uint32_t)db->opening.incarnation)
-        return err_set(error, CELLAR_ERR_INVALID, "no transaction of this opening has that txn_id");
+        return err_set(error, CELLAR_INVALID, "no transaction of this opening has that txn_id");
     struct epochs *epochs = &durable->epochs;
     bool loaded = atomic_load(&epochs->loads) != atomic_load(&epochs->loads_covered);
     uint64_t asked = loaded ? atomic_fetch_add(&epochs->asked, 1) + 1 : 0, epoch = atomic_load(&epochs->word);
@@ -314,19 +314,19 @@ static int piece_write(void *arg, uint64_t offset, const uint8_t *bytes)
 {
     struct restoring *run = arg;
     if (offset > run->durable->folder.memory_bytes - CHECKPOINT_PIECE || offset % CHECKPOINT_PIECE)
-        return err_set(run->error, CELLAR_ERR_CORRUPT, "a checkpoint has a piece at %#llx", (unsigned long long)offset);
+        return err_set(run->error, CELLAR_CORRUPT, "a checkpoint has a piece at %#llx", (unsigned long long)offset);
     progress_tell(run, run->pieces++, run->durable->found.pieces, "pieces of the checkpoint");
     memcpy(run->piece, bytes, CHECKPOINT_PIECE);
     struct fabric_op op = fabric_op_write(fabric_addr_of(0, offset), run->piece, CHECKPOINT_PIECE);
     int rc = batch_run(run->co, run->ep, &op, 1);
-    return rc ? err_set(run->error, err_code(rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
+    return rc ? err_set(run->error, rc, "memory node 0: %s", cellar_strerror(rc)) : 0;
 }
 
 static int pieces_restore(struct restoring *run)
 {
     struct durable *durable = run->durable;
     run->piece = aligned_alloc(LAYOUT_LINE, CHECKPOINT_PIECE);
-    if (!run->piece) return err_set(run->error, CELLAR_ERR_NOMEM, "no memory to read a checkpoint");
+    if (!run->piece) return err_set(run->error, CELLAR_NOMEM, "no memory to read a checkpoint");
     int rc = fabric_register_local(run->ep->fabric, run->piece, CHECKPOINT_PIECE);
     if (rc == 0) rc = checkpoint_read(durable->disk, durable->slot, &durable->found, piece_write, run, run->error);
     fabric_forget_local(run->ep->fabric, run->piece, CHECKPOINT_PIECE);
@@ -344,7 +344,7 @@ static int entry_see(void *arg, uint64_t epoch, const uint8_t *bytes, uint32_t c
     run->entries++;
     progress_tell(run, run->entries, run->entries, "entries of the log read");
     int rc = replay_add(&durable->replay, epoch, bytes, count);
-    return rc ? err_set(run->error, err_code(rc), "log of a memory node: %s", cellar_error_text(rc)) : 0;
+    return rc ? err_set(run->error, rc, "log of a memory node: %s", cellar_strerror(rc)) : 0;
 }
 
 static void incarnations_raise(struct durable *durable)
@@ -357,7 +357,7 @@ static void incarnations_raise(struct durable *durable)
 static int look_restore(struct restoring *run, bool restored)
 {
     struct durable *durable = run->durable;
-    if (!restored) return err_set(run->error, CELLAR_ERR_NOT_FOUND, "the folder has no pool: none was ever whole");
+    if (!restored) return err_set(run->error, CELLAR_NOT_FOUND, "the folder has no pool: none was ever whole");
     int rc = journal_show(&durable->wal, &durable->cut, entry_see, run, run->error);
     incarnations_raise(durable);
     return rc ? rc : replay_pages(run->co, run->ep, &durable->replay, durable->folder.memory_bytes, run->error);
@@ -438,9 +438,9 @@ static int thread_start(struct durable *durable, struct durable_thread *thread, 
     thread->piece_bytes = piece_bytes;
     thread->piece = aligned_alloc(DISK_BLOCK, (piece_bytes + DISK_BLOCK - 1) / DISK_BLOCK * DISK_BLOCK);
     thread->task.co = coro_new(STACK_BYTES, fn, thread);
-    if (!thread->piece || !thread->task.co) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a durable folder");
+    if (!thread->piece || !thread->task.co) return err_set(error, CELLAR_NOMEM, "no memory for a durable folder");
     int rc = fabric_register_local(db->fabric, thread->piece, piece_bytes);
-    if (rc) return err_set(error, err_code(rc), "no memory for a durable folder");
+    if (rc) return err_set(error, rc, "no memory for a durable folder");
     rc = fabric_endpoint_open(db->fabric, db->config.cn_index, number, &thread->ep, error);
     if (rc) return rc;
     thread->ep->patient = true;
@@ -448,7 +448,7 @@ static int thread_start(struct durable *durable, struct durable_thread *thread, 
     thread->running = 1;
     rc = db->fabric->ops->spawn(db->fabric, thread->ep, thread_main, thread);
     if (rc) thread->running = 0;
-    return rc ? err_set(error, err_code(rc), "cannot start a thread for a durable folder") : 0;
+    return rc ? err_set(error, rc, "cannot start a thread for a durable folder") : 0;
 }
 
 static void thread_end(struct durable_thread *thread)
@@ -495,11 +495,11 @@ int durable_stop(struct durable *durable, bool whole, struct cellar_error *error
 void durable_refuse(struct durable *durable, const struct cellar_error *why)
 {
     struct epochs *epochs = &durable->epochs;
-    if (atomic_load(&epochs->refused) == -why->code) return;
+    if (atomic_load(&epochs->refused) == why->code) return;
     fabric_lock(epochs->fabric, &epochs->lock);
     durable->why = *why;
     fabric_unlock(epochs->fabric, &epochs->lock);
-    atomic_store(&epochs->refused, -why->code);
+    atomic_store(&epochs->refused, why->code);
     node_log(&durable->db->opening, CELLAR_LOG_ERROR, "nothing becomes durable any more: %s", why->text);
 }
 

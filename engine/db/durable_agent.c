@@ -51,9 +51,9 @@ static int sync_now(struct durable *durable)
     uint64_t before = journal_written(durable->journal), begin_ns = fabric_now_ns(durable->agent.ep);
     int rc = journal_sync(durable->journal, &error);
     if (journal_written(durable->journal) > before) sync_tell(durable, before, begin_ns);
-    if (rc == -CELLAR_ERR_SYSTEM && PLANT(wal_sync_retried)) rc = journal_sync(durable->journal, &error);
+    if (rc == CELLAR_SYSTEM && PLANT(wal_sync_retried)) rc = journal_sync(durable->journal, &error);
     atomic_store(&durable->group, journal_group(durable->journal));
-    if (rc == 0 && atomic_load(&durable->epochs.refused) == -CELLAR_ERR_FULL && !epochs_cramped(&durable->epochs)) {
+    if (rc == 0 && atomic_load(&durable->epochs.refused) == CELLAR_FULL && !epochs_cramped(&durable->epochs)) {
         atomic_store(&durable->epochs.refused, 0);
         node_log(&durable->db->opening, CELLAR_LOG_WARNING, "the log has space again");
     }
@@ -249,7 +249,7 @@ static void step(struct coro *co, struct durable_thread *thread)
 {
     struct durable *durable = thread->durable;
     struct epochs *epochs = &durable->epochs;
-    if (atomic_load(&epochs->refused) == -CELLAR_ERR_SYSTEM) return;
+    if (atomic_load(&epochs->refused) == CELLAR_SYSTEM) return;
     log_bound(durable);
     int rc = atomic_load(&epochs->refused) ? sync_now(durable) : 0;
     word_raise(thread);
@@ -273,7 +273,7 @@ void durable_agent_main(struct coro *co, void *arg)
         if (pause_ns < POLL_NS) pause_ns = POLL_NS;
         sched_sleep(co, &thread->sched, &thread->task, atomic_load(&epochs->refused) ? FULL_POLL_NS : pause_ns);
     }
-    if (atomic_load(&epochs->refused) != -CELLAR_ERR_SYSTEM) log_bound(thread->durable); /* of the last checkpoint */
+    if (atomic_load(&epochs->refused) != CELLAR_SYSTEM) log_bound(thread->durable); /* of the last checkpoint */
     epochs_tell(epochs);
     atomic_store(&thread->over, true);
     sched_park(co, &thread->task);

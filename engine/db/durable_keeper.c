@@ -20,14 +20,14 @@ struct copy {
 static void refuse(struct durable *durable, int rc, const struct cellar_error *error)
 {
     struct cellar_error why = *error;
-    if (rc == -CELLAR_ERR_FULL && atomic_load(&durable->epochs.checkpoints)) {
+    if (rc == CELLAR_FULL && atomic_load(&durable->epochs.checkpoints)) {
         if (!atomic_exchange(&durable->epochs.cramped, true))
             node_log(&durable->db->opening, CELLAR_LOG_WARNING, "a checkpoint is put off: %s", why.text);
         if (epochs_cramped(&durable->epochs)) durable_refuse(durable, &why);
         return;
     }
-    if (!why.code) (void)err_set(&why, CELLAR_ERR_SYSTEM, "a checkpoint: %s", cellar_error_text(rc));
-    why.code = CELLAR_ERR_SYSTEM; /* whatever it was: the log cannot be freed any more */
+    if (!why.code) (void)err_set(&why, CELLAR_SYSTEM, "a checkpoint: %s", cellar_strerror(rc));
+    why.code = CELLAR_SYSTEM; /* whatever it was: the log cannot be freed any more */
     durable_refuse(durable, &why);
 }
 
@@ -46,7 +46,7 @@ static int stand_still(struct coro *co, struct durable_thread *thread, struct co
     uint32_t turned = 0;
     int rc = 0;
     while (turned < db->config.cns && rc == 0) {
-        rc = gate_turn(co, &db->nodes[turned].gate, &thread->sched, &thread->task) ? 0 : -CELLAR_ERR_FENCED;
+        rc = gate_turn(co, &db->nodes[turned].gate, &thread->sched, &thread->task) ? 0 : CELLAR_FENCED;
         turned += rc == 0;
     }
     copy->loads = atomic_load(&epochs->loads);
@@ -120,7 +120,7 @@ static int write_all(struct coro *co, struct durable_thread *thread, const struc
     int rc = checkpoint_begin(durable->disk, 1 - durable->slot, pieces, &writer, error);
     if (rc) return rc;
     rc = memory_copy(co, thread, writer, copy, error);
-    if (rc == 0 && loaded_since(&durable->epochs, copy)) rc = -CELLAR_ERR_RETRY;
+    if (rc == 0 && loaded_since(&durable->epochs, copy)) rc = CELLAR_RETRY;
     if (rc == 0) rc = checkpoint_sync(writer, error);
     if (rc == 0) return head_write(durable, writer, copy, last, error);
     checkpoint_drop(writer);
@@ -135,7 +135,7 @@ static int checkpoint_make(struct coro *co, struct durable_thread *thread, struc
     struct copy copy = {0};
     uint64_t last = 0;
     int rc = stand_still(co, thread, &copy);
-    if (rc == 0 && loaded_since(epochs, &copy)) rc = -CELLAR_ERR_RETRY;
+    if (rc == 0 && loaded_since(epochs, &copy)) rc = CELLAR_RETRY;
     if (rc == 0) rc = write_all(co, thread, &copy, &last, error);
     if (rc) return rc;
     atomic_store(&epochs->cramped, false);
@@ -143,11 +143,11 @@ static int checkpoint_make(struct coro *co, struct durable_thread *thread, struc
     if (copy.loads != atomic_load(&epochs->loads_covered)) atomic_store(&epochs->loads_epoch, last);
     atomic_store(&epochs->loads_covered, copy.loads);
     /* For lack of space it waits: the epoch is in the log when there is some. */
-    while ((rc = epochs_reached(epochs, last)) != 1 && rc != -CELLAR_ERR_SYSTEM && !atomic_load(&thread->stop)) {
+    while ((rc = epochs_reached(epochs, last)) != 1 && rc != CELLAR_SYSTEM && !atomic_load(&thread->stop)) {
         if (PLANT(durable_freed_uncounted)) atomic_store(&durable->below, copy.group);
         sleep_some(co, thread);
     }
-    if (rc != 1) return rc == -CELLAR_ERR_SYSTEM ? rc : -CELLAR_ERR_RETRY;
+    if (rc != 1) return rc == CELLAR_SYSTEM ? rc : CELLAR_RETRY;
     durable->slot = 1 - durable->slot;
     atomic_store(&durable->below, copy.group);
     return 0;
@@ -161,11 +161,10 @@ void durable_keeper_main(struct coro *co, void *arg)
     while (!atomic_load(&thread->stop)) {
         struct cellar_error error = {0};
         uint64_t asked = atomic_load(&epochs->asked);
-        bool wanted = asked != atomic_load(&epochs->checkpoints) && atomic_load(&epochs->refused) != -CELLAR_ERR_SYSTEM;
+        bool wanted = asked != atomic_load(&epochs->checkpoints) && atomic_load(&epochs->refused) != CELLAR_SYSTEM;
         int rc = wanted ? checkpoint_make(co, thread, &error) : 0;
         if (rc == 0 && wanted) atomic_store(&epochs->checkpoints, asked);
-        if (rc && rc != -CELLAR_ERR_RETRY && atomic_load(&epochs->refused) != -CELLAR_ERR_SYSTEM)
-            refuse(durable, rc, &error);
+        if (rc && rc != CELLAR_RETRY && atomic_load(&epochs->refused) != CELLAR_SYSTEM) refuse(durable, rc, &error);
         sleep_some(co, thread);
     }
     atomic_store(&thread->over, true);

@@ -73,11 +73,11 @@ static int lock_all(struct cellar_txn *txn, struct draft *draft, bool *changed)
         if (!cells) continue;
         bool locks = !PLANT(hold_unlocked);
         record->hold_ref =
-            cellar_access(txn, record->table, record->key, locks ? 0 : cells, locks ? cells : 0, CELLAR_OPTIONAL);
+            cellar_proc_access(txn, record->table, record->key, locks ? 0 : cells, locks ? cells : 0, CELLAR_OPTIONAL);
         if (record->hold_ref < 0) return record->hold_ref;
         record->locked_cells |= cells;
     }
-    int rc = cellar_fetch(txn);
+    int rc = cellar_proc_fetch(txn);
     draft_each(draft, record) if (rc == 0 && record->locked_cells) *changed =
         *changed || !draft_is_same(&txn->txn, record, record->hold_ref, record->locked_cells);
     return rc;
@@ -87,7 +87,7 @@ static int lock_all(struct cellar_txn *txn, struct draft *draft, bool *changed)
  * INV-HOLD-4. What an attempt keeps until its block ends, spin locks of its compute node's for one, it gives back
  * before it waits: an empty block follows.
  */
-static int block_end(struct cellar_txn *txn) { return PLANT(hold_block_open) ? 0 : cellar_fetch(txn); }
+static int block_end(struct cellar_txn *txn) { return PLANT(hold_block_open) ? 0 : cellar_proc_fetch(txn); }
 
 /* A record that is locked and is to be deleted is declared anew, by an attempt that begins with the commit. */
 static bool deletes_locked(const struct draft *draft)
@@ -158,7 +158,7 @@ static int start(struct cellar_session *session, struct coordinator *coordinator
     int rc = coordinator_allows(db, &session->options, gone_ns);
     if (rc) return rc;
     if (db->tree_proc.def.fn && !session->holder->txn->tree && !db_index_prepare(coordinator->worker))
-        return -CELLAR_ERR_NOMEM;
+        return CELLAR_NOMEM;
     hold->proc = (struct cellar_proc){
         .def = {.fn = hold_fn, .records_max = CELLAR_TXN_RECORDS_MAX, .writes_max = CELLAR_TXN_RECORDS_MAX},
         .log_bytes = (uint32_t)(db->config.log_bytes / 2)};
@@ -190,12 +190,12 @@ static int lock_run(struct coro *co, struct coordinator *coordinator, void *arg)
     else if (moves(hold, HOLD_ACTIVE, HOLD_LOCKING))
         tell(session, HOLD_LOCK);
     else
-        return -CELLAR_ERR_RETRY;
+        return CELLAR_RETRY;
     if (rc) return rc;
     await_answer(co, coordinator, hold);
     uint32_t state = atomic_load(&hold->state);
     if (state == HOLD_ACTIVE) return 0;
-    return state == HOLD_LOCKING ? hold->result.code : -CELLAR_ERR_RETRY;
+    return state == HOLD_LOCKING ? hold->result.code : CELLAR_RETRY;
 }
 
 int hold_lock(struct cellar_session *session)
@@ -208,7 +208,7 @@ static int commit_run(struct coro *co, struct coordinator *coordinator, void *ar
 {
     struct cellar_session *session = arg;
     struct hold *hold = &session->hold;
-    if (!moves(hold, HOLD_ACTIVE, HOLD_COMMITTING)) return -CELLAR_ERR_RETRY;
+    if (!moves(hold, HOLD_ACTIVE, HOLD_COMMITTING)) return CELLAR_RETRY;
     session->draft.service = DRAFT_COMPARES;
     /* An attempt that begins again has let go of what was locked: it compares that, too. INV-HOLD-3. */
     session->draft.beside = session->draft.beside && PLANT(hold_uncompared);
@@ -264,5 +264,5 @@ int hold_over(const struct cellar_session *session, enum cellar_why *why)
     if (state == HOLD_EXPIRED) *why = CELLAR_WHY_LOCK_BOUND;
     if (state == HOLD_DISTURBED) *why = CELLAR_WHY_LOCK_DISTURBED;
     if (state == HOLD_CHANGED) *why = CELLAR_WHY_CHANGED;
-    return state <= HOLD_COMMITTING ? 0 : -CELLAR_ERR_RETRY;
+    return state <= HOLD_COMMITTING ? 0 : CELLAR_RETRY;
 }

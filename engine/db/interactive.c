@@ -37,15 +37,14 @@ int cellar_begin(struct cellar_session *session, const struct cellar_txn_options
     int rc = session_check(session, &why);
     if (rc) return rc;
     if (!out) return interactive_nothing_given(session);
-    if (session->amid) return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_AMID);
-    if (session->active) return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_OPEN);
+    if (session->amid) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_AMID);
+    if (session->active) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_OPEN);
     if (options->flags & ~(uint32_t)CELLAR_READ_ONLY)
-        return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_OPTIONS);
+        return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_OPTIONS);
     if ((unsigned)options->level > CELLAR_LEVEL_DURABLE)
-        return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_LEVEL);
-    if (options->lock_ns > HOLD_BOUND_MAX_NS)
-        return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_LOCK_NS);
-    if (session_enter(session)) return interactive_refused(session, -CELLAR_ERR_CLOSED, CELLAR_WHY_CLOSED);
+        return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_LEVEL);
+    if (options->lock_ns > HOLD_BOUND_MAX_NS) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_LOCK_NS);
+    if (session_enter(session)) return interactive_refused(session, CELLAR_CLOSED, CELLAR_WHY_CLOSED);
     hold_begin(session, options->lock_ns);
     session->options = (struct cellar_call_options){
         .timeout_ns = options->timeout_ns, .cancel = options->cancel, .level = options->level};
@@ -70,7 +69,7 @@ static struct cellar_session *ending(const struct cellar_txn *txn, int *rc)
 {
     struct cellar_session *session;
     *rc = interactive_usable(txn, &session);
-    if (*rc == 0 && !session->active) *rc = interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_ENDED);
+    if (*rc == 0 && !session->active) *rc = interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_ENDED);
     return *rc ? NULL : session;
 }
 
@@ -93,7 +92,7 @@ static bool has_column(const struct cellar_table *table, int column)
 
 static int keyed(struct cellar_session *session, const struct cellar_table *table, uint64_t key)
 {
-    return interactive_failed(session, -CELLAR_ERR_INVALID, interactive_detail(CELLAR_WHY_KEYED, table, key));
+    return interactive_failed(session, CELLAR_INVALID, interactive_detail(CELLAR_WHY_KEYED, table, key));
 }
 
 static int of_column(struct cellar_session *session, enum cellar_why why, const struct cellar_table *table,
@@ -101,7 +100,7 @@ static int of_column(struct cellar_session *session, enum cellar_why why, const 
 {
     struct cellar_detail detail = interactive_detail(why, table, key);
     detail.column = column;
-    return interactive_failed(session, -CELLAR_ERR_INVALID, detail);
+    return interactive_failed(session, CELLAR_INVALID, detail);
 }
 
 static int no_column(struct cellar_session *session, const struct cellar_table *table, uint64_t key, int column)
@@ -116,10 +115,10 @@ static int read_fn(struct cellar_txn *txn, void *arg)
     struct draft *draft = &session->draft;
     for (uint32_t i = 0; i < draft->wanted_count; i++) {
         struct draft_record *record = &draft->records[draft->wanted[i]];
-        record->ref = cellar_access(txn, record->table, record->key, record->want_cells, 0, CELLAR_OPTIONAL);
+        record->ref = cellar_proc_access(txn, record->table, record->key, record->want_cells, 0, CELLAR_OPTIONAL);
         if (record->ref < 0) return record->ref;
     }
-    return cellar_fetch(txn);
+    return cellar_proc_fetch(txn);
 }
 
 int interactive_wanted_read(struct cellar_session *session)
@@ -133,7 +132,7 @@ int interactive_wanted_read(struct cellar_session *session)
         return rc;
     }
     if (draft_note(draft)) return 0;
-    session->over = -CELLAR_ERR_RETRY;
+    session->over = CELLAR_RETRY;
     return interactive_failed(session, session->over, draft->met);
 }
 
@@ -174,7 +173,7 @@ int cellar_txn_get(struct cellar_txn *txn, const struct cellar_table *table, uin
     if (!record) return rc;
     bool own = is_own(record, (uint32_t)column);
     if (draft_known(record) == DRAFT_ABSENT || (record->noted_absent && !own)) /* what was put, perhaps, unseen */
-        return interactive_failed(session, -CELLAR_ERR_NOT_FOUND, interactive_detail(CELLAR_WHY_CODE, table, key));
+        return interactive_failed(session, CELLAR_NOT_FOUND, interactive_detail(CELLAR_WHY_CODE, table, key));
     if (own)
         memcpy(value, record->row + at->row_offset, at->bytes);
     else
@@ -189,7 +188,7 @@ static int want(struct cellar_session *session, const struct cellar_txn_read *re
     if (refused) return refused;
     uint32_t cells = read->cells == CELLAR_ALL ? table->schema.all_cells : read->cells;
     if (!cells || (cells & ~table->schema.all_cells))
-        return interactive_failed(session, -CELLAR_ERR_INVALID, interactive_detail(CELLAR_WHY_CELLS, table, read->key));
+        return interactive_failed(session, CELLAR_INVALID, interactive_detail(CELLAR_WHY_CELLS, table, read->key));
     struct draft_record *record = draft_record(&session->draft, table, read->key);
     if (!record) return interactive_many_records(session, table, read->key);
     return draft_want(&session->draft, record, cells) < 0 ? interactive_no_copies(session, table, read->key) : 0;
@@ -235,8 +234,8 @@ static uint64_t log_bytes_most(const struct cellar_session *session, bool holds)
 
 int interactive_written(struct cellar_session *session, const struct draft_record *record, int code)
 {
-    if (code == CELLAR_ERR_TOO_LARGE) return interactive_no_copies(session, record->table, record->key);
-    return code ? interactive_failed(session, -code, interactive_detail(CELLAR_WHY_CODE, record->table, record->key))
+    if (code == CELLAR_TOO_LARGE) return interactive_no_copies(session, record->table, record->key);
+    return code ? interactive_failed(session, code, interactive_detail(CELLAR_WHY_CODE, record->table, record->key))
                 : 0;
 }
 
@@ -304,7 +303,7 @@ int cellar_rollback_to(struct cellar_txn *txn, int savepoint)
     struct cellar_session *session = interactive_going(txn, &rc);
     if (!session) return rc;
     bool done = draft_rollback(&session->draft, savepoint);
-    return done ? 0 : interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_SAVEPOINT);
+    return done ? 0 : interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_SAVEPOINT);
 }
 
 int cellar_release(struct cellar_txn *txn, int savepoint)
@@ -313,7 +312,7 @@ int cellar_release(struct cellar_txn *txn, int savepoint)
     struct cellar_session *session = interactive_going(txn, &rc);
     if (!session) return rc;
     bool done = draft_release(&session->draft, savepoint);
-    return done ? 0 : interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_SAVEPOINT);
+    return done ? 0 : interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_SAVEPOINT);
 }
 
 /* ---- check and commit ---- */
@@ -327,10 +326,10 @@ static int check_fn(struct cellar_txn *txn, void *arg)
         uint32_t cells = record->note_cells & ~(session->draft.beside ? record->hold_cells : 0);
         record->ref = -1;
         if (!cells && !record->noted_absent) continue;
-        record->ref = cellar_access(txn, record->table, record->key, cells, 0, CELLAR_OPTIONAL);
+        record->ref = cellar_proc_access(txn, record->table, record->key, cells, 0, CELLAR_OPTIONAL);
         if (record->ref < 0) return record->ref;
     }
-    return cellar_fetch(txn);
+    return cellar_proc_fetch(txn);
 }
 
 static int check(struct cellar_session *session, struct cellar_result *result)
@@ -359,10 +358,10 @@ static int declare(struct cellar_txn *txn, struct draft_record *record, bool loo
     uint32_t flags = CELLAR_OPTIONAL | (record->now.change == DRAFT_DELETE ? CELLAR_DELETE : 0);
     uint32_t read = record->note_cells & ~(write | record->locked_cells);
     if (record->now.change == DRAFT_INSERT && !look_first)
-        return cellar_insert(txn, record->table, record->key, record->row);
+        return cellar_proc_insert(txn, record->table, record->key, record->row);
     write &= ~record->locked_cells;
     if (record->locked_cells && !(read | write)) return record->hold_ref; /* this attempt has it already */
-    return cellar_access(txn, record->table, record->key, read, write, flags);
+    return cellar_proc_access(txn, record->table, record->key, read, write, flags);
 }
 
 /* What it takes for granted and has not noted: the call's outcome, once all that was read is compared. */
@@ -370,10 +369,10 @@ static int expected(struct cellar_txn *txn, const struct draft_record *record, b
 {
     bool looked = record->now.change != DRAFT_INSERT || look_first;
     const struct cache_object *object = txn_object(&txn->txn, record->ref);
-    if (record->now.expect == DRAFT_PRESENT && !cellar_found(txn, record->ref))
-        return txn_error_of(&txn->txn, -CELLAR_ERR_NOT_FOUND, CELLAR_WHY_CODE, 0, object);
-    if (record->now.expect == DRAFT_ABSENT && looked && cellar_found(txn, record->ref))
-        return txn_error_of(&txn->txn, -CELLAR_ERR_EXISTS, CELLAR_WHY_CODE, 0, object);
+    if (record->now.expect == DRAFT_PRESENT && !cellar_proc_found(txn, record->ref))
+        return txn_error_of(&txn->txn, CELLAR_NOT_FOUND, CELLAR_WHY_CODE, 0, object);
+    if (record->now.expect == DRAFT_ABSENT && looked && cellar_proc_found(txn, record->ref))
+        return txn_error_of(&txn->txn, CELLAR_EXISTS, CELLAR_WHY_CODE, 0, object);
     return 0;
 }
 
@@ -383,7 +382,7 @@ static int columns_put(struct cellar_txn *txn, const struct draft_record *record
     if (record->now.change != DRAFT_PUT) return 0;
     for (uint64_t columns = record->now.put_columns; columns && rc == 0; columns &= columns - 1) {
         int column = __builtin_ctzll(columns);
-        rc = cellar_put(txn, record->ref, column, record->row + record->table->schema.columns[column].row_offset);
+        rc = cellar_proc_put(txn, record->ref, column, record->row + record->table->schema.columns[column].row_offset);
     }
     return rc;
 }
@@ -394,10 +393,10 @@ static int insert_all(struct cellar_txn *txn, struct draft *draft)
     draft_each(draft, record)
     {
         if (record->now.change != DRAFT_INSERT) continue;
-        record->ref = cellar_insert(txn, record->table, record->key, record->row);
+        record->ref = cellar_proc_insert(txn, record->table, record->key, record->row);
         if (record->ref < 0) return record->ref;
     }
-    return cellar_fetch(txn);
+    return cellar_proc_fetch(txn);
 }
 
 /* The procedure of the attempt that commits. */
@@ -413,7 +412,7 @@ static int commit_fn(struct cellar_txn *txn, void *arg)
         record->ref = declare(txn, record, look_first);
         if (record->ref < 0) return record->ref;
     }
-    int rc = cellar_fetch(txn);
+    int rc = cellar_proc_fetch(txn);
     draft_each(draft, record) if (rc == 0 && record->ref >= 0) rc = expected(txn, record, look_first);
     draft_each(draft, record) if (rc == 0 && record->ref >= 0) rc = columns_put(txn, record);
     return rc == 0 && look_first ? insert_all(txn, draft) : rc;
@@ -461,7 +460,7 @@ int cellar_commit(struct cellar_txn *txn, struct cellar_result *result)
 
 /* ---- until it commits ---- */
 
-bool cellar_error_retries(int code) { return code == -CELLAR_ERR_RETRY || code == CELLAR_ERR_RETRY; }
+bool cellar_retryable(int code) { return code == CELLAR_RETRY; }
 
 struct pause {
     uint32_t attempts;
@@ -476,7 +475,7 @@ static int pause_run(struct coro *co, struct coordinator *coordinator, void *arg
 /* What fn says is told once what it has read was true at one moment. */
 static int said(struct cellar_session *session, struct cellar_txn *txn, int code)
 {
-    int rc = code == -CELLAR_ERR_RETRY ? code : cellar_check(txn);
+    int rc = code == CELLAR_RETRY ? code : cellar_check(txn);
     (void)cellar_abort(txn);
     if (rc == 0 && session->last.code != code) (void)interactive_refused(session, code, CELLAR_WHY_CODE);
     return rc ? rc : code;
@@ -494,9 +493,9 @@ int cellar_transact(struct cellar_session *session, cellar_txn_fn fn, void *arg)
         }
         rc = fn(txn, arg);
         if (!session->active)
-            return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_ENDED); /* fn has ended it itself */
+            return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_ENDED); /* fn has ended it itself */
         rc = rc < 0 ? said(session, txn, rc) : cellar_commit(txn, NULL);
-        bool again = cellar_error_retries(rc) || (PLANT(draft_doubt_repeated) && rc == -CELLAR_ERR_INDETERMINATE);
+        bool again = cellar_retryable(rc) || (PLANT(draft_doubt_repeated) && rc == CELLAR_INDETERMINATE);
         if (!again) return rc;
         rc = session_call(session, pause_run, &pause);
         if (rc) return interactive_refused(session, rc, CELLAR_WHY_CODE);

@@ -12,7 +12,7 @@ int interactive_refused(struct cellar_session *session, int code, enum cellar_wh
 /* A pointer that is NULL. */
 static inline int interactive_nothing_given(struct cellar_session *session)
 {
-    return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_MEMORY_GIVEN);
+    return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_NO_MEMORY_GIVEN);
 }
 int interactive_too_large(struct cellar_session *session, enum cellar_why why, uint64_t limit,
                           const struct cellar_table *table, uint64_t key);

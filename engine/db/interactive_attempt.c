@@ -37,9 +37,9 @@ int interactive_usable(const struct cellar_txn *txn, struct cellar_session **ses
 {
     enum cellar_why why;
     *session = interactive_session_of(txn);
-    if (txn && !*session && !txn->txn.home) return -CELLAR_ERR_CLOSED; /* a handle's memory that was given back */
+    if (txn && !*session && !txn->txn.home) return CELLAR_CLOSED; /* a handle's memory that was given back */
     int rc = session_check(*session, &why);
-    return rc == 0 && (*session)->amid ? interactive_refused(*session, -CELLAR_ERR_INVALID, CELLAR_WHY_AMID) : rc;
+    return rc == 0 && (*session)->amid ? interactive_refused(*session, CELLAR_INVALID, CELLAR_WHY_AMID) : rc;
 }
 
 int interactive_hold_lost(struct cellar_session *session)
@@ -58,7 +58,7 @@ struct cellar_session *interactive_going(const struct cellar_txn *txn, int *rc)
     struct cellar_session *session;
     *rc = interactive_usable(txn, &session);
     if (*rc) return NULL;
-    if (!session->active) *rc = interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_ENDED);
+    if (!session->active) *rc = interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_ENDED);
     if (*rc == 0) *rc = session->over;
     if (*rc == 0 && atomic_load_explicit(&session->hold.state, memory_order_relaxed) > HOLD_COMMITTING)
         *rc = interactive_hold_lost(session);
@@ -67,12 +67,11 @@ struct cellar_session *interactive_going(const struct cellar_txn *txn, int *rc)
 
 int interactive_table_check(struct cellar_session *session, const struct cellar_table *table)
 {
-    if (!table) return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_TABLE);
+    if (!table) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_NO_TABLE);
     if (!catalog_owns(session->db->catalog, table))
-        return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_FOREIGN);
-    return table->dropped
-               ? interactive_failed(session, -CELLAR_ERR_DROPPED, interactive_detail(CELLAR_WHY_CODE, table, 0))
-               : 0;
+        return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_FOREIGN);
+    return table->dropped ? interactive_failed(session, CELLAR_DROPPED, interactive_detail(CELLAR_WHY_CODE, table, 0))
+                          : 0;
 }
 
 struct cellar_session *interactive_going_to(const struct cellar_txn *txn, const struct cellar_table *table, int *rc)
@@ -87,7 +86,7 @@ struct cellar_session *interactive_going_to_write(const struct cellar_txn *txn, 
 {
     struct cellar_session *session = interactive_going_to(txn, table, rc);
     if (session && session->flags & CELLAR_READ_ONLY)
-        *rc = interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_READ_ONLY);
+        *rc = interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_READ_ONLY);
     return *rc ? NULL : session;
 }
 
@@ -96,7 +95,7 @@ int interactive_too_large(struct cellar_session *session, enum cellar_why why, u
 {
     struct cellar_detail detail = interactive_detail(why, table, key);
     detail.limit = limit;
-    return interactive_failed(session, -CELLAR_ERR_TOO_LARGE, detail);
+    return interactive_failed(session, CELLAR_TOO_LARGE, detail);
 }
 
 int interactive_many_records(struct cellar_session *session, const struct cellar_table *table, uint64_t key)
@@ -113,7 +112,7 @@ void cellar_session_error(const struct cellar_session *session, struct cellar_er
 {
     enum cellar_why why = CELLAR_WHY_CODE;
     struct cellar_result refused = {.code = session_check(session, &why), .detail = interactive_detail(why, NULL, 0)};
-    if (error) cellar_result_error(refused.code ? &refused : &session->last, error);
+    if (error) cellar_proc_error(refused.code ? &refused : &session->last, error);
 }
 
 /* ---- attempts ---- */
@@ -136,14 +135,14 @@ static int large_enter(struct coro *co, struct coordinator *coordinator, uint64_
     struct worker *worker = coordinator->worker;
     struct gate *gate = &worker->node->gate;
     while (!gate_enter(co, gate, worker->thread, &worker->sched, &coordinator->task)) {
-        if (atomic_load(&gate->failed)) return -CELLAR_ERR_FENCED;
+        if (atomic_load(&gate->failed)) return CELLAR_FENCED;
         sched_sleep(co, &worker->sched, &coordinator->task, GATE_POLL_MAX_NS); /* whole-table work is under way */
     }
     int rc = large_begin(co, coordinator->txn, log_bytes, usual);
     gate_leave(gate, worker->thread, &worker->sched);
     /* A backup takes over from a node that does not answer: the transaction may begin again. */
-    bool unanswered = rc == -CELLAR_ERR_UNREACHABLE || rc == -CELLAR_ERR_INDETERMINATE;
-    return unanswered && worker->db->catalog->replicas ? -CELLAR_ERR_RETRY : rc;
+    bool unanswered = rc == CELLAR_UNREACHABLE || rc == CELLAR_INDETERMINATE;
+    return unanswered && worker->db->catalog->replicas ? CELLAR_RETRY : rc;
 }
 
 /* Of many records, or with a long entry. */
@@ -185,7 +184,7 @@ static int service_run(struct coro *co, struct coordinator *coordinator, void *a
     const struct cellar_proc *tree_proc =
         &coordinator->worker->db->tree_proc; /* there is an index, perhaps since now */
     if (tree_proc->def.fn && !coordinator->txn->tree && !db_index_prepare(coordinator->worker))
-        return service->result->code = -CELLAR_ERR_NOMEM;
+        return service->result->code = CELLAR_NOMEM;
     if (options.timeout_ns) options.timeout_ns -= gone_ns;
     struct cellar_proc *proc = &session->proc; /* the rest of it is zero */
     proc->def.fn = service->fn;
@@ -200,7 +199,7 @@ static int service_run(struct coro *co, struct coordinator *coordinator, void *a
              ? exec_many(co, coordinator, service, args, &options)
              : coordinator_exec(co, coordinator, proc, args, &options, 0, service->result);
     coordinator->txn->draft = NULL;
-    if (rc == -CELLAR_ERR_DEADLINE) service->result->detail.limit = session->options.timeout_ns;
+    if (rc == CELLAR_DEADLINE) service->result->detail.limit = session->options.timeout_ns;
     return rc;
 }
 
@@ -212,8 +211,8 @@ int interactive_serve(struct cellar_session *session, struct interactive_service
     *service.result = (struct cellar_result){.detail = {.column = -1}};
     if (!service.log_bytes) service.log_bytes = db_log_bytes_least();
     int rc = session_run(session, service_run, &service);
-    if (rc == -CELLAR_ERR_CLOSED && service.result->code == 0) service.result->code = rc;
+    if (rc == CELLAR_CLOSED && service.result->code == 0) service.result->code = rc;
     if (rc) session->last = *service.result;
-    if (rc && session->draft.conflict) session->over = -CELLAR_ERR_RETRY;
+    if (rc && session->draft.conflict) session->over = CELLAR_RETRY;
     return rc;
 }

@@ -21,18 +21,17 @@ static int key_read(struct cellar_txn *txn, const struct cellar_table *table, ui
     if (rc) return rc;
     if (bytekey_sane(key, table->key_bytes, number)) return 0;
     rc = cellar_check(txn); /* two moments' bytes, perhaps */
-    return rc ? rc
-              : interactive_failed(session, -CELLAR_ERR_CORRUPT, interactive_detail(CELLAR_WHY_TWINS, table, number));
+    return rc ? rc : interactive_failed(session, CELLAR_CORRUPT, interactive_detail(CELLAR_WHY_TWINS, table, number));
 }
 
 /* A twin that number 0 speaks of. */
 static int twin_read(struct cellar_txn *txn, const struct cellar_table *table, uint64_t number, struct bytekey *key)
 {
     int rc = key_read(txn, table, number, key);
-    if (rc != -CELLAR_ERR_NOT_FOUND) return rc;
+    if (rc != CELLAR_NOT_FOUND) return rc;
     rc = cellar_check(txn);
     return rc ? rc
-              : interactive_failed(interactive_session_of(txn), -CELLAR_ERR_CORRUPT,
+              : interactive_failed(interactive_session_of(txn), CELLAR_CORRUPT,
                                    interactive_detail(CELLAR_WHY_TWINS, table, number));
 }
 
@@ -49,7 +48,7 @@ static struct cellar_session *keyed(const struct cellar_txn *txn, const struct c
     struct cellar_session *session =
         writes ? interactive_going_to_write(txn, table, rc) : interactive_going_to(txn, table, rc);
     if (session && !table->key_bytes)
-        *rc = interactive_failed(session, -CELLAR_ERR_INVALID, interactive_detail(CELLAR_WHY_NOT_KEYED, table, 0));
+        *rc = interactive_failed(session, CELLAR_INVALID, interactive_detail(CELLAR_WHY_NOT_KEYED, table, 0));
     return *rc ? NULL : session;
 }
 
@@ -77,7 +76,7 @@ static int key_find(struct cellar_txn *txn, const struct cellar_table *table, co
         rc = twin_read(txn, table, place->number, &twin);
         if (rc || bytekey_same(&twin, key, bytes)) return rc;
     }
-    return interactive_failed(session, -CELLAR_ERR_NOT_FOUND, interactive_detail(CELLAR_WHY_CODE, table, first));
+    return interactive_failed(session, CELLAR_NOT_FOUND, interactive_detail(CELLAR_WHY_CODE, table, first));
 }
 
 int cellar_txn_find(struct cellar_txn *txn, const struct cellar_table *table, const void *key, uint32_t bytes,
@@ -132,8 +131,8 @@ int cellar_txn_add(struct cellar_txn *txn, const struct cellar_table *table, con
     memcpy(&bytes, column, sizeof bytes);
     rc = key_find(txn, table, column + BYTEKEY_HEAD_BYTES, bytes, &place);
     if (rc == 0)
-        rc = interactive_failed(session, -CELLAR_ERR_EXISTS, interactive_detail(CELLAR_WHY_CODE, table, place.number));
-    else if (rc == -CELLAR_ERR_NOT_FOUND)
+        rc = interactive_failed(session, CELLAR_EXISTS, interactive_detail(CELLAR_WHY_CODE, table, place.number));
+    else if (rc == CELLAR_NOT_FOUND)
         rc = 0;
     if (rc) return rc;
     if (bytekey_twin(place.number) < place.first.twins)

@@ -40,7 +40,7 @@ static int declare_put(struct cellar_txn *txn, const struct scan *scan)
     {
         uint32_t cells = (scan->index->cells | scan->read) & ~record->note_cells;
         if (!is_put(scan, record) || record->noted_absent || !cells) continue;
-        int ref = cellar_access(txn, record->table, record->key, cells, 0, CELLAR_OPTIONAL);
+        int ref = cellar_proc_access(txn, record->table, record->key, cells, 0, CELLAR_OPTIONAL);
         if (ref < 0) return ref;
     }
     return 0;
@@ -65,7 +65,7 @@ static int scan_fn(struct cellar_txn *txn, void *arg)
                        draft->entries, &scan->count);
     if (rc) return rc;
     if (draft_want_all(draft, &txn->txn, &why) == 0) return 0;
-    return txn_error(&txn->txn, -CELLAR_ERR_TOO_LARGE, why,
+    return txn_error(&txn->txn, CELLAR_TOO_LARGE, why,
                      why == CELLAR_WHY_COPIES ? DRAFT_ARENA_BYTES : DRAFT_RECORDS_MAX);
 }
 
@@ -120,23 +120,22 @@ static int scan_serve(struct scan *scan)
         return rc;
     }
     if (draft_note(&session->draft)) return 0;
-    session->over = -CELLAR_ERR_RETRY;
+    session->over = CELLAR_RETRY;
     return interactive_failed(session, session->over, session->draft.met);
 }
 
 /* What the attempt would not refuse. */
 static int scan_check(struct cellar_session *session, const struct scan *scan, cellar_cells cells, uint64_t limit)
 {
-    if (!scan->index) return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_INDEX);
+    if (!scan->index) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_NO_INDEX);
     if (!catalog_owns(session->db->catalog, scan->index->base))
-        return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_FOREIGN);
-    if (scan->index->dropped) return interactive_refused(session, -CELLAR_ERR_DROPPED, CELLAR_WHY_CODE);
+        return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_FOREIGN);
+    if (scan->index->dropped) return interactive_refused(session, CELLAR_DROPPED, CELLAR_WHY_CODE);
     if (scan->flags & ~(uint32_t)(CELLAR_BACKWARD | CELLAR_AFTER))
-        return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_OPTIONS);
+        return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_OPTIONS);
     if (cells != CELLAR_ALL && (cells & ~scan->index->base->schema.all_cells))
-        return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_CELLS);
-    if (limit - 1 >= CELLAR_TXN_RECORDS_MAX)
-        return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_SCAN_LIMIT);
+        return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_CELLS);
+    if (limit - 1 >= CELLAR_TXN_RECORDS_MAX) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_SCAN_LIMIT);
     return 0;
 }
 

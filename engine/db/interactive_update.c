@@ -22,7 +22,7 @@ static int lost(struct cellar_session *session, const struct draft_record *recor
     struct cellar_detail detail = interactive_detail(over ? why : CELLAR_WHY_CODE, record->table, record->key);
     if (over) code = over;
     if (detail.why == CELLAR_WHY_LOCK_BOUND) detail.limit = session->hold.bound_ns;
-    if (code == -CELLAR_ERR_DEADLINE) {
+    if (code == CELLAR_DEADLINE) {
         detail.why = CELLAR_WHY_TIMEOUT;
         detail.limit = session->options.timeout_ns;
     }
@@ -58,7 +58,7 @@ int cellar_txn_get_for_update(struct cellar_txn *txn, const struct cellar_table 
     int rc;
     struct cellar_session *session = interactive_going_to_write(txn, table, &rc);
     if (!session) return rc;
-    if (session->inside) return interactive_refused(session, -CELLAR_ERR_UNSUPPORTED, CELLAR_WHY_CODE);
+    if (session->inside) return interactive_refused(session, CELLAR_UNSUPPORTED, CELLAR_WHY_CODE);
     if ((uint32_t)column >= table->schema.column_count || !value) return cellar_txn_get(txn, table, key, column, value);
     struct draft_record *record = draft_record(&session->draft, table, key);
     if (!record) return interactive_many_records(session, table, key);

@@ -39,7 +39,7 @@ static struct cellar_detail detail_of(const struct value *value, enum cellar_why
 static int contradicted(const struct value *value)
 {
     int rc = cellar_check(value->txn);
-    return rc ? rc : interactive_failed(value->session, -CELLAR_ERR_CORRUPT, detail_of(value, CELLAR_WHY_VALUE, 0));
+    return rc ? rc : interactive_failed(value->session, CELLAR_CORRUPT, detail_of(value, CELLAR_WHY_VALUE, 0));
 }
 
 static int head_read(struct value *value)
@@ -59,7 +59,7 @@ static int value_begin(struct value *value, struct cellar_session *session, stru
     bool known = (uint32_t)column < table->schema.column_count;
     if (!known || !(table->variable >> column & 1)) {
         enum cellar_why why = known ? CELLAR_WHY_NOT_VARIABLE : CELLAR_WHY_NO_COLUMN;
-        return interactive_failed(session, -CELLAR_ERR_INVALID, detail_of(value, why, 0));
+        return interactive_failed(session, CELLAR_INVALID, detail_of(value, why, 0));
     }
     value->room = room_of(table, value->column);
     return head_read(value);
@@ -139,7 +139,7 @@ int cellar_txn_get_bytes(struct cellar_txn *txn, const struct cellar_table *tabl
     if (bytes) *bytes = all;
     if (!to && capacity) return interactive_nothing_given(session);
     if (all > capacity)
-        return interactive_failed(session, -CELLAR_ERR_TOO_LARGE, detail_of(&value, CELLAR_WHY_VALUE_ROOM, capacity));
+        return interactive_failed(session, CELLAR_TOO_LARGE, detail_of(&value, CELLAR_WHY_VALUE_ROOM, capacity));
     rc = value.cut.count ? pieces_read(&value, (uint8_t *)to + here) : 0;
     if (rc == 0 && here) memcpy(to, value.in.head, here);
     return rc;
@@ -243,7 +243,7 @@ int cellar_txn_put_bytes(struct cellar_txn *txn, const struct cellar_table *tabl
     if (rc) return rc;
     if (!from && bytes) return interactive_nothing_given(session);
     if (bytes > CELLAR_VALUE_BYTES_MAX)
-        return interactive_failed(session, -CELLAR_ERR_TOO_LARGE,
+        return interactive_failed(session, CELLAR_TOO_LARGE,
                                   detail_of(&value, CELLAR_WHY_VALUE_BYTES, CELLAR_VALUE_BYTES_MAX));
     return value_put(&value, from, (uint32_t)bytes);
 }
@@ -263,7 +263,7 @@ int interactive_values_check(struct cellar_session *session, const struct cellar
         memcpy(&bytes, (const uint8_t *)row + table->schema.columns[column].row_offset, sizeof bytes);
         if (bytes <= room) continue;
         const struct value value = {.table = table, .key = key, .column = (uint32_t)column};
-        return interactive_failed(session, -CELLAR_ERR_TOO_LARGE, detail_of(&value, CELLAR_WHY_VALUE_ROOM, room));
+        return interactive_failed(session, CELLAR_TOO_LARGE, detail_of(&value, CELLAR_WHY_VALUE_ROOM, room));
     }
     return 0;
 }
@@ -307,9 +307,9 @@ int interactive_values_outcome(struct cellar_session *session, struct cellar_res
 {
     if (!result->detail.table->extent_size) return result->code;
     /* A place that another value has: the next attempt draws another one. */
-    if (result->code == -CELLAR_ERR_EXISTS) result->code = -CELLAR_ERR_RETRY;
-    if (result->code == -CELLAR_ERR_NOT_FOUND) result->code = -CELLAR_ERR_CORRUPT;
-    if (result->code == -CELLAR_ERR_CORRUPT) result->detail.why = CELLAR_WHY_VALUE;
-    if (result->code == -CELLAR_ERR_RETRY) result->detail.why = CELLAR_WHY_CHANGED;
+    if (result->code == CELLAR_EXISTS) result->code = CELLAR_RETRY;
+    if (result->code == CELLAR_NOT_FOUND) result->code = CELLAR_CORRUPT;
+    if (result->code == CELLAR_CORRUPT) result->detail.why = CELLAR_WHY_VALUE;
+    if (result->code == CELLAR_RETRY) result->detail.why = CELLAR_WHY_CHANGED;
     return interactive_failed(session, result->code, result->detail);
 }

@@ -15,7 +15,7 @@ static __attribute__((cold, noinline)) int refused(const struct cellar_session *
 {
     bool closed = session && !session->open;
     *why = closed ? CELLAR_WHY_CLOSED : session && coro_is_inside() ? CELLAR_WHY_INSIDE : CELLAR_WHY_THREAD;
-    return closed ? -CELLAR_ERR_CLOSED : -CELLAR_ERR_INVALID;
+    return closed ? CELLAR_CLOSED : CELLAR_INVALID;
 }
 
 int session_check(const struct cellar_session *session, enum cellar_why *why)
@@ -32,7 +32,7 @@ int session_enter(struct cellar_session *session)
     struct cellar *db = session->db;
     if (db && atomic_load(&db->open)) return 0;
     session_leave(session);
-    return -CELLAR_ERR_CLOSED;
+    return CELLAR_CLOSED;
 }
 
 void session_leave(struct cellar_session *session)
@@ -52,7 +52,7 @@ static bool serve(struct worker *worker, struct db_request *request)
 int session_run(struct cellar_session *session, db_fn fn, void *arg)
 {
     if (session->inside) return fn(session->inside, session->coordinator, arg);
-    if (session->amid) return -CELLAR_ERR_INVALID;
+    if (session->amid) return CELLAR_INVALID;
     struct worker *worker = session->worker;
     uint32_t pending = 1;
     struct db_request request = {.target = session->coordinator, .fn = fn, .arg = arg, .pending = &pending};
@@ -85,7 +85,7 @@ static int draft_make(struct cellar_session *session)
     return rc;
 }
 
-int session_open_inside(struct cellar_client *client, struct cellar_session *session)
+int session_open_inside(struct cellar_lab_client *client, struct cellar_session *session)
 {
     *session = (struct cellar_session){.db = client->coordinator->worker->db,
                                        .worker = client->coordinator->worker,
@@ -149,7 +149,7 @@ static struct cellar_session *take(struct cellar *db, struct cellar_error *error
     bool ended;
     struct cellar_session *session = try_take(db, &ended);
     if (!session)
-        err_set(error, CELLAR_ERR_FULL, "%u sessions are open, as many as there may be: close one, or raise sessions",
+        err_set(error, CELLAR_FULL, "%u sessions are open, as many as there may be: close one, or raise sessions",
                 db->config.sessions);
     else if (ended)
         node_log(&db->opening, CELLAR_LOG_WARNING, "session %u: its thread has ended without closing it",
@@ -182,13 +182,13 @@ static int session_open(struct cellar *db, struct cellar_session **out, struct c
     const struct mode *mode = mode_of(db->config.cc);
     if (mode->locks)
         return err_set(
-            error, CELLAR_ERR_UNSUPPORTED,
+            error, CELLAR_UNSUPPORTED,
             "mode %s locks what it reads until the transaction ends, and a client may think for long: choose "
             "another mode for sessions",
             mode->name);
     struct cellar_session *session = take(db, error);
-    int rc = session ? session_worker_make(session, error) : -CELLAR_ERR_FULL;
-    if (rc == 0 && draft_make(session)) rc = err_set(error, CELLAR_ERR_NOMEM, "no memory for a session's transactions");
+    int rc = session ? session_worker_make(session, error) : CELLAR_FULL;
+    if (rc == 0 && draft_make(session)) rc = err_set(error, CELLAR_NOMEM, "no memory for a session's transactions");
     if (rc && session) give_back(session);
     if (rc == 0) *out = session;
     return rc;
@@ -197,7 +197,7 @@ static int session_open(struct cellar *db, struct cellar_session **out, struct c
 int cellar_session_open(struct cellar *db, struct cellar_session **out, struct cellar_error *error)
 {
     uint32_t *counted;
-    if (!out) return err_set(error, CELLAR_ERR_INVALID, "there is no place for the session's handle");
+    if (!out) return err_set(error, CELLAR_INVALID, "there is no place for the session's handle");
     *out = NULL;
     int rc = db_call_begin(db, &counted, error);
     if (rc) return rc;

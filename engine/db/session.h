@@ -48,7 +48,7 @@ struct cellar_session { /* a handle */
 };
 
 /* Of all zero: a session of a client function's own, until session_close_inside. NOMEM. */
-NODISCARD int session_open_inside(struct cellar_client *client, struct cellar_session *session);
+NODISCARD int session_open_inside(struct cellar_lab_client *client, struct cellar_session *session);
 void session_close_inside(struct cellar_session *session);
 
 /* Runs fn on the coordinator of a session that is active, on this thread where the fabric can. Its code, or INVALID. */

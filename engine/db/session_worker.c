@@ -49,9 +49,9 @@ static int start(struct cellar_session *session, struct worker *worker, struct c
     if (db_coordinators_make(db, worker, SESSION_COORDINATORS,
                              db->coordinator_count + SESSION_COORDINATORS * session->number,
                              db->config.threads * db->config.coros + SESSION_COORDINATORS * place))
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory for a session's coordinator");
+        return err_set(error, CELLAR_NOMEM, "no memory for a session's coordinator");
     rc = db->fabric->ops->spawn(db->fabric, worker->ep, db_worker_thread, worker);
-    if (rc) return err_set(error, CELLAR_ERR_SYSTEM, "cannot start a session's worker: %s", cellar_error_text(rc));
+    if (rc) return err_set(error, CELLAR_SYSTEM, "cannot start a session's worker: %s", cellar_strerror(rc));
     __atomic_add_fetch(&db->running, 1, __ATOMIC_SEQ_CST);
     worker->started = true;
     return 0;
@@ -60,7 +60,7 @@ static int start(struct cellar_session *session, struct worker *worker, struct c
 static int worker_make(struct cellar_session *session, struct cellar_error *error)
 {
     struct worker *worker = calloc(1, sizeof *worker);
-    if (!worker) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a session's worker");
+    if (!worker) return err_set(error, CELLAR_NOMEM, "no memory for a session's worker");
     int rc = start(session, worker, error);
     if (rc) {
         if (worker->ep) fabric_endpoint_close(worker->ep);
@@ -117,11 +117,11 @@ static int join(struct coro *co, struct coordinator *coordinator, void *arg)
     struct worker *worker = call->worker;
     struct gate *gate = &worker->node->gate;
     while (!gate_enter(co, gate, worker->thread, &worker->sched, &coordinator->task)) {
-        if (atomic_load(&gate->failed)) return err_set(call->error, CELLAR_ERR_FENCED, "this compute node has stopped");
+        if (atomic_load(&gate->failed)) return err_set(call->error, CELLAR_FENCED, "this compute node has stopped");
         sched_sleep(co, &worker->sched, &coordinator->task, GATE_POLL_MAX_NS); /* whole-table work is under way */
     }
     int rc = coordinator->txn ? db_worker_open(co, worker, first_worker(worker->db, worker), call->error)
-                              : err_set(call->error, CELLAR_ERR_NOMEM, "no memory for a session's coordinator");
+                              : err_set(call->error, CELLAR_NOMEM, "no memory for a session's coordinator");
     if (rc) unready(worker);
     gate_leave(gate, worker->thread, &worker->sched);
     return rc;
@@ -148,9 +148,9 @@ static int holder_open(struct coro *co, struct coordinator *coordinator, void *a
     struct worker *worker = coordinator->worker;
     struct gate *gate = &worker->node->gate;
     struct cellar_error error;
-    if (!worker->coordinators[1].txn) return -CELLAR_ERR_NOMEM;
+    if (!worker->coordinators[1].txn) return CELLAR_NOMEM;
     if (!gate_enter(co, gate, worker->thread, &worker->sched, &coordinator->task))
-        return atomic_load(&gate->failed) ? -CELLAR_ERR_FENCED : -CELLAR_ERR_BUSY;
+        return atomic_load(&gate->failed) ? CELLAR_FENCED : CELLAR_BUSY;
     struct coordinator *holder = &worker->coordinators[1];
     int rc = db_coordinator_open(co, holder, &error);
     if (rc) txn_free(holder->txn);

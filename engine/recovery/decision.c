@@ -12,7 +12,7 @@
 
 static int silent(const struct decision_asker *asker, struct cellar_error *error)
 {
-    return err_set(error, CELLAR_ERR_EXISTS, "%s has not answered yet", asker->decider->name);
+    return err_set(error, CELLAR_EXISTS, "%s has not answered yet", asker->decider->name);
 }
 
 static void pause_for(struct coro *co, const struct decision_asker *asker, uint64_t *pause_ns)
@@ -40,7 +40,7 @@ static int note(const struct decision_asker *asker, struct cellar_error *error)
     const struct cellar_ruling *known = &decision->known, *next = &decision->next;
     bool begun = decision->read && known->epoch;
     if (begun && (next->cluster != known->cluster || next->epoch < known->epoch))
-        return err_set(error, CELLAR_ERR_MISMATCH, "%s has forgotten what it had decided, or was given another cluster",
+        return err_set(error, CELLAR_MISMATCH, "%s has forgotten what it had decided, or was given another cluster",
                        asker->decider->name);
     decision->known = *next;
     decision->read = true;
@@ -55,10 +55,9 @@ static int hear(struct coro *co, const struct decision_asker *asker, uint64_t mo
     for (;;) {
         struct cellar_error inner = {0};
         int rc = asker->decider->end(asker->decider, asker->home->cn, &decision->next, &inner);
-        if (rc != -CELLAR_ERR_EXISTS) {
+        if (rc != CELLAR_EXISTS) {
             decision->under_way = false;
-            return rc ? err_set(error, err_code(rc), "%s", inner.code ? inner.text : cellar_error_text(rc))
-                      : note(asker, error);
+            return rc ? err_set(error, rc, "%s", inner.code ? inner.text : cellar_strerror(rc)) : note(asker, error);
         }
         if (hurries(asker, fabric_now_ns(asker->home->ep) - begin_ns, most_ns)) return silent(asker, error);
         pause_for(co, asker, &pause_ns);
@@ -74,11 +73,11 @@ static int ask(struct coro *co, const struct decision_asker *asker, const struct
     uint64_t from = PLANT(decision_uncompared) && decision->read ? DECISION_ANY : decision->known.epoch;
     uint64_t begin_ns = fabric_now_ns(asker->home->ep), pause_ns = PAUSE_NS;
     int rc;
-    while ((rc = decider->begin(decider, asker->home->cn, from, to)) == -CELLAR_ERR_EXISTS) {
+    while ((rc = decider->begin(decider, asker->home->cn, from, to)) == CELLAR_EXISTS) {
         if (hurries(asker, fabric_now_ns(asker->home->ep) - begin_ns, most_ns)) return silent(asker, error);
         pause_for(co, asker, &pause_ns);
     }
-    if (rc) return err_set(error, err_code(rc), "%s: %s", decider->name, cellar_error_text(rc));
+    if (rc) return err_set(error, rc, "%s: %s", decider->name, cellar_strerror(rc));
     decision->under_way = true;
     return hear(co, asker, most_ns, error);
 }
@@ -123,7 +122,7 @@ static int decide(struct coro *co, const struct decision_asker *asker, const str
     for (uint32_t moves = 0; rc == 0 && !is_done(decision, proposal); moves++) {
         /* INV-MEMBER-3 */
         if (decision_heard(decision, asker->home->cn, asker->home->incarnation))
-            return err_set(error, CELLAR_ERR_FENCED, "compute node %u was declared dead", asker->home->cn);
+            return err_set(error, CELLAR_FENCED, "compute node %u was declared dead", asker->home->cn);
         if (moves == MOVES_MAX) return silent(asker, error);
         apply(decision, proposal);
         rc = ask(co, asker, &decision->next, most_ns, error);
@@ -173,12 +172,12 @@ static int first_ruling(struct coro *co, const struct decision_asker *asker, str
         if (rc || members_is_free(&state)) continue;
         if (state.state != LAYOUT_MEMBER_LIVE) first->dead[cn] = state.incarnation;
         if (state.state == LAYOUT_MEMBER_LIVE && home->catalog->cluster == 0 && cn - home->first >= home->count)
-            return err_set(error, CELLAR_ERR_EXISTS,
+            return err_set(error, CELLAR_EXISTS,
                            "compute node %u uses the pool, or has not closed it, and does not ask %s: all processes of "
                            "a pool ask the same",
                            cn, asker->decider->name);
     }
-    return rc ? err_set(error, err_code(rc), "the pool's members: %s", cellar_error_text(rc)) : 0;
+    return rc ? err_set(error, rc, "the pool's members: %s", cellar_strerror(rc)) : 0;
 }
 
 /* The pool has its number before the register has a ruling: one that has none does not belong to a ruling's cluster. */
@@ -190,7 +189,7 @@ static int begin_rulings(struct coro *co, const struct decision_asker *asker, ui
     if (rc) return rc;
     uint64_t drawn = (uint64_t)asker->decider->drawn << 32 | asker->decider->place;
     rc = configuration_name(co, home->ep, home->catalog, drawn, pool);
-    if (rc) return err_set(error, err_code(rc), "the pool's number: %s", cellar_error_text(rc));
+    if (rc) return err_set(error, rc, "the pool's number: %s", cellar_strerror(rc));
     asker->decision->next.cluster = *pool;
     return ask(co, asker, &asker->decision->next, WAIT_OPEN_NS, error);
 }
@@ -201,7 +200,7 @@ static int bind(struct coro *co, const struct decision_asker *asker, uint64_t *c
     const struct cellar_ruling *known = &asker->decision->known;
     uint64_t pool = home->catalog->cluster;
     if (pool && (uint32_t)pool != asker->decider->place)
-        return err_set(error, CELLAR_ERR_MISMATCH,
+        return err_set(error, CELLAR_MISMATCH,
                        "another register than %s decides for this pool: other servers, or another prefix",
                        asker->decider->name);
     int rc = asker->decision->read ? 0 : ask(co, asker, NULL, WAIT_OPEN_NS, error);
@@ -209,12 +208,12 @@ static int bind(struct coro *co, const struct decision_asker *asker, uint64_t *c
     if (known->epoch == 0)
         rc = begin_rulings(co, asker, &pool, error);
     else if (configuration_name(co, home->ep, home->catalog, 0, &pool))
-        rc = err_set(error, CELLAR_ERR_UNREACHABLE, "the pool's number cannot be read");
+        rc = err_set(error, CELLAR_UNREACHABLE, "the pool's number cannot be read");
     if (rc) return rc;
     *cluster = known->cluster;
     if (*cluster == pool) return 0;
-    return err_set(error, CELLAR_ERR_MISMATCH,
-                   "%s has the decisions of another cluster: each needs a prefix of its own", asker->decider->name);
+    return err_set(error, CELLAR_MISMATCH, "%s has the decisions of another cluster: each needs a prefix of its own",
+                   asker->decider->name);
 }
 
 int decision_bind(struct coro *co, const struct decision_asker *asker, uint64_t *cluster, struct cellar_error *error)
@@ -222,6 +221,6 @@ int decision_bind(struct coro *co, const struct decision_asker *asker, uint64_t 
     struct cellar_error inner = {0};
     int rc = bind(co, asker, cluster, &inner);
     if (rc == 0) return 0;
-    if (rc == -CELLAR_ERR_EXISTS && asker->decision->under_way) rc = -CELLAR_ERR_UNREACHABLE;
-    return err_set(error, err_code(rc), "%s", inner.text);
+    if (rc == CELLAR_EXISTS && asker->decision->under_way) rc = CELLAR_UNREACHABLE;
+    return err_set(error, rc, "%s", inner.text);
 }

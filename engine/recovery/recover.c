@@ -21,7 +21,7 @@ int recover_look(struct recover *run, uint32_t cn, struct members_state *now)
     int rc;
     do rc = member_look(run->co, run->home->member, run->ep, cn, now);
     while (rc && recover_patience(run, rc, &tries, &refusals));
-    if (rc) err_set(run->error, err_code(rc), "the state of compute node %u: %s", cn, cellar_error_text(rc));
+    if (rc) err_set(run->error, rc, "the state of compute node %u: %s", cn, cellar_strerror(rc));
     return rc;
 }
 
@@ -34,8 +34,8 @@ static int move(struct recover *run, const struct members_state *from, const str
     do rc = member_move(run->co, run->home->member, run->ep, run->dead, from, to, now);
     while (rc && recover_patience(run, rc, &tries, &refusals));
     if (rc)
-        err_set(run->error, err_code(rc), "moving compute node %u to state %s: %s", run->dead,
-                members_state_name(to->state), cellar_error_text(rc));
+        err_set(run->error, rc, "moving compute node %u to state %s: %s", run->dead, members_state_name(to->state),
+                cellar_strerror(rc));
     return rc;
 }
 
@@ -70,11 +70,11 @@ static int holder_pass(struct recover *run, const struct members_state *now)
     run->report->in_the_way = now->recoverer;
     if ((live || opens) && run->home->halted) return 0;
     if (PLANT(recover_claim_shared)) return 0;
-    if (live && PLANT(recover_claim_dead_kept)) rc = -CELLAR_ERR_EXISTS;
+    if (live && PLANT(recover_claim_dead_kept)) rc = CELLAR_EXISTS;
     if (rc == 0) rc = fence(run, cn, opens ? 0 : holder.incarnation, live || (opens && !silent));
-    if (rc != -CELLAR_ERR_EXISTS && rc != -CELLAR_ERR_UNSUPPORTED) return rc;
-    return err_set(run->error, CELLAR_ERR_EXISTS, "compute node %u is being recovered by compute node %u%s", run->dead,
-                   cn, opens ? ", which opens the pool" : "");
+    if (rc != CELLAR_EXISTS && rc != CELLAR_UNSUPPORTED) return rc;
+    return err_set(run->error, CELLAR_EXISTS, "compute node %u is being recovered by compute node %u%s", run->dead, cn,
+                   opens ? ", which opens the pool" : "");
 }
 
 /* INV-RECOVER-6. Positive: nothing is left to be done. */
@@ -86,9 +86,9 @@ static int claim(struct recover *run, enum recover_how how)
         if (rc) return rc;
         if (from.state == LAYOUT_MEMBER_FREE) return 1;
         if (from.state == LAYOUT_MEMBER_NEVER)
-            return err_set(run->error, CELLAR_ERR_NOT_FOUND, "compute node %u never was a member", run->dead);
+            return err_set(run->error, CELLAR_NOT_FOUND, "compute node %u never was a member", run->dead);
         if (run->home->life && from.incarnation != run->home->life)
-            return err_set(run->error, CELLAR_ERR_EXISTS, "compute node %u is alive again", run->dead);
+            return err_set(run->error, CELLAR_EXISTS, "compute node %u is alive again", run->dead);
         rc = how == RECOVER_IF_DEAD ? fence(run, run->dead, from.incarnation, true) : 0;
         if (rc == 0) rc = holder_pass(run, &from);
         if (rc) return rc;
@@ -96,7 +96,7 @@ static int claim(struct recover *run, enum recover_how how)
             rc = member_declare(run->co, run->home->member, run->home, run->dead, from.incarnation, run->error);
         if (rc) return rc;
         if (from.claim_epoch == LAYOUT_MEMBER_EPOCH_MAX)
-            return err_set(run->error, CELLAR_ERR_FULL, "compute node %u was claimed too often", run->dead);
+            return err_set(run->error, CELLAR_FULL, "compute node %u was claimed too often", run->dead);
         struct members_state to = {.state = from.state == LAYOUT_MEMBER_LIVE ? LAYOUT_MEMBER_FENCED : from.state,
                                    .incarnation = from.incarnation,
                                    .claim_epoch = from.claim_epoch + 1,
@@ -117,8 +117,8 @@ static int claim(struct recover *run, enum recover_how how)
 static void claim_give_back(struct recover *run, int rc)
 {
     struct members_state to = run->claim, now;
-    if (!run->claimed || rc == 0 || rc == -CELLAR_ERR_FENCED || rc == -CELLAR_ERR_UNREACHABLE ||
-        rc == -CELLAR_ERR_INDETERMINATE || recover_is_called(run->home))
+    if (!run->claimed || rc == 0 || rc == CELLAR_FENCED || rc == CELLAR_UNREACHABLE || rc == CELLAR_INDETERMINATE ||
+        recover_is_called(run->home))
         return;
     to.claim_epoch++;
     to.recoverer = -1;
@@ -134,7 +134,7 @@ static int advance(struct recover *run, enum layout_member_state state)
     int rc = move(run, &run->claim, &to, &now);
     if (rc) return rc;
     if (members_word(&now) != members_word(&to))
-        return err_set(run->error, CELLAR_ERR_FENCED, "compute node %d took over the recovery of compute node %u",
+        return err_set(run->error, CELLAR_FENCED, "compute node %d took over the recovery of compute node %u",
                        now.recoverer, run->dead);
     run->claim = to;
     return 0;
@@ -172,7 +172,7 @@ static int recover_other(struct recover *run, uint32_t cn, const struct members_
     home.name = run->name + 1;
     home.outer = run;
     if (cn == home.cn && !own && !PLANT(recover_own_refused))
-        return err_set(run->error, CELLAR_ERR_FENCED, "compute node %u was declared dead", cn);
+        return err_set(run->error, CELLAR_FENCED, "compute node %u was declared dead", cn);
     return recover_run(run->co, &home, cn, own ? RECOVER_OWN : RECOVER_SUSPECTED, report, run->error);
 }
 
@@ -206,7 +206,7 @@ static int taker_gone(struct recover *run, uint32_t cn)
     int rc;
     do rc = members_taker_gone(run->co, run->ep, run->catalog, cn);
     while (rc && recover_patience(run, rc, &tries, &refusals));
-    return rc ? err_set(run->error, err_code(rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
+    return rc ? err_set(run->error, rc, "memory node 0: %s", cellar_strerror(rc)) : 0;
 }
 
 /*
@@ -237,7 +237,7 @@ static int takers_wait(struct recover *run)
         if (rc) return rc;
         rc = members_taker(run->co, run->ep, run->dead, &taker);
         if (rc && recover_patience(run, rc, &tries, &refusals)) continue;
-        if (rc) return err_set(run->error, err_code(rc), "memory node 0: %s", cellar_error_text(rc));
+        if (rc) return err_set(run->error, rc, "memory node 0: %s", cellar_strerror(rc));
         if (taker < 0) return 0;
         rc = taker_pass(run, (uint32_t)taker, waits % TAKER_ASK_EVERY == TAKER_ASK_EVERY - 1);
         if (rc) return rc;
@@ -246,8 +246,8 @@ static int takers_wait(struct recover *run)
     }
     if (taker < 0) return 0;
     run->report->in_the_way = taker;
-    return err_set(run->error, CELLAR_ERR_EXISTS, "compute node %d may still be taking over tags of compute node %u",
-                   taker, run->dead);
+    return err_set(run->error, CELLAR_EXISTS, "compute node %d may still be taking over tags of compute node %u", taker,
+                   run->dead);
 }
 
 static int scrub(struct recover *run)
@@ -281,7 +281,7 @@ int recover_open(struct recover *run)
 {
     run->memory = lazy_map(sizeof *run->memory);
     if (run->memory && fabric_register_local(run->ep->fabric, run->memory, sizeof *run->memory) == 0) return 0;
-    return err_set(run->error, CELLAR_ERR_NOMEM, "no memory to recover compute node %u", run->dead);
+    return err_set(run->error, CELLAR_NOMEM, "no memory to recover compute node %u", run->dead);
 }
 
 void recover_forget(struct recover *run)
@@ -312,10 +312,10 @@ int recover_run(struct coro *co, const struct recover_home *home, uint32_t dead,
                           .error = error ? error : &unused};
     *report = (struct recover_report){.in_the_way = -1};
     if (dead >= home->catalog->cn_count)
-        return err_set(error, CELLAR_ERR_INVALID, "compute node %u: the pool was made for %u", dead,
+        return err_set(error, CELLAR_INVALID, "compute node %u: the pool was made for %u", dead,
                        home->catalog->cn_count);
     if (dead == home->cn && how != RECOVER_OWN)
-        return err_set(error, CELLAR_ERR_INVALID, "compute node %u cannot recover itself while it is alive", dead);
+        return err_set(error, CELLAR_INVALID, "compute node %u cannot recover itself while it is alive", dead);
     run.signs = home->incarnation == 0 && dead - home->first < home->count;
     run.name = run.signs ? dead : home->name ? home->name - 1 : home->cn;
     int rc = recover_open(&run);

@@ -112,6 +112,6 @@ struct recover_name {
     uint32_t cn, coordinator;
     uint64_t incarnation, sequence;
 };
-/* As cellar_outcome. */
+/* As cellar_cluster_outcome. */
 NODISCARD int recover_outcome(struct coro *co, const struct recover_home *home, const struct recover_name *name,
                               enum cellar_fate *fate, struct cellar_error *error);

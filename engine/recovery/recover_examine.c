@@ -20,8 +20,7 @@ struct examine {
 
 static int corrupt(struct recover *run, const char *what, uint64_t found)
 {
-    return err_set(run->error, CELLAR_ERR_CORRUPT, "the pool was not closed, and is damaged: %s: %#llx", what,
-                   TEXT(found));
+    return err_set(run->error, CELLAR_CORRUPT, "the pool was not closed, and is damaged: %s: %#llx", what, TEXT(found));
 }
 
 /* ---- words ---- */
@@ -31,7 +30,7 @@ static int word_read(struct recover *run, uint64_t field, uint64_t *word)
     struct fabric_op op = fabric_op_read(fabric_addr_of(0, field), &run->memory->heap.word, sizeof *word);
     int rc = recover_batch(run, &op, 1);
     *word = run->memory->heap.word;
-    return rc ? err_set(run->error, err_code(rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
+    return rc ? err_set(run->error, rc, "memory node 0: %s", cellar_strerror(rc)) : 0;
 }
 
 static bool is_dirty(const struct examine *examine, uint32_t cn)
@@ -69,9 +68,9 @@ static int words_check(struct examine *examine)
         return corrupt(run, "the catalog's lock names no member", lock);
     if (run->catalog->replicas) return 0;
     rc = configuration_look(run->co, run->ep, run->catalog, -1, &now);
-    if (rc == -CELLAR_ERR_CORRUPT || (rc == 0 && (configuration_changing(&now) || now.state != CONFIGURATION_STEADY)))
+    if (rc == CELLAR_CORRUPT || (rc == 0 && (configuration_changing(&now) || now.state != CONFIGURATION_STEADY)))
         return corrupt(run, "the configuration", rc ? 0 : configuration_word(&now));
-    return rc ? err_set(run->error, err_code(rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
+    return rc ? err_set(run->error, rc, "memory node 0: %s", cellar_strerror(rc)) : 0;
 }
 
 /* ---- logs ---- */
@@ -84,7 +83,7 @@ static int log_check(struct examine *examine, uint32_t cn)
     int rc = recover_gather(run);
     if (rc == 0 && run->log.alien)
         rc = err_set(
-            run->error, CELLAR_ERR_CORRUPT,
+            run->error, CELLAR_CORRUPT,
             "the log of compute node %u is damaged: it holds entries of another coordinator, or of a later life", cn);
     if (rc == 0 && is_dirty(examine, cn)) rc = recover_try(run);
     recover_forget(run);
@@ -106,7 +105,7 @@ static int tags_check(struct examine *examine, uint64_t word, uint32_t tag_bits,
     if (right) return 0;
     const struct cellar_table *table = examine->run.catalog->tables[walk->memory->run.table_id - 1];
     return err_set(
-        examine->run.error, CELLAR_ERR_CORRUPT,
+        examine->run.error, CELLAR_CORRUPT,
         "INV-STORE-2: table %s, node %u, offset %#llx: a lock word names no member that could hold it: %#llx",
         table->name, walk->node, TEXT(offset), TEXT(word));
 }
@@ -155,7 +154,7 @@ static int ahead_check(struct examine *examine, uint32_t node)
         rc = recover_batch(run, &op, 1);
         if (rc == 0 && header->magic) return corrupt(run, "a run after the chunks handed out, at", offset);
     }
-    return rc ? err_set(run->error, err_code(rc), "memory node %u: %s", node, cellar_error_text(rc)) : 0;
+    return rc ? err_set(run->error, rc, "memory node %u: %s", node, cellar_strerror(rc)) : 0;
 }
 
 int recover_examine(struct coro *co, const struct recover_home *home, struct cellar_error *error)

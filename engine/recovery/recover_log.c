@@ -26,7 +26,7 @@ static int entry_take(struct recover_log *log, const struct log_entry_wire *wire
     if (log->count == log->capacity) {
         uint32_t capacity = log->capacity ? 2 * log->capacity : 256;
         struct recover_entry *entries = realloc(log->entries, capacity * sizeof *entries);
-        if (!entries) return -CELLAR_ERR_NOMEM;
+        if (!entries) return CELLAR_NOMEM;
         log->entries = entries;
         log->capacity = capacity;
     }
@@ -56,7 +56,7 @@ int recover_log_mark(struct recover_log *log, uint32_t coordinator, uint64_t wat
 {
     if (coordinator >= log->mark_count) {
         uint64_t *marks = realloc(log->marks, (coordinator + 1ull) * sizeof *marks);
-        if (!marks) return -CELLAR_ERR_NOMEM;
+        if (!marks) return CELLAR_NOMEM;
         memset(marks + log->mark_count, 0, (coordinator + 1ull - log->mark_count) * sizeof *marks);
         log->marks = marks;
         log->mark_count = coordinator + 1;
@@ -127,7 +127,7 @@ static int entries_join(struct recover_log *log, struct cellar_error *error)
             continue;
         }
         if (last->wire->checksum != entry->wire->checksum || last->at.bits != entry->at.bits)
-            return err_set(error, CELLAR_ERR_CORRUPT,
+            return err_set(error, CELLAR_CORRUPT,
                            "the log of compute node %u, coordinator %u has two entries of sequence %llu that differ",
                            log->cn, entry->wire->coordinator, (unsigned long long)entry->wire->sequence);
         last->replicas |= entry->replicas;

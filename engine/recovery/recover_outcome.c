@@ -25,7 +25,7 @@ static int fate_read(struct recover *run, const struct recover_name *name, enum 
     int rc = recover_look(run, name->cn, &now);
     if (rc) return rc;
     if (now.state == LAYOUT_MEMBER_NEVER || now.incarnation < name->incarnation)
-        return err_set(run->error, CELLAR_ERR_INVALID, "compute node %u never was alive as incarnation %llu", name->cn,
+        return err_set(run->error, CELLAR_INVALID, "compute node %u never was alive as incarnation %llu", name->cn,
                        (unsigned long long)name->incarnation);
     bool later = now.incarnation > name->incarnation;
     bool recovered = now.recoverer >= 0 && now.state != LAYOUT_MEMBER_LIVE && now.state != LAYOUT_MEMBER_FENCED;
@@ -52,7 +52,7 @@ int recover_outcome(struct coro *co, const struct recover_home *home, const stru
                           .error = error ? error : &unused};
     *fate = CELLAR_FATE_UNKNOWN;
     if (name->cn >= home->catalog->cn_count)
-        return err_set(error, CELLAR_ERR_INVALID, "compute node %u: the pool was made for %u", name->cn,
+        return err_set(error, CELLAR_INVALID, "compute node %u: the pool was made for %u", name->cn,
                        home->catalog->cn_count);
     int rc = recover_open(&run);
     if (rc == 0) rc = fate_read(&run, name, fate);

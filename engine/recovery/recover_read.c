@@ -57,25 +57,25 @@ static int segment_read(struct recover *run, const struct heap_walk *walk)
     int rc = 0;
 
     if (header.owner_coordinator >= COORDINATORS_MAX)
-        return err_set(run->error, CELLAR_ERR_CORRUPT, "a log on memory node %u names coordinator %u", walk->node,
+        return err_set(run->error, CELLAR_CORRUPT, "a log on memory node %u names coordinator %u", walk->node,
                        header.owner_coordinator);
     if (layout_watermark_incarnation(header.log_watermark) == run->claim.incarnation)
         rc = recover_log_mark(&run->log, header.owner_coordinator, layout_watermark_sequence(header.log_watermark));
     for (uint32_t replica = 0; rc == 0 && replica <= run->catalog->replicas; replica++) {
         struct recover_ring *ring = ring_new(run, bytes);
-        if (!ring) return err_set(run->error, CELLAR_ERR_NOMEM, "no memory for a log of %llu bytes", TEXT(bytes));
+        if (!ring) return err_set(run->error, CELLAR_NOMEM, "no memory for a log of %llu bytes", TEXT(bytes));
         ring->addr = addr;
         ring->replica = replica;
         rc = ring_fill(run, ring);
-        if (rc == -CELLAR_ERR_UNREACHABLE && replica > 0 && PLANT(recover_refusal_passed)) {
+        if (rc == CELLAR_UNREACHABLE && replica > 0 && PLANT(recover_refusal_passed)) {
             free(run->rings[--run->ring_count].local);
             return 0;
         }
         if (rc == 0) rc = recover_log_add(&run->log, ring->local, bytes, addr, header.owner_coordinator, replica);
         if (PLANT(recover_one_replica)) break;
     }
-    return rc ? err_set(run->error, err_code(rc), "reading a log on memory node %u: %s", fabric_addr_node(addr),
-                        cellar_error_text(rc))
+    return rc ? err_set(run->error, rc, "reading a log on memory node %u: %s", fabric_addr_node(addr),
+                        cellar_strerror(rc))
               : 0;
 }
 
@@ -85,7 +85,7 @@ static int node_begin(struct recover *run, struct heap_walk *walk, uint32_t node
     int rc;
     do rc = heap_walk_begin(run->co, walk, run->ep, run->catalog, node, &run->memory->heap);
     while (rc && recover_patience(run, rc, &tries, &refusals));
-    return rc ? err_set(run->error, err_code(rc), "memory node %u: %s", node, cellar_error_text(rc)) : 0;
+    return rc ? err_set(run->error, rc, "memory node %u: %s", node, cellar_strerror(rc)) : 0;
 }
 
 /*
@@ -99,7 +99,7 @@ int recover_walk(struct recover *run, uint32_t node, int (*fn)(struct recover *r
     uint32_t tries = 0, refusals = 0, restarts = 0;
     while (rc == 0 && (rc = recover_give_way(run)) == 0) {
         rc = heap_walk_next(run->co, &walk, run->error);
-        if (rc == -CELLAR_ERR_CORRUPT && restarts++ < RESTARTS_MAX) {
+        if (rc == CELLAR_CORRUPT && restarts++ < RESTARTS_MAX) {
             rc = node_begin(run, &walk, node);
             continue;
         }

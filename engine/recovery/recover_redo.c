@@ -110,7 +110,7 @@ const struct cellar_table *recover_table_of(const struct recover *run, const str
 
 int recover_alien(const struct recover *run, const struct log_write_wire *write, const char *what)
 {
-    return err_set(run->error, CELLAR_ERR_CORRUPT,
+    return err_set(run->error, CELLAR_CORRUPT,
                    "the log of compute node %u changes table %u, key %llu at node %u, offset %#llx: %s", run->dead,
                    write->table_id, (unsigned long long)write->key, fabric_addr_node((struct fabric_addr){write->addr}),
                    (unsigned long long)fabric_addr_offset((struct fabric_addr){write->addr}), what);
@@ -342,9 +342,8 @@ static int entry_redo(struct recover *run, const struct log_entry_wire *wire)
     for (const struct log_write_wire *write = NULL; (write = logseg_next_write(wire, write));) {
         int rc = redo_write(run, write, wire->ts);
         if (rc == 0) continue;
-        if (rc == -CELLAR_ERR_CORRUPT) return rc;
-        return err_set(run->error, err_code(rc), "redoing a change of compute node %u: %s", run->dead,
-                       cellar_error_text(rc));
+        if (rc == CELLAR_CORRUPT) return rc;
+        return err_set(run->error, rc, "redoing a change of compute node %u: %s", run->dead, cellar_strerror(rc));
     }
     return 0;
 }
@@ -359,7 +358,7 @@ static bool says_before(const struct log_entry_wire *wire)
 static int entry_undo(struct recover *run, struct recover_entry *entry)
 {
     if (recover_undo) return recover_undo(run, entry);
-    return err_set(run->error, CELLAR_ERR_UNSUPPORTED,
+    return err_set(run->error, CELLAR_UNSUPPORTED,
                    "compute node %u logged what was there before its changes: no mode of this build can undo them",
                    run->dead);
 }

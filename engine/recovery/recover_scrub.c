@@ -82,7 +82,7 @@ static int run_clear(struct recover *run, struct heap_walk *walk)
     if (!table && catalog_is_going(run->catalog, header->table_id)) return 0;
     if (!table)
         return err_set(
-            run->error, CELLAR_ERR_MISMATCH,
+            run->error, CELLAR_MISMATCH,
             "table %u was created after this process opened the pool: recover from one that was opened later",
             header->table_id);
     return slots_clear(run, walk, table->schema.tag_bits, table->schema.all_cells);

@@ -54,14 +54,13 @@ static bool unchanged(const struct recover *run)
 int recover_give_way(const struct recover *run)
 {
     if (!recover_is_called(run->home) || PLANT(failover_recovery_awaited) || unchanged(run)) return 0;
-    return err_set(run->error, CELLAR_ERR_EXISTS, "the configuration changes; compute node %u stands still",
-                   run->home->cn);
+    return err_set(run->error, CELLAR_EXISTS, "the configuration changes; compute node %u stands still", run->home->cn);
 }
 
 bool recover_patience(struct recover *run, int status, uint32_t *tries, uint32_t *refusals)
 {
-    if (status != -CELLAR_ERR_INDETERMINATE && status != -CELLAR_ERR_UNREACHABLE) return false;
-    *refusals = status == -CELLAR_ERR_UNREACHABLE ? *refusals + 1 : 0;
+    if (status != CELLAR_INDETERMINATE && status != CELLAR_UNREACHABLE) return false;
+    *refusals = status == CELLAR_UNREACHABLE ? *refusals + 1 : 0;
     if (*refusals == REFUSALS_MAX) return false;
     recover_pause(run, (uint64_t)PAUSE_NS << *tries);
     if (*tries < PAUSE_DOUBLINGS) ++*tries;
@@ -82,7 +81,7 @@ int recover_batch(struct recover *run, struct fabric_op *ops, uint32_t count)
         if (fabric_await(run->co, &wait) == 0) return 0;
         for (uint32_t i = 0; i < count; i++) {
             if (!ops[i].status) continue;
-            if (status == 0 || ops[i].status != -CELLAR_ERR_INDETERMINATE) status = ops[i].status;
+            if (status == 0 || ops[i].status != CELLAR_INDETERMINATE) status = ops[i].status;
             ops[kept++] = ops[i];
         }
         must(kept > 0);

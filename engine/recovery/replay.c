@@ -31,13 +31,13 @@ static int item_new(struct replay *replay, const uint8_t *bytes, uint32_t count,
     if (replay->count == replay->capacity) {
         uint64_t capacity = 2 * replay->capacity + 1024;
         struct replay_item *more = realloc(replay->items, capacity * sizeof *more);
-        if (!more) return -CELLAR_ERR_NOMEM;
+        if (!more) return CELLAR_NOMEM;
         replay->items = more;
         replay->capacity = capacity;
     }
     *item = &replay->items[replay->count];
     **item = (struct replay_item){.bytes = malloc(count), .count = count};
-    if (!(*item)->bytes) return -CELLAR_ERR_NOMEM;
+    if (!(*item)->bytes) return CELLAR_NOMEM;
     memcpy((*item)->bytes, bytes, count);
     replay->count++;
     return 0;
@@ -55,8 +55,7 @@ int replay_add(struct replay *replay, uint64_t epoch, const uint8_t *bytes, uint
         return 0;
     }
     const struct log_entry_wire *entry = logseg_parse(item->bytes, count);
-    if (!entry || entry->bytes != count || entry->epoch != epoch || entry->ts > LAYOUT_TS_MAX)
-        return -CELLAR_ERR_CORRUPT;
+    if (!entry || entry->bytes != count || entry->epoch != epoch || entry->ts > LAYOUT_TS_MAX) return CELLAR_CORRUPT;
     item->ts = entry->ts;
     if (entry->ts > replay->ts_last) replay->ts_last = entry->ts;
     if (entry->incarnation > replay->incarnation_last) replay->incarnation_last = entry->incarnation;
@@ -73,9 +72,9 @@ void replay_free(struct replay *replay)
 static int begin(struct replaying *run)
 {
     run->memory = aligned_alloc(LAYOUT_LINE, sizeof *run->memory / LAYOUT_LINE * LAYOUT_LINE + LAYOUT_LINE);
-    if (!run->memory) return err_set(run->error, CELLAR_ERR_NOMEM, "no memory to redo a log");
+    if (!run->memory) return err_set(run->error, CELLAR_NOMEM, "no memory to redo a log");
     int rc = fabric_register_local(run->ep->fabric, run->memory, sizeof *run->memory);
-    return rc ? err_set(run->error, err_code(rc), "no memory to redo a log") : 0;
+    return rc ? err_set(run->error, rc, "no memory to redo a log") : 0;
 }
 
 static void end(struct replaying *run)
@@ -105,8 +104,8 @@ static int page_write(struct replaying *run, const struct replay_page *page, uin
 {
     if (page->offset % 8 || page->bytes % 8 || page->bytes > sizeof run->memory->image || page->offset > mn_bytes ||
         page->bytes > mn_bytes - page->offset)
-        return err_set(run->error, CELLAR_ERR_CORRUPT, "log of a memory node: %u bytes at offset %#" PRIx64,
-                       page->bytes, page->offset);
+        return err_set(run->error, CELLAR_CORRUPT, "log of a memory node: %u bytes at offset %#" PRIx64, page->bytes,
+                       page->offset);
     memcpy(run->memory->image, page + 1, page->bytes);
     return write_at(run, fabric_addr_of(0, page->offset), run->memory->image, page->bytes);
 }
@@ -147,7 +146,7 @@ int replay_pages(struct coro *co, struct fabric_ep *ep, const struct replay *rep
 
 static int alien(struct replaying *run, const struct log_write_wire *write)
 {
-    return err_set(run->error, CELLAR_ERR_CORRUPT,
+    return err_set(run->error, CELLAR_CORRUPT,
                    "log of a memory node: a change of table %u, key %" PRIu64 " at offset %#" PRIx64
                    ", where no such thing can be",
                    write->table_id, write->key, fabric_addr_offset((struct fabric_addr){write->addr}));

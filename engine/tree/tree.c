@@ -15,7 +15,7 @@ int tree_open(struct txn *txn)
 {
     if (txn->tree) return 0;
     struct tree *tree = lazy_map(sizeof *tree);
-    if (!tree) return -CELLAR_ERR_NOMEM;
+    if (!tree) return CELLAR_NOMEM;
     txn->indexed = tree->rows;
     txn->tree = tree;
     return 0;
@@ -45,7 +45,7 @@ int tree_need(struct txn *txn, enum tree_need need, const struct cellar_index *i
 
 int tree_contradiction(struct txn *txn, const struct cellar_index *index, uint64_t node)
 {
-    return txn_error(txn, -CELLAR_ERR_CORRUPT, CELLAR_WHY_TREE, (uint64_t)index->nodes->id << 48 | node);
+    return txn_error(txn, CELLAR_CORRUPT, CELLAR_WHY_TREE, (uint64_t)index->nodes->id << 48 | node);
 }
 
 void tree_tidy_note(struct txn *txn, const struct cellar_index *index, const uint8_t *key)
@@ -94,7 +94,7 @@ int tree_row_put(struct txn *txn, const struct cellar_index *index, int32_t ref)
     const uint8_t *at = txn->tree->row;
     int rc = 0;
     for (int column = 0; column <= TREENODE_CELLS && rc == 0; column++) {
-        rc = cellar_put(txn_public(txn), ref, column, at);
+        rc = cellar_proc_put(txn_public(txn), ref, column, at);
         at += column ? index->data_bytes : index->shape_bytes;
     }
     return rc;

@@ -214,7 +214,7 @@ bool tree_deleted(const struct txn *txn, const struct cellar_index *index, uint6
 void tree_since(const struct txn *txn, struct tree_cursor *cursor, const struct tree_point *from, uint32_t most);
 
 /* What is declared, if anything is. */
-static inline int tree_fetch(struct txn *txn) { return txn->block_count ? cellar_fetch(txn_public(txn)) : 0; }
+static inline int tree_fetch(struct txn *txn) { return txn->block_count ? cellar_proc_fetch(txn_public(txn)) : 0; }
 /* The attempt ends; that is done first. RETRY. */
 int tree_need(struct txn *txn, enum tree_need need, const struct cellar_index *index, const struct tree_point *point);
 /* Nodes contradict each other: CORRUPT, once what was read is validated. */

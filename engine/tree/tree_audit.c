@@ -25,8 +25,8 @@ struct audit {
 
 static int violated(struct audit *audit, uint64_t node, const char *what)
 {
-    return err_set(audit->error, CELLAR_ERR_CORRUPT, "INV-TREE-8: index %s of table %s, node %llu: %s",
-                   audit->index->name, audit->index->base->name, TEXT(node), what);
+    return err_set(audit->error, CELLAR_CORRUPT, "INV-TREE-8: index %s of table %s, node %llu: %s", audit->index->name,
+                   audit->index->base->name, TEXT(node), what);
 }
 
 /* ---- reading them all ---- */
@@ -87,7 +87,7 @@ static int node_add(void *arg, uint64_t number, const void *row)
     struct audit_node *node = malloc(sizeof *node + TREENODE_ENTRIES_MAX * sizeof *node->entries);
     if (!node || (2 * audit->count >= audit->slots && !grow(audit))) {
         free(node);
-        return err_set(audit->error, CELLAR_ERR_NOMEM, "no memory for a node");
+        return err_set(audit->error, CELLAR_NOMEM, "no memory for a node");
     }
     node->number = number;
     node->count = node->reached = 0;
@@ -178,11 +178,11 @@ static int row_check(void *arg, uint64_t key, const void *row)
     for (uint32_t i = 0; leaf && i < leaf->count; i++) {
         if (memcmp(leaf->entries[i].key, entry, audit->index->key_bytes) != 0) continue;
         if (memcmp(leaf->entries[i].key, entry, audit->index->entry_bytes) == 0) return 0;
-        return err_set(audit->error, CELLAR_ERR_CORRUPT,
+        return err_set(audit->error, CELLAR_CORRUPT,
                        "INV-TREE-10: index %s of table %s covers other values than record %llu has", audit->index->name,
                        audit->index->base->name, TEXT(key));
     }
-    return err_set(audit->error, CELLAR_ERR_CORRUPT, "INV-TREE-8: index %s of table %s has no entry for record %llu",
+    return err_set(audit->error, CELLAR_CORRUPT, "INV-TREE-8: index %s of table %s has no entry for record %llu",
                    audit->index->name, audit->index->base->name, TEXT(key));
 }
 
@@ -190,14 +190,14 @@ int tree_audit(struct coro *co, struct loader *loader, const struct cellar_index
 {
     struct audit audit = {.index = index, .error = error};
     int rc = grow(&audit) ? loader_scan(co, loader, index->nodes, node_add, &audit, error)
-                          : err_set(error, CELLAR_ERR_NOMEM, "no memory for the nodes of index %s", index->name);
+                          : err_set(error, CELLAR_NOMEM, "no memory for the nodes of index %s", index->name);
     if (rc == 0 && !*slot_of(&audit, TREENODE_ROOT)) rc = violated(&audit, TREENODE_ROOT, "it is not there");
     if (rc == 0) rc = nodes_check(&audit);
     if (rc == 0) rc = loader_scan(co, loader, index->base, row_check, &audit, error);
     for (uint64_t i = 0; i < audit.slots; i++)
         if (audit.nodes[i] && audit.nodes[i]->shape.level == 0) audit.entries += audit.nodes[i]->count;
     if (rc == 0 && audit.entries != audit.rows)
-        rc = err_set(error, CELLAR_ERR_CORRUPT, "INV-TREE-8: index %s of table %s has %llu entries for %llu records",
+        rc = err_set(error, CELLAR_CORRUPT, "INV-TREE-8: index %s of table %s has %llu entries for %llu records",
                      index->name, index->base->name, TEXT(audit.entries), TEXT(audit.rows));
     for (uint64_t i = 0; i < audit.slots; i++) free(audit.nodes[i]);
     free(audit.nodes);

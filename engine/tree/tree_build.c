@@ -21,7 +21,7 @@ static int key_add(void *arg, uint64_t key, const void *row)
     if (build->count == build->room) {
         uint64_t room = build->room ? build->room * 2 : 1024;
         uint8_t *keys = realloc(build->keys, room * bytes);
-        if (!keys) return -CELLAR_ERR_NOMEM;
+        if (!keys) return CELLAR_NOMEM;
         build->keys = keys;
         build->room = room;
     }
@@ -45,7 +45,7 @@ static int keys_sort(struct build *build)
     uint64_t count = build->count;
     build->spare = malloc(count * build->index->entry_bytes + 1);
     if (!build->spare)
-        return err_set(build->error, CELLAR_ERR_NOMEM, "no memory to sort %llu entries", (unsigned long long)count);
+        return err_set(build->error, CELLAR_NOMEM, "no memory to sort %llu entries", (unsigned long long)count);
     for (uint64_t width = 1; width < count; width *= 2) {
         for (uint64_t first = 0; first < count; first += 2 * width) {
             uint64_t middle = first + width < count ? first + width : count;
@@ -64,9 +64,8 @@ static int keys_unique(const struct build *build)
     for (uint64_t i = 1; i < build->count; i++) {
         const uint8_t *key = build->keys + i * index->entry_bytes, *before = key - index->entry_bytes;
         if (treenode_compare(index, before, key) == 0)
-            return err_set(build->error, CELLAR_ERR_EXISTS,
-                           "index %s of table %s: records %llu and %llu are equal in it", index->name,
-                           index->base->name, (unsigned long long)treenode_record_key(index, before),
+            return err_set(build->error, CELLAR_EXISTS, "index %s of table %s: records %llu and %llu are equal in it",
+                           index->name, index->base->name, (unsigned long long)treenode_record_key(index, before),
                            (unsigned long long)treenode_record_key(index, key));
     }
     return 0;
@@ -122,7 +121,7 @@ static int levels_make(struct coro *co, struct build *build)
     uint64_t count = build->count;
     build->next = TREENODE_ROOT + 1;
     build->nodes = malloc((count + 1) * sizeof *build->nodes);
-    int rc = build->nodes ? 0 : err_set(build->error, CELLAR_ERR_NOMEM, "no memory for nodes");
+    int rc = build->nodes ? 0 : err_set(build->error, CELLAR_NOMEM, "no memory for nodes");
     for (uint32_t level = 0; rc == 0; level++) {
         rc = level_make(co, build, level, count, &count);
         if (count == 1) break;
@@ -135,12 +134,12 @@ static int levels_make(struct coro *co, struct build *build)
 int tree_build(struct coro *co, struct loader *loader, const struct cellar_index *index, struct cellar_error *error)
 {
     struct build *build = calloc(1, sizeof *build);
-    if (!build) return err_set(error, CELLAR_ERR_NOMEM, "no memory for index %s", index->name);
+    if (!build) return err_set(error, CELLAR_NOMEM, "no memory for index %s", index->name);
     build->index = index;
     build->loader = loader;
     build->error = error;
     int rc = loader_scan(co, loader, index->base, key_add, build, error);
-    if (rc == -CELLAR_ERR_NOMEM) err_set(error, CELLAR_ERR_NOMEM, "no memory for the entries of index %s", index->name);
+    if (rc == CELLAR_NOMEM) err_set(error, CELLAR_NOMEM, "no memory for the entries of index %s", index->name);
     if (rc == 0) rc = keys_sort(build);
     if (rc == 0) rc = keys_unique(build);
     if (rc == 0) rc = levels_make(co, build);

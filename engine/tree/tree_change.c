@@ -54,7 +54,7 @@ static int gather(struct txn *txn)
     for (uint32_t i = 0; i < txn->indexed_count; i++) {
         struct indexed_row *row = &txn->indexed[i];
         if (row->fetched && !row_gather(txn, row))
-            return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_WRITES_MAX, TREE_CHANGES_MAX);
+            return txn_error(txn, CELLAR_TOO_LARGE, CELLAR_WHY_WRITES_MAX, TREE_CHANGES_MAX);
     }
     return 0;
 }
@@ -161,7 +161,7 @@ static int cell_put(struct txn *txn, const struct tree_held *held, uint32_t cell
                     uint32_t count)
 {
     treenode_data_write(held->index, 0, entries, count, txn->tree->row);
-    return cellar_put(txn_public(txn), held->ref, (int)cell + 1, txn->tree->row);
+    return cellar_proc_put(txn_public(txn), held->ref, (int)cell + 1, txn->tree->row);
 }
 
 static int held_put(struct txn *txn)
@@ -252,7 +252,7 @@ static int cell_open(struct txn *txn, const struct tree_change *change)
     held->cell = NO_CELL;
     tree_hints_cells_put(txn->home->hints, index, change->leaf, &held->shape);
     treenode_shape_write(index, &held->shape, tree->row);
-    return cellar_put(txn_public(txn), held->ref, 0, tree->row);
+    return cellar_proc_put(txn_public(txn), held->ref, 0, tree->row);
 }
 
 /* Shares the leaf's entries out to its cells anew, with room for the new one. */
@@ -300,7 +300,7 @@ static int entry_add(struct txn *txn, const struct tree_change *change)
         if (rc) return rc;
         uint32_t at = find(change->index, tree->found, held->count, change->key);
         if (at < held->count && !PLANT(tree_unique_unlooked))
-            return txn_error(txn, -CELLAR_ERR_EXISTS, CELLAR_WHY_UNIQUE,
+            return txn_error(txn, CELLAR_EXISTS, CELLAR_WHY_UNIQUE,
                              treenode_record_key(change->index, tree->found[at].key));
         if (held->count < treenode_capacity(change->index, 0)) break;
         if ((rc = room_make(txn, change)) != 0) return rc;

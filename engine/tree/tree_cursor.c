@@ -359,10 +359,9 @@ static int begin(struct txn *txn, const struct cellar_index *index)
 {
     if (txn->doomed) return txn_doomed(txn);
     if (txn->error) return txn->error;
-    if (!index) return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_INDEX, 0);
-    if (!catalog_owns(txn->home->catalog, index->base))
-        return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_FOREIGN, 0);
-    if (index->dropped) return txn_error(txn, -CELLAR_ERR_DROPPED, CELLAR_WHY_CODE, 0);
+    if (!index) return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_NO_INDEX, 0);
+    if (!catalog_owns(txn->home->catalog, index->base)) return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_FOREIGN, 0);
+    if (index->dropped) return txn_error(txn, CELLAR_DROPPED, CELLAR_WHY_CODE, 0);
     txn->tree_begun = true;
     int rc = txn->block_count ? tree_fetch(txn) : 0;
     return rc ? rc : tree_flush(txn);
@@ -382,9 +381,9 @@ static void cursor_begin(struct tree_cursor *cursor, const struct cellar_index *
     cursor->ended = !range_points(index, range, flags, &cursor->at, &cursor->end);
 }
 
-int cellar_cursor_open(struct cellar_txn *public_txn, const struct cellar_index *index,
-                       const struct cellar_range *range, cellar_cells read, cellar_cells write, uint32_t flags,
-                       uint64_t limit)
+int cellar_proc_cursor_open(struct cellar_txn *public_txn, const struct cellar_index *index,
+                            const struct cellar_range *range, cellar_cells read, cellar_cells write, uint32_t flags,
+                            uint64_t limit)
 {
     struct txn *txn = txn_of(public_txn);
     int rc = begin(txn, index), number = 0;
@@ -393,13 +392,12 @@ int cellar_cursor_open(struct cellar_txn *public_txn, const struct cellar_index 
     read = read == CELLAR_ALL ? all : read;
     write = write == CELLAR_ALL ? all : write;
     if (((read | write) & ~all) || (flags & ~(uint32_t)(CELLAR_BACKWARD | CELLAR_AFTER)))
-        return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_CELLS, 0);
+        return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_CELLS, 0);
     if (!range || !bound_sane(index, &range->low) || !bound_sane(index, &range->high) || is_reversed(index, range) ||
         !flags_sane(index, range, flags))
-        return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_RANGE, 0);
+        return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_RANGE, 0);
     while (number < CELLAR_CURSORS_MAX && txn->tree->cursors[number].open) number++;
-    if (number == CELLAR_CURSORS_MAX)
-        return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_CURSORS, CELLAR_CURSORS_MAX);
+    if (number == CELLAR_CURSORS_MAX) return txn_error(txn, CELLAR_TOO_LARGE, CELLAR_WHY_CURSORS, CELLAR_CURSORS_MAX);
     struct tree_cursor *cursor = &txn->tree->cursors[number];
     cursor_begin(cursor, index, range, flags, limit);
     cursor->since = txn->tree->change_first;
@@ -417,7 +415,7 @@ int cellar_cursor_open(struct cellar_txn *public_txn, const struct cellar_index 
 int tree_scan(struct txn *txn, const struct cellar_index *index, const struct cellar_range *range, uint32_t read,
               uint32_t flags, uint32_t limit, struct treenode_entry *entries, uint32_t *count)
 {
-    int number = cellar_cursor_open(txn_public(txn), index, range, read, 0, flags, limit), rc;
+    int number = cellar_proc_cursor_open(txn_public(txn), index, range, read, 0, flags, limit), rc;
     if (number < 0) return number;
     struct tree_cursor *cursor = &txn->tree->cursors[number];
     *count = 0;
@@ -445,12 +443,12 @@ static struct tree_cursor *cursor_of(struct txn *txn, int number)
     return open ? &txn->tree->cursors[number] : NULL;
 }
 
-int cellar_cursor_next(struct cellar_txn *public_txn, int number, uint64_t *key, int *ref)
+int cellar_proc_cursor_next(struct cellar_txn *public_txn, int number, uint64_t *key, int *ref)
 {
     struct txn *txn = txn_of(public_txn);
     if (txn->doomed) return txn_doomed(txn);
     struct tree_cursor *cursor = cursor_of(txn, number);
-    if (!cursor) return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_CURSOR, (uint64_t)(int64_t)number);
+    if (!cursor) return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_CURSOR, (uint64_t)(int64_t)number);
     for (;;) {
         if (cursor->given == cursor->count) {
             int rc = batch_read(txn, cursor);
@@ -469,33 +467,33 @@ int cellar_cursor_next(struct cellar_txn *public_txn, int number, uint64_t *key,
     }
 }
 
-int cellar_cursor_row(struct cellar_txn *public_txn, int number, void *row)
+int cellar_proc_cursor_row(struct cellar_txn *public_txn, int number, void *row)
 {
     struct txn *txn = txn_of(public_txn);
     if (txn->doomed) return txn_doomed(txn);
     const struct tree_cursor *cursor = cursor_of(txn, number);
     if (!cursor || !cursor->given || !row)
-        return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_CURSOR, (uint64_t)(int64_t)number);
+        return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_CURSOR, (uint64_t)(int64_t)number);
     treenode_row_of_entry(cursor->index, cursor->entries[cursor->given - 1].key, row);
     return 0;
 }
 
-int cellar_cursor_close(struct cellar_txn *public_txn, int number)
+int cellar_proc_cursor_close(struct cellar_txn *public_txn, int number)
 {
     struct txn *txn = txn_of(public_txn);
     struct tree_cursor *cursor = cursor_of(txn, number);
-    if (!cursor) return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_CURSOR, (uint64_t)(int64_t)number);
+    if (!cursor) return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_CURSOR, (uint64_t)(int64_t)number);
     cursor->open = false;
     return 0;
 }
 
-int cellar_lookup(struct cellar_txn *public_txn, const struct cellar_index *index, const void *row, uint64_t *key)
+int cellar_proc_lookup(struct cellar_txn *public_txn, const struct cellar_index *index, const void *row, uint64_t *key)
 {
     struct txn *txn = txn_of(public_txn);
     int rc = begin(txn, index);
     if (rc) return rc;
     uint32_t columns = index->sortkey.column_count;
-    if (!row || !columns) return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_RANGE, 0);
+    if (!row || !columns) return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_RANGE, 0);
     struct cellar_range range = {.low = {row, columns, false}, .high = {row, columns, false}};
     struct tree_cursor *cursor = &txn->tree->cursors[CELLAR_CURSORS_MAX];
     cursor_begin(cursor, index, &range, 0, 1);

@@ -74,7 +74,7 @@ static int numbers_draw(struct txn *txn, uint32_t count, uint64_t *first)
     memcpy(first, tree->row, sizeof *first);
     uint64_t next = *first + count;
     memcpy(tree->row, &next, sizeof next);
-    return cellar_put(txn_public(txn), ref, 0, tree->row);
+    return cellar_proc_put(txn_public(txn), ref, 0, tree->row);
 }
 
 /* One of the nodes that the points are shared out to: points first .. end. */
@@ -86,7 +86,7 @@ static int part_write(struct txn *txn, const struct tree_node *node, struct tree
     treenode_row_make(index, shape, tree->points + first, tree->real + first, end - first, packed, tree->row);
     if (!shape->level) tree_hints_cells_put(txn->home->hints, index, number, shape);
     if (number == node->number) return tree_row_put(txn, index, node->ref);
-    int ref = cellar_insert(txn_public(txn), index->nodes, number, tree->row);
+    int ref = cellar_proc_insert(txn_public(txn), index->nodes, number, tree->row);
     return ref < 0 ? ref : 0;
 }
 
@@ -314,7 +314,7 @@ static int root_lower(struct txn *txn, struct tree_node *root)
 {
     struct tree *tree = txn->tree;
     uint64_t child = root->entries[0].child;
-    int ref = cellar_access(txn_public(txn), tree->work.index->nodes, child, 0, 0, CELLAR_DELETE);
+    int ref = cellar_proc_access(txn_public(txn), tree->work.index->nodes, child, 0, 0, CELLAR_DELETE);
     int rc = ref < 0 ? ref : node_lock(txn, root);
     if (rc == 0) rc = node_fetch(txn, child, TREENODE_ALL, 0, &tree->right);
     if (rc) return rc;
@@ -358,7 +358,7 @@ static int tidy(struct txn *txn)
     }
     uint32_t at = entry_of(index, parent, &tree->work.point);
     at -= at > 0;
-    int ref = cellar_access(txn_public(txn), index->nodes, parent->entries[at + 1].child, 0, 0, CELLAR_DELETE);
+    int ref = cellar_proc_access(txn_public(txn), index->nodes, parent->entries[at + 1].child, 0, 0, CELLAR_DELETE);
     rc = ref < 0 ? ref : node_lock(txn, parent);
     if (rc == 0) rc = node_fetch(txn, parent->entries[at].child, 0, TREENODE_ALL, a);
     if (rc == 0) rc = node_fetch(txn, parent->entries[at + 1].child, TREENODE_ALL, 0, b);
@@ -417,7 +417,7 @@ int tree_work(struct cellar_txn *public_txn, void *arg)
 bool tree_worked(struct txn *txn, int code)
 {
     struct tree *tree = txn->tree;
-    if (code) return code == -CELLAR_ERR_RETRY;
+    if (code) return code == CELLAR_RETRY;
     for (uint32_t i = 0; i < tree->path_count; i++) {
         const struct tree_node *node = &tree->path[i];
         tree_hints_put(txn->home->hints, tree->work.index, node->number, &node->shape, node->entries,

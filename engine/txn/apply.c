@@ -572,7 +572,7 @@ int txn_apply_first(struct coro *co, struct txn *txn, uint64_t ts)
     if (!writes_await(co, txn, &(enum buckets){BUCKETS_ALL})) return 0;
     /* What is written where cannot be told here: the log tells it. */
     gate_fail(txn->home->gate);
-    return -CELLAR_ERR_INDETERMINATE;
+    return CELLAR_INDETERMINATE;
 }
 
 void txn_apply_last(struct coro *co, struct txn *txn)

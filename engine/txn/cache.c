@@ -36,7 +36,7 @@ int cache_open(struct cache *cache, const struct mode *mode, struct fabric *fabr
     cache->locked = large ? lazy_map(hash_bytes(cache)) : NULL;
     bool all = cache->arena && cache->objects && cache->buckets && cache->hash && (cache->locked || !large);
     /* Replies of atomics land in objects and buckets, all else in the arena. */
-    int rc = all ? fabric_register_local(fabric, cache->arena, cache->arena_bytes) : -CELLAR_ERR_NOMEM;
+    int rc = all ? fabric_register_local(fabric, cache->arena, cache->arena_bytes) : CELLAR_NOMEM;
     if (rc == 0) rc = fabric_register_local(fabric, cache->objects, objects_bytes(cache));
     if (rc == 0) rc = fabric_register_local(fabric, cache->buckets, buckets_bytes(cache));
     return rc;

@@ -63,7 +63,7 @@ static bool snapshot_suffices(const struct txn *txn)
 static int validation_post(struct coro *co, struct txn *txn)
 {
     uint8_t *line = cache_alloc(&txn->cache, (uint64_t)txn->check_count * LAYOUT_LINE);
-    if (!line) return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, txn->cache.arena_most);
+    if (!line) return txn_error(txn, CELLAR_TOO_LARGE, CELLAR_WHY_COPIES, txn->cache.arena_most);
 
     txn_each_object (txn, object) {
         if (cells_to_check(object)) {
@@ -319,7 +319,7 @@ bool txn_mark_write(struct coro *co, struct txn *txn, uint64_t sequence)
 static bool log_node_lost(const struct txn *txn, uint32_t count)
 {
     bool refused = txn->home->catalog->replicas > 0;
-    for (uint32_t i = 0; i < count; i++) refused = refused && txn->ops[i].status == -CELLAR_ERR_UNREACHABLE;
+    for (uint32_t i = 0; i < count; i++) refused = refused && txn->ops[i].status == CELLAR_UNREACHABLE;
     return refused;
 }
 
@@ -332,9 +332,9 @@ static __attribute__((cold)) int log_again(struct coro *co, struct txn *txn, uin
         uint32_t kept = 0;
         for (uint32_t i = 0; i < count; i++) {
             if (!txn->ops[i].status) continue;
-            if (PLANT(log_reply_lost_ignored) && txn->ops[i].status == -CELLAR_ERR_INDETERMINATE) continue;
-            bool unknown = worst == -CELLAR_ERR_INDETERMINATE || txn->ops[i].status == -CELLAR_ERR_FENCED;
-            worst = unknown ? -CELLAR_ERR_INDETERMINATE : txn->ops[i].status;
+            if (PLANT(log_reply_lost_ignored) && txn->ops[i].status == CELLAR_INDETERMINATE) continue;
+            bool unknown = worst == CELLAR_INDETERMINATE || txn->ops[i].status == CELLAR_FENCED;
+            worst = unknown ? CELLAR_INDETERMINATE : txn->ops[i].status;
             txn->ops[kept++] = txn->ops[i];
         }
         if (log_node_lost(txn, kept)) return PLANT(failover_log_short) || settle_rest(co, txn, kept) ? 0 : worst;
@@ -368,8 +368,7 @@ int txn_log_post(struct coro *co, struct txn *txn, uint64_t ts)
 {
     struct logseg_entry entry;
     logseg_entry_begin(&entry, txn->log_buffer, txn->log_capacity);
-    if (!txn_log_changes(txn, &entry))
-        return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_LOG_BYTES, txn->log_capacity);
+    if (!txn_log_changes(txn, &entry)) return txn_error(txn, CELLAR_TOO_LARGE, CELLAR_WHY_LOG_BYTES, txn->log_capacity);
     return txn_log_place(co, txn, &entry, ts, txn->log.sequence);
 }
 
@@ -378,7 +377,7 @@ static int log_written(struct coro *co, struct txn *txn)
 {
     int rc = txn_log_await(co, txn);
     if (rc == 0 || !(txn->home->mode->shares || txn->home->catalog->replicas)) return rc;
-    return PLANT(log_lost_aborted) ? -CELLAR_ERR_UNREACHABLE : -CELLAR_ERR_INDETERMINATE;
+    return PLANT(log_lost_aborted) ? CELLAR_UNREACHABLE : CELLAR_INDETERMINATE;
 }
 
 /* ---- the ways an attempt ends ---- */
@@ -430,7 +429,7 @@ static int abort_for(struct coro *co, struct txn *txn, enum cellar_abort_reason 
     counter_add(&txn->home->stats.aborts[reason], 1);
     PROBE(attempt__abort, txn->log.cn, txn->log.coordinator, (int)reason, table ? table->name : NULL, key);
     if (observer && observer->aborted) observer->aborted(observer->arg, txn, reason, table, key);
-    return -CELLAR_ERR_RETRY;
+    return CELLAR_RETRY;
 }
 
 int txn_abort(struct coro *co, struct txn *txn, enum cellar_abort_reason reason)
@@ -454,12 +453,12 @@ int txn_abort_over(struct coro *co, struct txn *txn, const struct cache_object *
 int txn_fail(struct coro *co, struct txn *txn, int code)
 {
     const struct mode *mode = txn->home->mode;
-    if (txn->doomed) return -CELLAR_ERR_RETRY;
+    if (txn->doomed) return CELLAR_RETRY;
     int rc = mode->fail ? mode->fail(co, txn) : 0;
     if (rc == 0 && !PLANT(failed_txn_unvalidated)) rc = txn_validate(co, txn);
     if (rc == 0 && mode->failed) rc = mode->failed(co, txn);
     if (rc == 0 && txn->draft) rc = draft_serialized(co, txn);
-    if (rc == -CELLAR_ERR_RETRY) return rc;
+    if (rc == CELLAR_RETRY) return rc;
     const struct observer *observer = txn->home->observer;
     if (observer && mode->shares) observer->serialized(observer->arg, txn);
     txn_release(co, txn);
@@ -470,8 +469,8 @@ int txn_fail(struct coro *co, struct txn *txn, int code)
 
 static int not_logged(struct coro *co, struct txn *txn, int rc)
 {
-    if (rc == -CELLAR_ERR_RETRY) return rc;
-    if (rc == -CELLAR_ERR_INDETERMINATE) {
+    if (rc == CELLAR_RETRY) return rc;
+    if (rc == CELLAR_INDETERMINATE) {
         /* Its locks stay: recovery decides by what the log holds. */
         if (txn->home->mode->in_doubt)
             txn->home->mode->in_doubt(txn);
@@ -480,7 +479,7 @@ static int not_logged(struct coro *co, struct txn *txn, int rc)
         txn->ack_ns = fabric_now_ns(txn->home->ep);
         return rc;
     }
-    if (rc == -CELLAR_ERR_UNREACHABLE) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
+    if (rc == CELLAR_UNREACHABLE) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
     txn_release(co, txn);
     return rc;
 }
@@ -525,7 +524,7 @@ static int epoch_begin(struct coro *co, struct txn *txn)
 /* Its entry is in the ring, or surely nowhere; of one that is in doubt the epoch stays open. */
 static void epoch_end(struct txn *txn, int rc)
 {
-    if (txn->ring && rc != -CELLAR_ERR_INDETERMINATE) epochs_landed(txn->ring);
+    if (txn->ring && rc != CELLAR_INDETERMINATE) epochs_landed(txn->ring);
 }
 
 int txn_log(struct coro *co, struct txn *txn, int (*post)(struct coro *co, struct txn *txn, uint64_t ts), uint64_t *ts)
@@ -534,10 +533,10 @@ int txn_log(struct coro *co, struct txn *txn, int (*post)(struct coro *co, struc
     int rc = txn->draft ? draft_serialized(co, txn) : 0;
     if (rc == 0 && txn->index_count) rc = txn_index_change(co, txn);
     *ts = rc == 0 ? ts_choose(txn, txn->home->tallies) : 0;
-    if (*ts > LAYOUT_TS_MAX) rc = txn_error(txn, -CELLAR_ERR_FULL, CELLAR_WHY_TIMESTAMPS, LAYOUT_TS_MAX);
+    if (*ts > LAYOUT_TS_MAX) rc = txn_error(txn, CELLAR_FULL, CELLAR_WHY_TIMESTAMPS, LAYOUT_TS_MAX);
     txn_phase_end(txn, CELLAR_PHASE_VALIDATE);
     /* One that ends here for lack of space was validated like any other: what it read is known by now. */
-    if (rc != -CELLAR_ERR_RETRY && observer && txn->home->mode->shares) observer->serialized(observer->arg, txn);
+    if (rc != CELLAR_RETRY && observer && txn->home->mode->shares) observer->serialized(observer->arg, txn);
     if (rc || *ts == 0) return rc;
     txn->home->ts_last = *ts; /* at once: while this one waits for its log, others of the worker choose theirs */
     rc = epoch_begin(co, txn);
@@ -567,7 +566,7 @@ int txn_commit_checked(struct coro *co, struct txn *txn, int rc)
 {
     uint64_t ts;
     if (rc) {
-        if (rc != -CELLAR_ERR_RETRY) txn_release(co, txn);
+        if (rc != CELLAR_RETRY) txn_release(co, txn);
         return rc;
     }
     rc = txn_log(co, txn, txn_log_post, &ts);
@@ -584,9 +583,9 @@ int txn_commit_own(struct coro *co, struct txn *txn) { return txn_commit_checked
 
 int txn_commit(struct coro *co, struct txn *txn)
 {
-    if (txn->doomed) return -CELLAR_ERR_RETRY;
+    if (txn->doomed) return CELLAR_RETRY;
     if (txn->block_count && !txn->error)
-        txn_error_of(txn, -CELLAR_ERR_UNFETCHED, CELLAR_WHY_NEVER_FETCHED, 0, txn->block[0]);
+        txn_error_of(txn, CELLAR_UNFETCHED, CELLAR_WHY_NEVER_FETCHED, 0, txn->block[0]);
     if (txn->error) return txn_fail(co, txn, txn->error);
     txn_phase_end(txn, CELLAR_PHASE_EXECUTE);
     return txn->home->mode->commit(co, txn);

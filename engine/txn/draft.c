@@ -19,7 +19,7 @@ int draft_open(struct draft *draft)
     draft->wanted = lazy_map(DRAFT_RECORDS_MAX * sizeof *draft->wanted);
     draft->entries = lazy_map(DRAFT_ENTRIES_MAX * sizeof *draft->entries);
     bool all = draft->records && draft->hash && draft->arena && draft->wanted && draft->entries;
-    return all ? 0 : -CELLAR_ERR_NOMEM;
+    return all ? 0 : CELLAR_NOMEM;
 }
 
 void draft_close(struct draft *draft)
@@ -158,7 +158,7 @@ int draft_want_all(struct draft *draft, const struct txn *txn, enum cellar_why *
         if (is_left_out(object)) continue;
         struct draft_record *record = draft_record(draft, object->table, object->key);
         *why = record ? CELLAR_WHY_COPIES : CELLAR_WHY_RECORDS_MAX;
-        if (!record || draft_want(draft, record, object->read_cells) < 0) return CELLAR_ERR_TOO_LARGE;
+        if (!record || draft_want(draft, record, object->read_cells) < 0) return CELLAR_TOO_LARGE;
         record->ref = (int32_t)i;
     }
     return 0;
@@ -265,7 +265,7 @@ static enum compared compare(const struct txn *txn, const struct draft_record *r
 /* Does it end with a fact about what it has read? One about room another attempt would meet, too. */
 static bool concludes(const struct txn *txn)
 {
-    return !txn->error || txn->error == -CELLAR_ERR_NOT_FOUND || txn->error == -CELLAR_ERR_EXISTS;
+    return !txn->error || txn->error == CELLAR_NOT_FOUND || txn->error == CELLAR_EXISTS;
 }
 
 /* INV-DRAFT-2. What could not be read, because the attempt ends with an error before it, is read by the next one. */
@@ -369,8 +369,8 @@ int draft_put(struct draft *draft, struct draft_record *record, uint32_t column,
 {
     const struct schema_column *at = &record->table->schema.columns[column];
     struct draft_change_state now = record->now;
-    if (draft_known(record) == DRAFT_ABSENT) return CELLAR_ERR_NOT_FOUND;
-    if (!prepare(draft, record, (int32_t)column)) return CELLAR_ERR_TOO_LARGE;
+    if (draft_known(record) == DRAFT_ABSENT) return CELLAR_NOT_FOUND;
+    if (!prepare(draft, record, (int32_t)column)) return CELLAR_TOO_LARGE;
     memcpy(record->row + at->row_offset, value, at->bytes);
     if (now.change == DRAFT_INSERT) return 0;
     now.put_columns |= 1ull << column;
@@ -389,11 +389,11 @@ int draft_insert(struct draft *draft, struct draft_record *record, const void *r
 {
     const struct schema *schema = &record->table->schema;
     struct draft_change_state now = {.change = DRAFT_INSERT, .expect = DRAFT_ABSENT};
-    if (draft_known(record) == DRAFT_PRESENT) return CELLAR_ERR_EXISTS;
+    if (draft_known(record) == DRAFT_PRESENT) return CELLAR_EXISTS;
     /* What it has deleted before gets all its columns anew. */
     if (record->now.change == DRAFT_DELETE)
         now = (struct draft_change_state){all_columns(schema), DRAFT_PUT, DRAFT_PRESENT};
-    if (!prepare(draft, record, -1)) return CELLAR_ERR_TOO_LARGE;
+    if (!prepare(draft, record, -1)) return CELLAR_TOO_LARGE;
     memcpy(record->row, row, schema->row_bytes);
     change_set(draft, record, now);
     return 0;
@@ -402,9 +402,9 @@ int draft_insert(struct draft *draft, struct draft_record *record, const void *r
 int draft_delete(struct draft *draft, struct draft_record *record)
 {
     struct draft_change_state now = {.change = DRAFT_DELETE, .expect = DRAFT_PRESENT};
-    if (draft_known(record) == DRAFT_ABSENT) return CELLAR_ERR_NOT_FOUND;
+    if (draft_known(record) == DRAFT_ABSENT) return CELLAR_NOT_FOUND;
     if (record->now.change == DRAFT_INSERT) now = (struct draft_change_state){.expect = DRAFT_ABSENT};
-    if (!prepare(draft, record, -2)) return CELLAR_ERR_TOO_LARGE;
+    if (!prepare(draft, record, -2)) return CELLAR_TOO_LARGE;
     change_set(draft, record, now);
     return 0;
 }

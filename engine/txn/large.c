@@ -15,7 +15,7 @@ static int extent_make(struct coro *co, struct txn *txn, struct cache *cache, ui
                                         : space_log_extent(co, txn->home->space, log->addr, log->coordinator, bytes,
                                                            run, &log->extent, &log->extent_bytes);
     if (rc || txn->home->mode->shares || PLANT(large_unmarked)) return rc;
-    return txn_mark_write(co, txn, log->sequence) ? 0 : -CELLAR_ERR_UNREACHABLE;
+    return txn_mark_write(co, txn, log->sequence) ? 0 : CELLAR_UNREACHABLE;
 }
 
 /* A buffer for the entry, and a place in the log. */
@@ -23,7 +23,7 @@ static int log_make(struct coro *co, struct txn *txn, struct cache *cache, uint6
 {
     struct fabric *fabric = txn->home->ep->fabric;
     uint8_t *buffer = lazy_map(bytes);
-    int rc = buffer ? fabric_register_local(fabric, buffer, bytes) : -CELLAR_ERR_NOMEM;
+    int rc = buffer ? fabric_register_local(fabric, buffer, bytes) : CELLAR_NOMEM;
     if (rc == 0 && (rc = extent_make(co, txn, cache, bytes)) != 0) fabric_forget_local(fabric, buffer, bytes);
     if (rc) {
         lazy_unmap(buffer, bytes);

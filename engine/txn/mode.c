@@ -32,7 +32,7 @@ int mode_check(const struct cellar_config *config, struct cellar_error *error)
         if (mode->check) rc = mode->check(config, error);
     bool queues = own->queues && config->lock && strcmp(config->lock, "declock") == 0 && !config->lock_policy;
     if (rc == 0 && (config->lock || config->lock_policy) && !own->locks && !queues)
-        return err_set(error, CELLAR_ERR_INVALID, "mode %s has %s: no other lock algorithm or policy is chosen there",
+        return err_set(error, CELLAR_INVALID, "mode %s has %s: no other lock algorithm or policy is chosen there",
                        own->name, own->queues ? "declock for hot records" : "locks of its own");
     return rc;
 }

@@ -71,8 +71,8 @@ struct mode {
     /* Of its record cache: in use just now, and ever. */
     uint64_t (*bytes_in_use)(const struct node *node);
     uint64_t (*bytes_touched)(const struct node *node);
-    /* Adds which way its attempts go (cellar_way_read). */
-    void (*way)(const struct node *node, struct cellar_way *way);
+    /* Adds which way its attempts go (cellar_lab_way_read). */
+    void (*way)(const struct node *node, struct cellar_lab_way *way);
 
     /* ---- a worker, in its thread; what it makes is home->own ---- */
 

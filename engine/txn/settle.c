@@ -31,10 +31,10 @@ bool settle_await(struct coro *co, struct txn *txn, struct settle_patience *pati
         return true;
     }
     for (uint32_t i = 0; i < count; i++) {
-        if (!txn->ops[i].status || txn->ops[i].status == -CELLAR_ERR_INDETERMINATE) continue;
+        if (!txn->ops[i].status || txn->ops[i].status == CELLAR_INDETERMINATE) continue;
         if (patience->refusals == 0) patience->begin_ns = fabric_now_ns(home->ep);
         refused = true;
-        patience->fenced = patience->fenced || txn->ops[i].status == -CELLAR_ERR_FENCED;
+        patience->fenced = patience->fenced || txn->ops[i].status == CELLAR_FENCED;
         patience->refusing |= 1ull << fabric_addr_node(txn->ops[i].addr);
     }
     if (!refused) refusals_forget(patience);
@@ -75,7 +75,7 @@ static uint32_t rest_keep(struct txn *txn, uint32_t count, bool *fenced)
     for (uint32_t i = 0; i < count; i++) {
         const struct fabric_op *op = &txn->ops[i];
         if (op->status == 0) continue;
-        *fenced = *fenced || op->status == -CELLAR_ERR_FENCED;
+        *fenced = *fenced || op->status == CELLAR_FENCED;
         bool gone = op->kind != FABRIC_WRITE && halt_tags_lost(txn->home->ep, op->addr);
         if (!gone) txn->ops[kept++] = *op;
     }

@@ -39,8 +39,7 @@ int txn_open(struct txn *txn, struct txn_home *home, struct sched_task *task, co
     txn->ops = lazy_map(txn->ops_max * sizeof *txn->ops);
     txn->block = lazy_map(LARGE_RECORDS_MAX * sizeof *txn->block);
     txn->settle_image = home->mode->shares ? lazy_map(LAYOUT_RECORD_BYTES_MAX) : NULL;
-    if (!txn->log_buffer || !txn->ops || !txn->block || (home->mode->shares && !txn->settle_image))
-        return -CELLAR_ERR_NOMEM;
+    if (!txn->log_buffer || !txn->ops || !txn->block || (home->mode->shares && !txn->settle_image)) return CELLAR_NOMEM;
     rc = fabric_register_local(fabric, &txn->settle_word, sizeof txn->settle_word);
     if (rc == 0 && txn->settle_image) rc = fabric_register_local(fabric, txn->settle_image, LAYOUT_RECORD_BYTES_MAX);
     return rc ? rc : fabric_register_local(fabric, txn->log_buffer, txn->log_capacity);
@@ -112,7 +111,7 @@ int txn_error_of(struct txn *txn, int code, enum cellar_why why, uint64_t limit,
 
 int txn_no_copies(struct txn *txn, const struct cache_object *object)
 {
-    return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, txn->cache.arena_most, object);
+    return txn_error_of(txn, CELLAR_TOO_LARGE, CELLAR_WHY_COPIES, txn->cache.arena_most, object);
 }
 
 int txn_error_column(struct txn *txn, int code, enum cellar_why why, const struct cache_object *object, int column)
@@ -147,8 +146,7 @@ void txn_ops_grow(struct coro *co, struct txn *txn)
 static __attribute__((noinline, cold)) void suspect(struct txn *txn, uint32_t count)
 {
     for (uint32_t i = 0; i < count && txn->home->catalog->replicas; i++)
-        if (txn->ops[i].status == -CELLAR_ERR_UNREACHABLE)
-            halt_suspect(txn->home->halt, fabric_addr_node(txn->ops[i].addr));
+        if (txn->ops[i].status == CELLAR_UNREACHABLE) halt_suspect(txn->home->halt, fabric_addr_node(txn->ops[i].addr));
 }
 
 static inline uint32_t awaited(struct txn *txn, uint32_t failed)
@@ -192,9 +190,9 @@ static inline void block_add(struct txn *txn, struct cache_object *object)
 
 static __attribute__((noinline)) int no_table(struct txn *txn, const struct cellar_table *table)
 {
-    if (!table) return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_TABLE, 0);
-    if (table->catalog != txn->home->catalog) return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_FOREIGN, 0);
-    return txn_error(txn, -CELLAR_ERR_DROPPED, CELLAR_WHY_CODE, 0);
+    if (!table) return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_NO_TABLE, 0);
+    if (table->catalog != txn->home->catalog) return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_FOREIGN, 0);
+    return txn_error(txn, CELLAR_DROPPED, CELLAR_WHY_CODE, 0);
 }
 
 /* Every declaration comes through here: the object, or a code. */
@@ -205,7 +203,7 @@ static inline int declare(struct txn *txn, const struct cellar_table *table, uin
     int32_t ref = cache_pin(&txn->cache, table, key, made);
     fabric_work(txn->home->ep, 1);
     if (ref < 0 || (*made && ++txn->record_count > txn->records_max))
-        return error_at(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_RECORDS_MAX, txn->records_max, table, key);
+        return error_at(txn, CELLAR_TOO_LARGE, CELLAR_WHY_RECORDS_MAX, txn->records_max, table, key);
     return ref;
 }
 
@@ -213,7 +211,7 @@ static inline int count_write(struct txn *txn, const struct cache_object *object
 {
     bool first = !object->write_cells && object->kind == CACHE_ACCESS;
     if (first && ++txn->write_count > txn->writes_max)
-        return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_WRITES_MAX, txn->writes_max, object);
+        return txn_error_of(txn, CELLAR_TOO_LARGE, CELLAR_WHY_WRITES_MAX, txn->writes_max, object);
     return 0;
 }
 
@@ -240,7 +238,7 @@ static inline void imply_witness(struct cache_object *object)
 static int guarded(struct txn *txn, const struct cache_object *object)
 {
     enum cellar_why why = object->table->key_bytes ? CELLAR_WHY_KEYED : CELLAR_WHY_VARIABLE;
-    return txn_error_of(txn, -CELLAR_ERR_INVALID, why, 0, object);
+    return txn_error_of(txn, CELLAR_INVALID, why, 0, object);
 }
 
 /* A later block may add cells to a record; a cell stands once, and inserts and deletes stand alone. */
@@ -251,8 +249,8 @@ static __attribute__((noinline)) bool stands_already(const struct cache_object *
     return object->kind != CACHE_ACCESS || (flags & CELLAR_DELETE) || (cells & declared);
 }
 
-int cellar_access(struct cellar_txn *public_txn, const struct cellar_table *table, uint64_t key, cellar_cells read,
-                  cellar_cells write, uint32_t flags)
+int cellar_proc_access(struct cellar_txn *public_txn, const struct cellar_table *table, uint64_t key, cellar_cells read,
+                       cellar_cells write, uint32_t flags)
 {
     struct txn *txn = txn_of(public_txn);
     bool made;
@@ -264,12 +262,12 @@ int cellar_access(struct cellar_txn *public_txn, const struct cellar_table *tabl
     read = read == CELLAR_ALL ? all : read;
     write = write == CELLAR_ALL ? all : write;
     if (((read | write) & ~all) || (flags & ~(uint32_t)(CELLAR_OPTIONAL | CELLAR_DELETE)))
-        return txn_error_of(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_CELLS, 0, object);
+        return txn_error_of(txn, CELLAR_INVALID, CELLAR_WHY_CELLS, 0, object);
     if (__builtin_expect(table->guarded_cells, 0) && ((write & table->guarded_cells) || (flags & CELLAR_DELETE)) &&
         !txn->draft && !txn->of_hold)
         return guarded(txn, object);
     if (!made && stands_already(object, read | write, flags))
-        return txn_error_of(txn, -CELLAR_ERR_DUPLICATE, CELLAR_WHY_CODE, 0, object);
+        return txn_error_of(txn, CELLAR_DUPLICATE, CELLAR_WHY_CODE, 0, object);
     int rc = write || (flags & CELLAR_DELETE) ? count_write(txn, object) : 0;
     if (rc == 0) rc = image_make(txn, object);
     if (rc) return rc;
@@ -287,7 +285,7 @@ int cellar_access(struct cellar_txn *public_txn, const struct cellar_table *tabl
     if (object->state != CACHE_ABSENT)
         block_add(txn, object);
     else if (!object->optional) /* an earlier block has looked */
-        return txn_error_of(txn, -CELLAR_ERR_NOT_FOUND, CELLAR_WHY_CODE, 0, object);
+        return txn_error_of(txn, CELLAR_NOT_FOUND, CELLAR_WHY_CODE, 0, object);
     return ref;
 }
 
@@ -313,11 +311,10 @@ static int want(struct txn *txn, struct cache_object *object, uint32_t read, uin
 int txn_want(struct txn *txn, const struct cellar_table *table, uint64_t key, uint32_t read, uint32_t write)
 {
     bool made;
-    if (txn->doomed) return -CELLAR_ERR_RETRY;
+    if (txn->doomed) return CELLAR_RETRY;
     int32_t ref = cache_pin(&txn->cache, table, key, &made);
     fabric_work(txn->home->ep, 1);
-    if (ref < 0)
-        return error_at(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_RECORDS_MAX, txn->cache.objects_max, table, key);
+    if (ref < 0) return error_at(txn, CELLAR_TOO_LARGE, CELLAR_WHY_RECORDS_MAX, txn->cache.objects_max, table, key);
     struct cache_object *object = txn_object(txn, ref);
     if (made) object->optional = true;
     int rc = want(txn, object, read, write);
@@ -336,7 +333,7 @@ int txn_want_counted(struct txn *txn, const struct cellar_table *table, uint64_t
     return rc ? rc : ref;
 }
 
-int cellar_insert(struct cellar_txn *public_txn, const struct cellar_table *table, uint64_t key, const void *row)
+int cellar_proc_insert(struct cellar_txn *public_txn, const struct cellar_table *table, uint64_t key, const void *row)
 {
     struct txn *txn = txn_of(public_txn);
     bool made;
@@ -347,7 +344,7 @@ int cellar_insert(struct cellar_txn *public_txn, const struct cellar_table *tabl
     /* Look first, then insert what was absent: the one way a record may stand twice. */
     struct cache_object *object = txn_object(txn, ref);
     if (!made && !(object->kind == CACHE_ACCESS && object->state == CACHE_ABSENT))
-        return txn_error_of(txn, -CELLAR_ERR_DUPLICATE, CELLAR_WHY_CODE, 0, object);
+        return txn_error_of(txn, CELLAR_DUPLICATE, CELLAR_WHY_CODE, 0, object);
     int rc = count_write(txn, object); /* once, if what was looked for was to be written */
     if (rc == 0) rc = image_make(txn, object);
     if (rc) return rc;
@@ -364,7 +361,7 @@ int cellar_insert(struct cellar_txn *public_txn, const struct cellar_table *tabl
     return ref;
 }
 
-int cellar_fetch(struct cellar_txn *public_txn)
+int cellar_proc_fetch(struct cellar_txn *public_txn)
 {
     struct txn *txn = txn_of(public_txn);
     if (txn->doomed) return txn_doomed(txn);
@@ -379,7 +376,7 @@ int cellar_fetch(struct cellar_txn *public_txn)
 
 /* ---- reading and writing the own copy ---- */
 
-bool cellar_found(struct cellar_txn *public_txn, int ref)
+bool cellar_proc_found(struct cellar_txn *public_txn, int ref)
 {
     struct txn *txn = txn_of(public_txn);
     return ref >= 0 && (uint32_t)ref < txn->cache.object_count && txn_object(txn, ref)->state == CACHE_PRESENT;
@@ -393,12 +390,12 @@ static inline struct cache_object *present(struct txn *txn, int ref, int *rc)
         return NULL;
     }
     if ((uint32_t)ref >= txn->cache.object_count) { /* or negative */
-        *rc = txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_REFERENCE, (uint64_t)(int64_t)ref);
+        *rc = txn_error(txn, CELLAR_INVALID, CELLAR_WHY_REFERENCE, (uint64_t)(int64_t)ref);
         return NULL;
     }
     struct cache_object *object = txn_object(txn, ref);
     if (object->state != CACHE_PRESENT) {
-        int code = object->state == CACHE_ABSENT ? -CELLAR_ERR_NOT_FOUND : -CELLAR_ERR_UNFETCHED;
+        int code = object->state == CACHE_ABSENT ? CELLAR_NOT_FOUND : CELLAR_UNFETCHED;
         *rc = txn_error_of(txn, code, CELLAR_WHY_CODE, 0, object);
         return NULL;
     }
@@ -412,12 +409,11 @@ static __attribute__((cold, noinline)) int column_refused(struct txn *txn, const
     uint32_t cell = 1u << object->table->schema.columns[column].cell;
     uint32_t declared =
         (put ? object->write_cells : object->read_cells | object->write_cells) & ~(uint32_t)object->implied_cells;
-    if (declared & cell) return txn_error_column(txn, -CELLAR_ERR_UNFETCHED, CELLAR_WHY_CODE, object, column);
-    return txn_error_column(txn, -CELLAR_ERR_UNDECLARED, put ? CELLAR_WHY_NOT_WRITTEN : CELLAR_WHY_NOT_READ, object,
-                            column);
+    if (declared & cell) return txn_error_column(txn, CELLAR_UNFETCHED, CELLAR_WHY_CODE, object, column);
+    return txn_error_column(txn, CELLAR_UNDECLARED, put ? CELLAR_WHY_NOT_WRITTEN : CELLAR_WHY_NOT_READ, object, column);
 }
 
-int cellar_get(struct cellar_txn *public_txn, int ref, int column, void *value)
+int cellar_proc_get(struct cellar_txn *public_txn, int ref, int column, void *value)
 {
     struct txn *txn = txn_of(public_txn);
     int rc;
@@ -426,7 +422,7 @@ int cellar_get(struct cellar_txn *public_txn, int ref, int column, void *value)
     const struct schema *schema = &object->table->schema;
     uint32_t number = (uint32_t)column;
     if (number >= schema->column_count) /* or negative */
-        return txn_error_column(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_COLUMN, object, column);
+        return txn_error_column(txn, CELLAR_INVALID, CELLAR_WHY_NO_COLUMN, object, column);
     uint32_t readable = object->fetched_cells & ~(uint32_t)object->implied_cells;
     if (!(readable >> schema->columns[number].cell & 1)) return column_refused(txn, object, column, false);
     record_column_get(schema, object->image, number, value);
@@ -468,7 +464,7 @@ static __attribute__((noinline)) int put_prepared(struct txn *txn, struct cache_
     return rc ? rc : put_column(object, number, value);
 }
 
-int cellar_put(struct cellar_txn *public_txn, int ref, int column, const void *value)
+int cellar_proc_put(struct cellar_txn *public_txn, int ref, int column, const void *value)
 {
     struct txn *txn = txn_of(public_txn);
     int rc;
@@ -477,13 +473,13 @@ int cellar_put(struct cellar_txn *public_txn, int ref, int column, const void *v
     const struct schema *schema = &object->table->schema;
     uint32_t number = (uint32_t)column;
     if (number >= schema->column_count) /* or negative */
-        return txn_error_column(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_COLUMN, object, column);
+        return txn_error_column(txn, CELLAR_INVALID, CELLAR_WHY_NO_COLUMN, object, column);
     uint32_t writable = object->write_cells & object->fetched_cells;
     if (!(writable >> schema->columns[number].cell & 1)) return column_refused(txn, object, column, true);
     return put_prepares(txn, object) ? put_prepared(txn, object, number, value) : put_column(object, number, value);
 }
 
-int cellar_get_row(struct cellar_txn *public_txn, int ref, void *row)
+int cellar_proc_get_row(struct cellar_txn *public_txn, int ref, void *row)
 {
     struct txn *txn = txn_of(public_txn);
     int rc;
@@ -494,14 +490,14 @@ int cellar_get_row(struct cellar_txn *public_txn, int ref, void *row)
     return 0;
 }
 
-int cellar_put_row(struct cellar_txn *public_txn, int ref, const void *row)
+int cellar_proc_put_row(struct cellar_txn *public_txn, int ref, const void *row)
 {
     struct txn *txn = txn_of(public_txn);
     int rc;
     struct cache_object *object = present(txn, ref, &rc);
     if (!object) return rc;
     uint32_t cells = object->write_cells & object->fetched_cells;
-    if (!cells) return txn_error_of(txn, -CELLAR_ERR_UNDECLARED, CELLAR_WHY_NOTHING_WRITTEN, 0, object);
+    if (!cells) return txn_error_of(txn, CELLAR_UNDECLARED, CELLAR_WHY_NOTHING_WRITTEN, 0, object);
     rc = put_prepares(txn, object) ? txn->home->mode->put(txn, object, cells) : 0;
     if (rc) return rc;
     record_row_put(&object->table->schema, object->image, cells, row);
@@ -577,7 +573,7 @@ void txn_release(struct coro *co, struct txn *txn)
 
 int txn_space_error(struct coro *co, struct txn *txn, int code, const struct cache_object *object)
 {
-    bool unanswered = code == -CELLAR_ERR_UNREACHABLE || code == -CELLAR_ERR_INDETERMINATE;
+    bool unanswered = code == CELLAR_UNREACHABLE || code == CELLAR_INDETERMINATE;
     return unanswered ? txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED)
                       : txn_error_of(txn, code, CELLAR_WHY_POOL, txn->home->catalog->mn_bytes, object);
 }

@@ -2,9 +2,9 @@
  * txn.h - one transaction of one coordinator: what it has declared, fetched, locked and changed. What its mode knows
  * of it besides stands behind it: that struct begins with this one (mode.h).
  *
- *     txn_begin -> procedure { cellar_access..., cellar_fetch, cellar_get/put, ... } -> txn_commit | txn_fail
+ *     txn_begin -> procedure { cellar_proc_access, _fetch, _get, _put, ... } -> txn_commit | txn_fail
  *
- * An attempt ends committed, aborted (-CELLAR_ERR_RETRY: nothing is left of it, try again) or failed (a code for the
+ * An attempt ends committed, aborted (CELLAR_RETRY: nothing is left of it, try again) or failed (a code for the
  * caller, with its reads validated: protocol.md section 4.9). The rule of section 4 holds as: all reads are done
  * before v, v is the moment at which all locks are held and the last fetch has returned, and every check of a read is
  * posted after v.
@@ -134,7 +134,7 @@ void txn_begin(struct txn *txn, uint32_t records_max, uint32_t writes_max, bool 
 /* Validates, logs, applies. 0: committed; RETRY; INDETERMINATE; or an error of the procedure's doing, as txn_fail. */
 NODISCARD int txn_commit(struct coro *co, struct txn *txn);
 /* A call that is an attempt's on what is doomed, or is no attempt. */
-static inline int txn_doomed(const struct txn *txn) { return txn->session ? -CELLAR_ERR_INVALID : -CELLAR_ERR_RETRY; }
+static inline int txn_doomed(const struct txn *txn) { return txn->session ? CELLAR_INVALID : CELLAR_RETRY; }
 /* Ends an attempt without effect: `code` once its reads are validated, else RETRY. */
 NODISCARD int txn_fail(struct coro *co, struct txn *txn, int code);
 

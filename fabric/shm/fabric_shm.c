@@ -47,16 +47,16 @@ static inline void relax(void)
 static int check_endpoint(const struct fabric_shm *shm, uint32_t cn, uint32_t worker, struct cellar_error *error)
 {
     if (cn < shm->fabric.cn_first || cn - shm->fabric.cn_first >= shm->cns)
-        return err_set(error, CELLAR_ERR_INVALID,
+        return err_set(error, CELLAR_INVALID,
                        "compute node %u is not of this process, which has %u from %u"
                        " on",
                        cn, shm->cns, shm->fabric.cn_first);
     if (worker >= FABRIC_SHM_WORKERS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "worker %u: a compute node has at most %d workers on shm", worker,
+        return err_set(error, CELLAR_INVALID, "worker %u: a compute node has at most %d workers on shm", worker,
                        FABRIC_SHM_WORKERS_MAX);
     for (const struct fabric_shm_ep *sep = shm->endpoints; sep; sep = sep->next)
         if (sep->ep.cn == cn && sep->ep.worker == worker)
-            return err_set(error, CELLAR_ERR_EXISTS, "worker %u of compute node %u is open already", worker, cn);
+            return err_set(error, CELLAR_EXISTS, "worker %u of compute node %u is open already", worker, cn);
     return 0;
 }
 
@@ -88,7 +88,7 @@ static int open_endpoint(struct fabric_shm *shm, struct fabric_control *control,
     pthread_mutex_lock(&shm->lock);
     int code = check_endpoint(shm, control->cn, control->worker, error);
     if (code == 0 && !(sep = make_endpoint(shm, control->cn, control->worker)))
-        code = err_set(error, CELLAR_ERR_NOMEM, "no memory for an endpoint");
+        code = err_set(error, CELLAR_NOMEM, "no memory for an endpoint");
     if (code == 0 && shm->fabric.joint) code = fabric_shm_roll_buffers(shm, control->cn, control->worker, error);
     if (code == 0) {
         sep->mailbox = fabric_shm_mailbox_open(&shm->mailboxes, control->cn, control->worker);
@@ -146,7 +146,7 @@ void fabric_shm_node_stop(struct fabric_shm *shm, uint32_t node)
 /* Of a process of its own its memory is the node; with memory-node processes there is a new one to attach to. */
 static int replace_node(struct fabric_shm *shm, uint32_t node, struct cellar_error *error)
 {
-    if (node >= shm->fabric.mn_count) return err_set(error, CELLAR_ERR_INVALID, "there is no memory node %u", node);
+    if (node >= shm->fabric.mn_count) return err_set(error, CELLAR_INVALID, "there is no memory node %u", node);
     /* Others may have noticed its end before this process's watcher has. */
     if (shm->attached && fabric_shm_hung_up(shm, node)) fabric_shm_node_stop(shm, node);
     if (__atomic_load_n(&shm->nodes[node].limit, __ATOMIC_SEQ_CST)) return 0;
@@ -164,7 +164,7 @@ static int replace_node(struct fabric_shm *shm, uint32_t node, struct cellar_err
 static int sync_pool(struct fabric_shm *shm, struct cellar_error *error)
 {
     if (!shm->pool.path || msync(shm->regions[0].base, shm->regions[0].bytes, MS_SYNC) == 0) return 0;
-    return err_set(error, CELLAR_ERR_SYSTEM, "cannot flush the pool file: %s", strerror(errno));
+    return err_set(error, CELLAR_SYSTEM, "cannot flush the pool file: %s", strerror(errno));
 }
 
 /* Of the process's own indexes only a life before this one is surely over. */
@@ -173,12 +173,11 @@ static int fence_cn(struct fabric_shm *shm, const struct fabric_control *control
     uint32_t cn = control->cn;
 
     if (cn >= shm->fabric.cn_count)
-        return err_set(error, CELLAR_ERR_INVALID, "there is no compute node %u; there may be %u", cn,
-                       shm->fabric.cn_count);
+        return err_set(error, CELLAR_INVALID, "there is no compute node %u; there may be %u", cn, shm->fabric.cn_count);
     bool own = (!shm->attached && !shm->fabric.joint) || cn - shm->fabric.cn_first < shm->cns;
     if (own && !fabric_fence_concerns(control->life, __atomic_load_n(&shm->life, __ATOMIC_SEQ_CST))) return 0;
     if (own)
-        return err_set(error, CELLAR_ERR_UNSUPPORTED,
+        return err_set(error, CELLAR_UNSUPPORTED,
                        "compute node %u is threads of this very process and cannot be fenced "
                        "alone; give each compute node a process of its own",
                        cn);
@@ -208,14 +207,14 @@ static int shm_control(struct fabric *fabric, struct fabric_control *control, st
     case FABRIC_NODE_KILL:
     case FABRIC_NODE_GONE:
         if (control->node >= fabric->mn_count)
-            return err_set(error, CELLAR_ERR_INVALID, "there is no memory node %u", control->node);
+            return err_set(error, CELLAR_INVALID, "there is no memory node %u", control->node);
         if (control->kind == FABRIC_NODE_GONE && __atomic_load_n(&shm->nodes[control->node].limit, __ATOMIC_SEQ_CST))
-            return err_set(error, CELLAR_ERR_EXISTS, "memory node %u is there", control->node);
+            return err_set(error, CELLAR_EXISTS, "memory node %u is there", control->node);
         fabric_shm_node_stop(shm, control->node);
         return 0;
     case FABRIC_NODE_LEAVE:
         if (control->node >= fabric->mn_count)
-            return err_set(error, CELLAR_ERR_INVALID, "there is no memory node %u", control->node);
+            return err_set(error, CELLAR_INVALID, "there is no memory node %u", control->node);
         fabric_shm_node_stop(shm, control->node);
         return 0;
     case FABRIC_NODE_REPLACE:
@@ -226,7 +225,7 @@ static int shm_control(struct fabric *fabric, struct fabric_control *control, st
     case FABRIC_DOOR_GIVE:
         return fabric_shm_pool_door(shm, control->kind == FABRIC_DOOR_TAKE, error);
     }
-    return err_set(error, CELLAR_ERR_INVALID, "unknown control %d", (int)control->kind);
+    return err_set(error, CELLAR_INVALID, "unknown control %d", (int)control->kind);
 }
 
 /* ---- threads ---- */
@@ -239,7 +238,7 @@ int fabric_shm_thread(pthread_t *thread, void *(*fn)(void *), void *arg)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int code = pthread_create(thread, NULL, fn, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return code == 0 ? 0 : -CELLAR_ERR_SYSTEM;
+    return code == 0 ? 0 : CELLAR_SYSTEM;
 }
 
 static void *worker_main(void *arg)
@@ -263,7 +262,7 @@ static int shm_spawn(struct fabric *fabric, struct fabric_ep *ep, fabric_worker_
     sep->spawned = false;
     sep->worker_fn = fn;
     sep->worker_arg = arg;
-    if (fabric_shm_thread(&sep->thread, worker_main, sep) != 0) return -CELLAR_ERR_SYSTEM;
+    if (fabric_shm_thread(&sep->thread, worker_main, sep) != 0) return CELLAR_SYSTEM;
     sep->spawned = true;
     snprintf(name, sizeof name, "cn%u-worker%u", ep->cn & 0xff, ep->worker & 0xff);
     (void)pthread_setname_np(sep->thread, name);
@@ -408,16 +407,16 @@ static const struct fabric_ops shm_ops = {
 static int check_config(const struct fabric_shm_config *config, struct cellar_error *error)
 {
     if (config->mn_count < 1 || config->mn_count > FABRIC_NODES_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "%u memory nodes: there must be 1 to %d", config->mn_count,
+        return err_set(error, CELLAR_INVALID, "%u memory nodes: there must be 1 to %d", config->mn_count,
                        FABRIC_NODES_MAX);
     if (config->cn_count < 1 || config->cn_count > FABRIC_CNS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "%u compute nodes: there must be 1 to %d", config->cn_count,
+        return err_set(error, CELLAR_INVALID, "%u compute nodes: there must be 1 to %d", config->cn_count,
                        FABRIC_CNS_MAX);
     if (config->mn_bytes > OFFSET_BYTES_MAX || (config->mn_bytes == 0 && !config->pool_path))
-        return err_set(error, CELLAR_ERR_INVALID, "memory nodes of %" PRIu64 " bytes: there must be 1 to 2^48",
+        return err_set(error, CELLAR_INVALID, "memory nodes of %" PRIu64 " bytes: there must be 1 to 2^48",
                        config->mn_bytes);
     if (config->pool_path && config->mn_count != 1)
-        return err_set(error, CELLAR_ERR_INVALID, "a pool file holds one memory node, not %u", config->mn_count);
+        return err_set(error, CELLAR_INVALID, "a pool file holds one memory node, not %u", config->mn_count);
     return 0;
 }
 
@@ -478,11 +477,11 @@ int fabric_shm_open(const struct fabric_shm_config *config, struct fabric **out,
 {
     *out = NULL;
     if (config->pool_path && config->memnode_paths)
-        return err_set(error, CELLAR_ERR_INVALID, "a pool file and memory-node processes exclude each other");
+        return err_set(error, CELLAR_INVALID, "a pool file and memory-node processes exclude each other");
     if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0)
-        return err_set(error, CELLAR_ERR_SYSTEM, "membarrier: %s; Linux 4.14 or later is needed", strerror(errno));
+        return err_set(error, CELLAR_SYSTEM, "membarrier: %s; Linux 4.14 or later is needed", strerror(errno));
     struct fabric_shm *shm = make_fabric(config);
-    if (!shm) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a fabric");
+    if (!shm) return err_set(error, CELLAR_NOMEM, "no memory for a fabric");
 
     int code = shm->attached ? fabric_shm_attach(shm, config, error) : open_own_memory(shm, config, error);
     for (uint32_t i = 0; i < shm->fabric.mn_count && code == 0; i++)

@@ -28,13 +28,12 @@ static int connect_to(const char *path, int *out, struct cellar_error *error)
 
     if (code != 0) return code;
     int fd = descriptor_high(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-    if (fd < 0) return err_set(error, CELLAR_ERR_SYSTEM, "cannot make a socket: %s", strerror(errno));
+    if (fd < 0) return err_set(error, CELLAR_SYSTEM, "cannot make a socket: %s", strerror(errno));
     if (connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
-        code =
-            errno == ENOENT || errno == ECONNREFUSED
-                ? err_set(error, CELLAR_ERR_UNREACHABLE,
-                          "no memory node listens at %s; start one there first (cellar memnode)", path)
-                : err_set(error, CELLAR_ERR_UNREACHABLE, "cannot reach a memory node at %s: %s", path, strerror(errno));
+        code = errno == ENOENT || errno == ECONNREFUSED
+                   ? err_set(error, CELLAR_UNREACHABLE,
+                             "no memory node listens at %s; start one there first (cellar memnode)", path)
+                   : err_set(error, CELLAR_UNREACHABLE, "cannot reach a memory node at %s: %s", path, strerror(errno));
         close(fd);
         return code;
     }
@@ -48,27 +47,26 @@ static int ask(int fd, const char *path, struct fabric_shm_message_wire *message
                int *fds, struct cellar_error *error)
 {
     if (fabric_shm_wire_send(fd, message, NULL, 0) != 0)
-        return err_set(error, CELLAR_ERR_UNREACHABLE, "the memory node at %s hung up", path);
+        return err_set(error, CELLAR_UNREACHABLE, "the memory node at %s hung up", path);
     switch (fabric_shm_wire_receive(fd, message, fds)) {
     case FABRIC_SHM_WIRE_NONE:
-        return err_set(error, CELLAR_ERR_UNREACHABLE, "the memory node at %s did not answer within %d s", path,
+        return err_set(error, CELLAR_UNREACHABLE, "the memory node at %s did not answer within %d s", path,
                        REPLY_SECONDS);
     case FABRIC_SHM_WIRE_HUNG_UP:
-        return err_set(error, CELLAR_ERR_UNREACHABLE, "the memory node at %s hung up", path);
+        return err_set(error, CELLAR_UNREACHABLE, "the memory node at %s hung up", path);
     case FABRIC_SHM_WIRE_GARBAGE:
         if (message->magic != FABRIC_SHM_WIRE_MAGIC)
-            return err_set(error, CELLAR_ERR_MISMATCH, "what listens at %s is not a memory node", path);
-        return err_set(error, CELLAR_ERR_MISMATCH,
+            return err_set(error, CELLAR_MISMATCH, "what listens at %s is not a memory node", path);
+        return err_set(error, CELLAR_MISMATCH,
                        "the memory node at %s speaks version %u, this process %d; use one build for both", path,
                        message->version, FABRIC_SHM_WIRE_VERSION);
     case FABRIC_SHM_WIRE_GOT:
         break;
     }
     if (message->kind == FABRIC_SHM_REFUSED && message->code < 0)
-        return err_set(error, err_code(message->code), "%s", message->text);
+        return err_set(error, message->code, "%s", message->text);
     if (message->kind != wanted)
-        return err_set(error, CELLAR_ERR_MISMATCH, "the memory node at %s gave an answer of kind %u", path,
-                       message->kind);
+        return err_set(error, CELLAR_MISMATCH, "the memory node at %s gave an answer of kind %u", path, message->kind);
     return 0;
 }
 
@@ -98,12 +96,12 @@ static int check_shape(struct fabric_shm *shm, const struct fabric_shm_message_w
 
     if (fabric->mn_count == 0) {
         if (reply->mn_count != paths)
-            return err_set(error, CELLAR_ERR_INVALID,
+            return err_set(error, CELLAR_INVALID,
                            "the memory node at %s is one of %u, but %u path(s) were given; "
                            "name all of them",
                            path, reply->mn_count, paths);
         if (reply->cn_count < 1 || reply->cn_count > FABRIC_CNS_MAX || reply->bytes == 0 || reply->bytes > 1ull << 48)
-            return err_set(error, CELLAR_ERR_CORRUPT, "the memory node at %s describes itself with nonsense", path);
+            return err_set(error, CELLAR_CORRUPT, "the memory node at %s describes itself with nonsense", path);
         fabric->mn_count = reply->mn_count;
         fabric->cn_count = reply->cn_count;
         fabric->mn_bytes = reply->bytes;
@@ -111,12 +109,12 @@ static int check_shape(struct fabric_shm *shm, const struct fabric_shm_message_w
     }
     if (reply->mn_count != fabric->mn_count || reply->cn_count != fabric->cn_count ||
         reply->bytes != fabric->mn_bytes || reply->seed != *seed)
-        return err_set(error, CELLAR_ERR_MISMATCH,
+        return err_set(error, CELLAR_MISMATCH,
                        "the memory node at %s is of another pool than those before it: %u x %" PRIu64
                        " bytes, %u compute nodes, seed %" PRIu64,
                        path, reply->mn_count, reply->bytes, reply->cn_count, reply->seed);
     if (reply->node >= fabric->mn_count || shm->sockets[reply->node] >= 0)
-        return err_set(error, CELLAR_ERR_MISMATCH,
+        return err_set(error, CELLAR_MISMATCH,
                        "the memory node at %s is number %u, as is one before it; each needs its own", path,
                        reply->node);
     return 0;
@@ -145,7 +143,7 @@ static int attach_one(struct fabric_shm *shm, const struct fabric_shm_config *co
     int socket_fd, fds[FABRIC_SHM_WIRE_FDS] = {-1, -1};
     int code = connect_to(path, &socket_fd, error);
 
-    if (code == -CELLAR_ERR_UNREACHABLE && config->one_may_miss && !attaching->missing) {
+    if (code == CELLAR_UNREACHABLE && config->one_may_miss && !attaching->missing) {
         attaching->missing = path;
         attaching->error = *error;
         return 0;
@@ -157,7 +155,7 @@ static int attach_one(struct fabric_shm *shm, const struct fabric_shm_config *co
     if (code == 0) {
         shm->sockets[message.node] = socket_fd;
         shm->socket_paths[message.node] = strdup(path);
-        if (!shm->socket_paths[message.node]) code = err_set(error, CELLAR_ERR_NOMEM, "no memory for a path");
+        if (!shm->socket_paths[message.node]) code = err_set(error, CELLAR_NOMEM, "no memory for a path");
     } else {
         close(socket_fd);
     }
@@ -174,13 +172,13 @@ static int missing_place(struct fabric_shm *shm, const struct attaching *attachi
 {
     if (attaching->missing && (shm->fabric.fresh || shm->fabric.mn_count == 0)) {
         *error = attaching->error;
-        return -(int)attaching->error.code;
+        return attaching->error.code;
     }
     for (uint32_t i = 0; i < shm->fabric.mn_count; i++) {
         if (shm->sockets[i] >= 0) continue;
-        if (!attaching->missing) return err_set(error, CELLAR_ERR_INVALID, "no path was given for memory node %u", i);
+        if (!attaching->missing) return err_set(error, CELLAR_INVALID, "no path was given for memory node %u", i);
         shm->socket_paths[i] = strdup(attaching->missing);
-        if (!shm->socket_paths[i]) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a path");
+        if (!shm->socket_paths[i]) return err_set(error, CELLAR_NOMEM, "no memory for a path");
     }
     return 0;
 }
@@ -191,10 +189,10 @@ static int mailboxes_share(struct fabric_shm *shm, const struct attaching *attac
     struct fabric_shm_mapping mailboxes;
     if (shm->mailbox_fd < 0 && attaching->missing) { /* node 0 is away, and no compute node has been at the others */
         *error = attaching->error;
-        return -(int)attaching->error.code;
+        return attaching->error.code;
     }
     if (shm->mailbox_fd < 0)
-        return err_set(error, CELLAR_ERR_UNREACHABLE, "no memory node knows the messages of this pool's compute nodes");
+        return err_set(error, CELLAR_UNREACHABLE, "no memory node knows the messages of this pool's compute nodes");
     uint64_t bytes = fabric_shm_mailbox_bytes(shm->fabric.cn_count);
     int code = fabric_shm_map_fd(&mailboxes, shm->mailbox_fd, bytes, error);
     if (code != 0) return code;
@@ -210,11 +208,11 @@ int fabric_shm_attach(struct fabric_shm *shm, const struct fabric_shm_config *co
     struct attaching attaching = {.paths = 1};
     int code = 0;
 
-    if (!list) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a path");
+    if (!list) return err_set(error, CELLAR_NOMEM, "no memory for a path");
     for (const char *p = list; *p; p++) attaching.paths += *p == ',';
     if (attaching.paths > FABRIC_NODES_MAX)
-        code = err_set(error, CELLAR_ERR_INVALID, "more than %d memory nodes", FABRIC_NODES_MAX);
-    if (config->cns == 0) code = err_set(error, CELLAR_ERR_INVALID, "a process must claim at least one compute node");
+        code = err_set(error, CELLAR_INVALID, "more than %d memory nodes", FABRIC_NODES_MAX);
+    if (config->cns == 0) code = err_set(error, CELLAR_INVALID, "a process must claim at least one compute node");
     while (code == 0 && (path = strsep(&rest, ","))) /* an empty path is one, and a wrong one */
         code = attach_one(shm, config, path, &attaching, error);
     shm->fabric.cn_first = config->cn_index;
@@ -261,11 +259,11 @@ static void *watch_main(void *arg)
 int fabric_shm_watch(struct fabric_shm *shm, struct cellar_error *error)
 {
     shm->watch_stop_fd = descriptor_high(eventfd(0, EFD_CLOEXEC));
-    if (shm->watch_stop_fd < 0) return err_set(error, CELLAR_ERR_SYSTEM, "cannot make an eventfd: %s", strerror(errno));
+    if (shm->watch_stop_fd < 0) return err_set(error, CELLAR_SYSTEM, "cannot make an eventfd: %s", strerror(errno));
     if (fabric_shm_thread(&shm->watcher, watch_main, shm) == 0) return 0;
     close(shm->watch_stop_fd);
     shm->watch_stop_fd = -1;
-    return err_set(error, CELLAR_ERR_SYSTEM, "cannot start a thread");
+    return err_set(error, CELLAR_SYSTEM, "cannot start a thread");
 }
 
 void fabric_shm_watch_end(struct fabric_shm *shm)
@@ -303,8 +301,7 @@ static int reattach(struct fabric_shm *shm, uint32_t node, struct cellar_error *
     code = ask(socket_fd, path, &message, FABRIC_SHM_ATTACHED, fds, error);
     if (code == 0 && (message.node != node || message.mn_count != shm->fabric.mn_count ||
                       message.bytes != shm->fabric.mn_bytes || message.cn_count != shm->fabric.cn_count))
-        code =
-            err_set(error, CELLAR_ERR_MISMATCH, "the memory node at %s cannot take the place of number %u", path, node);
+        code = err_set(error, CELLAR_MISMATCH, "the memory node at %s cannot take the place of number %u", path, node);
     if (code == 0) code = fabric_shm_map_fd(&region, fds[0], message.bytes, error);
     for (uint32_t i = 0; i < FABRIC_SHM_WIRE_FDS; i++)
         if (fds[i] >= 0) close(fds[i]);
@@ -378,5 +375,5 @@ int fabric_shm_fence(struct fabric_shm *shm, const struct fabric_control *contro
         fenced += asked; /* else it watches none any more */
     }
     if (fenced > 0) return 0;
-    return err_set(error, CELLAR_ERR_UNREACHABLE, "no memory node is alive to fence compute node %u", control->cn);
+    return err_set(error, CELLAR_UNREACHABLE, "no memory node is alive to fence compute node %u", control->cn);
 }

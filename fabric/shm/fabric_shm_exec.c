@@ -243,16 +243,16 @@ static __attribute__((noinline, cold)) int refuse(const struct fabric_shm *shm, 
 {
     uint64_t offset = fabric_addr_offset(op->addr), bytes = shm->fabric.mn_bytes;
 
-    if (fabric_addr_node(op->addr) >= shm->fabric.mn_count) return -CELLAR_ERR_INVALID;
-    if (op->size_bytes == 0 || op->size_bytes > bytes || offset > bytes - op->size_bytes) return -CELLAR_ERR_INVALID;
-    return -CELLAR_ERR_UNREACHABLE;
+    if (fabric_addr_node(op->addr) >= shm->fabric.mn_count) return CELLAR_INVALID;
+    if (op->size_bytes == 0 || op->size_bytes > bytes || offset > bytes - op->size_bytes) return CELLAR_INVALID;
+    return CELLAR_UNREACHABLE;
 }
 
 static inline int execute_atomic(struct fabric_shm_ep *sep, struct fabric_op *op, unsigned char *remote, bool *unseen)
 {
     uint64_t *word = (uint64_t *)(void *)remote, old;
 
-    if (UNLIKELY(((uintptr_t)remote & 7) || op->size_bytes != sizeof *word)) return -CELLAR_ERR_INVALID;
+    if (UNLIKELY(((uintptr_t)remote & 7) || op->size_bytes != sizeof *word)) return CELLAR_INVALID;
     if (op->kind == FABRIC_MASKED_CAS)
         old = masked_cas(sep, word, op, unseen);
     else if (op->kind == FABRIC_FAA)
@@ -273,7 +273,7 @@ static __attribute__((noinline)) int execute_other(const struct fabric_shm *shm,
     fabric_count(&sep->ep, op);
     if (op->kind == FABRIC_SEND) return fabric_shm_send(sep, op);
     if (op->kind >= FABRIC_KINDS || op->kind < FABRIC_SEND || node >= FABRIC_NODES_MAX || op->phase >= CELLAR_PHASES)
-        return -CELLAR_ERR_INVALID;
+        return CELLAR_INVALID;
     if (offset + op->size_bytes > __atomic_load_n(&shm->nodes[node].limit, __ATOMIC_ACQUIRE)) return refuse(shm, op);
     int code = fabric_shm_execute_wide(op, shm->nodes[node].base + offset);
     atomic_done(unseen, code);

@@ -137,8 +137,8 @@ static int push(struct fabric_shm_mailbox_wire *mailbox, struct fabric_shm_buffe
     uint64_t stack = __atomic_load_n(&mailbox->stack, __ATOMIC_RELAXED), pushed;
 
     do {
-        if (!(stack & STACK_OPEN)) return -CELLAR_ERR_UNREACHABLE;
-        if (STACK_MESSAGES(stack) >= FABRIC_INBOX_MESSAGES) return -CELLAR_ERR_FULL;
+        if (!(stack & STACK_OPEN)) return CELLAR_UNREACHABLE;
+        if (STACK_MESSAGES(stack) >= FABRIC_INBOX_MESSAGES) return CELLAR_FULL;
         buffer->next = STACK_NEWEST(stack);
         pushed = STACK_OPEN | (uint64_t)(STACK_MESSAGES(stack) + 1) << 32 | index;
     } while (!__atomic_compare_exchange_n(&mailbox->stack, &stack, pushed, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
@@ -152,11 +152,11 @@ int fabric_shm_send(struct fabric_shm_ep *sep, const struct fabric_op *op)
     uint64_t worker = fabric_addr_offset(op->addr);
 
     if (cn >= shm->fabric.cn_count || worker >= FABRIC_SHM_WORKERS_MAX || op->size_bytes > FABRIC_MESSAGE_BYTES)
-        return -CELLAR_ERR_INVALID;
+        return CELLAR_INVALID;
 
     struct fabric_shm_mailbox_wire *mailbox = &shm->mailboxes.boxes[endpoint_index(cn, (uint32_t)worker)];
     uint32_t index = find_free(sep, &shm->mailboxes);
-    if (index == 0) return -CELLAR_ERR_FULL;
+    if (index == 0) return CELLAR_FULL;
 
     struct fabric_shm_buffer_wire *buffer = buffer_at(&shm->mailboxes, index);
     buffer->from_cn = sep->ep.cn;

@@ -124,9 +124,9 @@ static void accept_one(struct memnode *memnode)
 /* ---- requests ---- */
 
 static void CELLAR_PRINTF(4, 5)
-    refuse(struct memnode *memnode, struct connection *connection, enum cellar_error_code code, const char *format, ...)
+    refuse(struct memnode *memnode, struct connection *connection, int code, const char *format, ...)
 {
-    struct fabric_shm_message_wire reply = {.kind = FABRIC_SHM_REFUSED, .code = -(int32_t)code};
+    struct fabric_shm_message_wire reply = {.kind = FABRIC_SHM_REFUSED, .code = code};
     va_list args;
 
     va_start(args, format);
@@ -194,10 +194,9 @@ static void hand_out(struct memnode *memnode, struct connection *connection)
 static void refuse_taken(struct memnode *memnode, struct connection *connection, const struct connection *owner)
 {
     bool own = owner->pid == connection->pid;
-    refuse(memnode, connection, CELLAR_ERR_EXISTS,
-           "compute nodes %u..%u are %s %d already; choose other indexes, or %s", owner->cn, owner->cn + owner->cns - 1,
-           own ? "another database of this process," : "process", (int)owner->pid,
-           own ? "close that database" : "end that process");
+    refuse(memnode, connection, CELLAR_EXISTS, "compute nodes %u..%u are %s %d already; choose other indexes, or %s",
+           owner->cn, owner->cn + owner->cns - 1, own ? "another database of this process," : "process",
+           (int)owner->pid, own ? "close that database" : "end that process");
 }
 
 /* It has left this node, which others had lost, and comes back. */
@@ -214,11 +213,11 @@ static void attach(struct memnode *memnode, struct connection *connection,
     uint32_t cn_count = memnode->config->cn_count;
 
     if (connection->cns > 0) {
-        refuse(memnode, connection, CELLAR_ERR_INVALID, "this connection is attached already");
+        refuse(memnode, connection, CELLAR_INVALID, "this connection is attached already");
         return;
     }
     if (request->cns == 0 || request->cn >= cn_count || request->cns > cn_count - request->cn) {
-        refuse(memnode, connection, CELLAR_ERR_INVALID,
+        refuse(memnode, connection, CELLAR_INVALID,
                "compute nodes %u and up, %u of them, were asked for; memory "
                "node %u was started for %u, numbered from 0",
                request->cn, request->cns, memnode->config->node, cn_count);
@@ -240,7 +239,7 @@ static void attach(struct memnode *memnode, struct connection *connection,
     }
     connection->pidfd = open_pidfd(connection);
     if (connection->pidfd < 0) {
-        refuse(memnode, connection, CELLAR_ERR_SYSTEM, "process %d cannot be watched: %s", (int)connection->pid,
+        refuse(memnode, connection, CELLAR_SYSTEM, "process %d cannot be watched: %s", (int)connection->pid,
                strerror(errno));
         return;
     }
@@ -260,7 +259,7 @@ static void begin_life(struct memnode *memnode, struct connection *connection,
 
     if (!owner || owner->pid != connection->pid || owner->opening != request->opening || owner->cn != request->cn ||
         owner->cns != request->cns) {
-        refuse(memnode, connection, CELLAR_ERR_INVALID, "compute nodes %u and up, %u of them, are not that process",
+        refuse(memnode, connection, CELLAR_INVALID, "compute nodes %u and up, %u of them, are not that process",
                request->cn, request->cns);
         return;
     }
@@ -281,13 +280,13 @@ static void fence(struct memnode *memnode, struct connection *connection, const 
 
     if (victim && !fabric_fence_concerns(request->life, victim->life)) victim = NULL;
     if (victim && victim->pid == connection->pid) {
-        refuse(memnode, connection, CELLAR_ERR_UNSUPPORTED, "compute node %u belongs to the process that asks",
+        refuse(memnode, connection, CELLAR_UNSUPPORTED, "compute node %u belongs to the process that asks",
                request->cn);
         return;
     }
     if (victim && request->cns && !process_is_dead(victim->pidfd, 0)) { /* only asked: watchers do so all the time */
         reply.kind = FABRIC_SHM_REFUSED;
-        reply.code = -CELLAR_ERR_EXISTS;
+        reply.code = CELLAR_EXISTS;
         snprintf(reply.text, sizeof reply.text, "compute node %u is process %d, and alive; end that one first",
                  request->cn, (int)victim->pid);
         (void)!fabric_shm_wire_send(connection->fd, &reply, NULL, 0);
@@ -297,8 +296,8 @@ static void fence(struct memnode *memnode, struct connection *connection, const 
     if (victim) {
         long killed = syscall(SYS_pidfd_send_signal, victim->pidfd, SIGKILL, NULL, 0);
         if ((killed != 0 && errno != ESRCH) || !process_is_dead(victim->pidfd, KILL_MAX_MS)) {
-            refuse(memnode, connection, CELLAR_ERR_SYSTEM, "compute node %u (process %d) could not be killed",
-                   request->cn, (int)victim->pid);
+            refuse(memnode, connection, CELLAR_SYSTEM, "compute node %u (process %d) could not be killed", request->cn,
+                   (int)victim->pid);
             return;
         }
         say(memnode, CELLAR_LOG_WARNING, "compute node %u was fenced at the request of process %d", request->cn,
@@ -353,7 +352,7 @@ static bool serve(struct memnode *memnode, struct connection *connection)
         lose(memnode, connection);
         return true;
     case FABRIC_SHM_WIRE_GARBAGE:
-        refuse(memnode, connection, CELLAR_ERR_MISMATCH, "what was received is not a message of version %d",
+        refuse(memnode, connection, CELLAR_MISMATCH, "what was received is not a message of version %d",
                FABRIC_SHM_WIRE_VERSION);
         return true;
     case FABRIC_SHM_WIRE_GOT:
@@ -372,7 +371,7 @@ static bool serve(struct memnode *memnode, struct connection *connection)
             connection->cn + connection->cns - 1, (int)connection->pid);
         drop(memnode, connection);
     } else {
-        refuse(memnode, connection, CELLAR_ERR_INVALID, "a message of kind %u is not expected here", request.kind);
+        refuse(memnode, connection, CELLAR_INVALID, "a message of kind %u is not expected here", request.kind);
     }
     return true;
 }
@@ -441,7 +440,7 @@ static int serve_until(struct memnode *memnode, const volatile int *stop,
     while (!*stop) {
         uint32_t count = fill_poll(memnode, fds);
         int ready = poll(fds, count, POLL_MS);
-        if (ready < 0 && errno != EINTR) return err_set(error, CELLAR_ERR_SYSTEM, "poll: %s", strerror(errno));
+        if (ready < 0 && errno != EINTR) return err_set(error, CELLAR_SYSTEM, "poll: %s", strerror(errno));
         if (ready > 0) serve_ready(memnode, fds);
         if (ready > 0 && fds[0].revents) accept_one(memnode);
         sweep(memnode);
@@ -460,13 +459,12 @@ static int make_segment(const char *name, uint64_t bytes, int *out, struct cella
 {
     int fd = descriptor_high(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
 
-    if (fd < 0) return err_set(error, CELLAR_ERR_SYSTEM, "cannot make a memfd: %s", strerror(errno));
+    if (fd < 0) return err_set(error, CELLAR_SYSTEM, "cannot make a memfd: %s", strerror(errno));
     *out = fd;
     if ((errno = file_limit(bytes)) != 0 || ftruncate(fd, (off_t)bytes) != 0)
-        return err_set(error, CELLAR_ERR_NOMEM, "cannot make a segment of %" PRIu64 " bytes: %s", bytes,
-                       strerror(errno));
+        return err_set(error, CELLAR_NOMEM, "cannot make a segment of %" PRIu64 " bytes: %s", bytes, strerror(errno));
     if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-        return err_set(error, CELLAR_ERR_SYSTEM, "cannot seal a memfd: %s", strerror(errno));
+        return err_set(error, CELLAR_SYSTEM, "cannot seal a memfd: %s", strerror(errno));
     return 0;
 }
 
@@ -492,15 +490,14 @@ static int remove_dead_socket(const struct sockaddr_un *address, struct cellar_e
 
     if (lstat(path, &status) != 0) return 0;
     if (!S_ISSOCK(status.st_mode))
-        return err_set(error, CELLAR_ERR_EXISTS, "%s exists and is not a socket; remove it, or choose another path",
-                       path);
+        return err_set(error, CELLAR_EXISTS, "%s exists and is not a socket; remove it, or choose another path", path);
     int fd = descriptor_high(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (fd < 0) return err_set(error, CELLAR_ERR_SYSTEM, "cannot make a socket: %s", strerror(errno));
+    if (fd < 0) return err_set(error, CELLAR_SYSTEM, "cannot make a socket: %s", strerror(errno));
     bool dead = connect(fd, (const struct sockaddr *)address, sizeof *address) != 0 && errno == ECONNREFUSED;
     close(fd);
-    if (!dead) return err_set(error, CELLAR_ERR_EXISTS, "another memory node listens at %s already", path);
+    if (!dead) return err_set(error, CELLAR_EXISTS, "another memory node listens at %s already", path);
     if (unlink(path) != 0 && errno != ENOENT)
-        return err_set(error, CELLAR_ERR_SYSTEM, "cannot remove the dead socket %s: %s", path, strerror(errno));
+        return err_set(error, CELLAR_SYSTEM, "cannot remove the dead socket %s: %s", path, strerror(errno));
     return 0;
 }
 
@@ -513,11 +510,11 @@ static int listen_at(struct memnode *memnode, struct cellar_error *error)
     if (code == 0) code = remove_dead_socket(&address, error);
     if (code != 0) return code;
     int fd = descriptor_high(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (fd < 0) return err_set(error, CELLAR_ERR_SYSTEM, "cannot make a socket: %s", strerror(errno));
+    if (fd < 0) return err_set(error, CELLAR_SYSTEM, "cannot make a socket: %s", strerror(errno));
     if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0) {
-        code = err_set(error, CELLAR_ERR_SYSTEM, "cannot make a socket at %s: %s", path, strerror(errno));
+        code = err_set(error, CELLAR_SYSTEM, "cannot make a socket at %s: %s", path, strerror(errno));
     } else if (chmod(path, 0600) != 0 || lstat(path, &memnode->socket_status) != 0 || listen(fd, 64) != 0) {
-        code = err_set(error, CELLAR_ERR_SYSTEM, "cannot listen at %s: %s", path, strerror(errno));
+        code = err_set(error, CELLAR_SYSTEM, "cannot listen at %s: %s", path, strerror(errno));
         unlink(path);
     }
     if (code == 0)
@@ -547,13 +544,13 @@ static void end(struct memnode *memnode)
 static int check_config(const struct fabric_shm_memnode_config *config, struct cellar_error *error)
 {
     if (config->mn_count < 1 || config->mn_count > FABRIC_NODES_MAX || config->node >= config->mn_count)
-        return err_set(error, CELLAR_ERR_INVALID, "memory node %u of %u: there must be 1 to %d, numbered from 0",
+        return err_set(error, CELLAR_INVALID, "memory node %u of %u: there must be 1 to %d, numbered from 0",
                        config->node, config->mn_count, FABRIC_NODES_MAX);
     if (config->cn_count < 1 || config->cn_count > FABRIC_CNS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "%u compute nodes: there must be 1 to %d", config->cn_count,
+        return err_set(error, CELLAR_INVALID, "%u compute nodes: there must be 1 to %d", config->cn_count,
                        FABRIC_CNS_MAX);
     if (config->bytes == 0 || config->bytes > 1ull << 48)
-        return err_set(error, CELLAR_ERR_INVALID, "a memory node of %" PRIu64 " bytes: there must be 1 to 2^48",
+        return err_set(error, CELLAR_INVALID, "a memory node of %" PRIu64 " bytes: there must be 1 to 2^48",
                        config->bytes);
     return fabric_shm_memory_check(1, config->bytes, error);
 }

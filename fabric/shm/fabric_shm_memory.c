@@ -27,7 +27,7 @@ int fabric_shm_memory_check(uint32_t nodes, uint64_t bytes, struct cellar_error 
     if (sysinfo(&info) != 0) return 0;
     uint64_t host = ((uint64_t)info.totalram + info.totalswap) * info.mem_unit;
     if (bytes <= host / nodes) return 0;
-    return err_set(error, CELLAR_ERR_NOMEM,
+    return err_set(error, CELLAR_NOMEM,
                    "%u memory node(s) of %" PRIu64 " MiB cannot fit into this host's %" PRIu64
                    " MiB of memory; make the pool smaller",
                    nodes, bytes / MIB, host / MIB);
@@ -35,7 +35,7 @@ int fabric_shm_memory_check(uint32_t nodes, uint64_t bytes, struct cellar_error 
 
 static int map_failed(struct cellar_error *error, uint64_t bytes)
 {
-    return err_set(error, CELLAR_ERR_NOMEM, "cannot map %" PRIu64 " MiB of memory: %s", bytes / MIB, strerror(errno));
+    return err_set(error, CELLAR_NOMEM, "cannot map %" PRIu64 " MiB of memory: %s", bytes / MIB, strerror(errno));
 }
 
 /* Mapped with room to spare and cut to a huge-page boundary. Untouched pages take no memory. */
@@ -111,7 +111,7 @@ int fabric_shm_map_private(struct fabric_shm_mapping *mapping, int fd, uint64_t 
 {
     int code = fabric_shm_map_anonymous(mapping, bytes, error);
     if (code || extents_lay(mapping, fd, bytes)) return code;
-    code = err_set(error, CELLAR_ERR_SYSTEM, "cannot read the pool file: %s", strerror(errno));
+    code = err_set(error, CELLAR_SYSTEM, "cannot read the pool file: %s", strerror(errno));
     fabric_shm_unmap(mapping);
     return code;
 }
@@ -130,7 +130,7 @@ int fabric_shm_map_fd(struct fabric_shm_mapping *mapping, int fd, uint64_t bytes
 
     if (fstat(fd, &status) != 0 || seals < 0 || !(seals & F_SEAL_SHRINK) || status.st_size < 0 ||
         (uint64_t)status.st_size != bytes)
-        return err_set(error, CELLAR_ERR_CORRUPT,
+        return err_set(error, CELLAR_CORRUPT,
                        "the memory node handed out a descriptor that is not a sealed memfd of %" PRIu64 " bytes",
                        bytes);
     return fabric_shm_map_file(mapping, fd, bytes, error);

@@ -38,7 +38,7 @@ static void pause_ns(uint64_t ns)
 
 static int file_failed(const struct fabric_shm_pool *pool, const char *what, struct cellar_error *error)
 {
-    return err_set(error, CELLAR_ERR_SYSTEM, "cannot %s pool file %.120s: %s", what, pool->path, strerror(errno));
+    return err_set(error, CELLAR_SYSTEM, "cannot %s pool file %.120s: %s", what, pool->path, strerror(errno));
 }
 
 /* ---- locks ---- */
@@ -72,7 +72,7 @@ void fabric_shm_pool_give(const struct fabric_shm_pool *pool, uint32_t cn, uint3
 
 static int in_use(const struct fabric_shm_pool *pool, struct cellar_error *error)
 {
-    return err_set(error, CELLAR_ERR_EXISTS, "pool file %.120s is in use by another database", pool->path);
+    return err_set(error, CELLAR_EXISTS, "pool file %.120s is in use by another database", pool->path);
 }
 
 /* INV-POOL-1: one process at a time comes or goes; one that looks on keeps all out. */
@@ -84,11 +84,11 @@ static int door_take(struct fabric_shm_pool *pool, struct cellar_error *error)
 
     while ((code = lock_bytes(pool, F_OFD_SETLK, F_WRLCK, 0, 1, NULL)) == EAGAIN) {
         if (lock_bytes(pool, F_OFD_GETLK, F_WRLCK, 0, 1, &found) == 0 && found.l_type == F_RDLCK)
-            return err_set(error, CELLAR_ERR_EXISTS,
+            return err_set(error, CELLAR_EXISTS,
                            "pool file %.120s is in use by another database, which only looks at it; wait for its end",
                            pool->path);
         if (fabric_shm_clock_monotonic_ns() - begin_ns > DOOR_WAIT_NS)
-            return err_set(error, CELLAR_ERR_DEADLINE,
+            return err_set(error, CELLAR_DEADLINE,
                            "pool file %.120s: another process has been opening or closing it for %d s", pool->path,
                            (int)(DOOR_WAIT_NS / 1000000000));
         pause_ns(DOOR_POLL_NS);
@@ -132,7 +132,7 @@ static int open_file(struct fabric_shm_pool *pool, struct cellar_error *error)
     if (errno != EEXIST) return file_failed(pool, "open", error);
     pool->fd = descriptor_high(open(pool->path, flags)); /* another process has made it just now */
     if (pool->fd >= 0) return 0;
-    return err_set(error, CELLAR_ERR_INVALID, "pool file %.120s is a symbolic link to nothing", pool->path);
+    return err_set(error, CELLAR_INVALID, "pool file %.120s is a symbolic link to nothing", pool->path);
 }
 
 /* Is the file that was opened the one that the path leads to now? */
@@ -148,7 +148,7 @@ static int lock_file(struct fabric_shm_pool *pool, struct cellar_error *error)
 
     if (fstat(pool->fd, &status) != 0) return file_failed(pool, "look at", error);
     if (!S_ISREG(status.st_mode))
-        return err_set(error, CELLAR_ERR_INVALID, "pool file %.120s is not a regular file", pool->path);
+        return err_set(error, CELLAR_INVALID, "pool file %.120s is not a regular file", pool->path);
     if (!pool->private) return door_take(pool, error);
     int code = lock_bytes(pool, F_OFD_SETLK, F_RDLCK, 0, 1 + FABRIC_CNS_MAX, NULL);
     if (code == EAGAIN) return in_use(pool, error);
@@ -173,19 +173,18 @@ static int open_locked(struct fabric_shm_pool *pool, struct cellar_error *error)
         pool->fd = -1;
         pool->door = false;
     }
-    return err_set(error, CELLAR_ERR_SYSTEM, "pool file %.120s is removed again and again", pool->path);
+    return err_set(error, CELLAR_SYSTEM, "pool file %.120s is removed again and again", pool->path);
 }
 
 static int choose_size(struct fabric_shm_pool *pool, uint64_t wanted, struct cellar_error *error)
 {
     pool->fresh = pool->bytes == 0;
-    if (pool->fresh && pool->private)
-        return err_set(error, CELLAR_ERR_NOT_FOUND, "pool file %.120s is empty", pool->path);
+    if (pool->fresh && pool->private) return err_set(error, CELLAR_NOT_FOUND, "pool file %.120s is empty", pool->path);
     if (pool->fresh && wanted == 0)
-        return err_set(error, CELLAR_ERR_INVALID, "pool file %.120s is new: its size must be given", pool->path);
+        return err_set(error, CELLAR_INVALID, "pool file %.120s is new: its size must be given", pool->path);
     if (pool->fresh) pool->bytes = wanted;
     if (wanted == 0 || pool->bytes == wanted) return 0;
-    return err_set(error, CELLAR_ERR_MISMATCH,
+    return err_set(error, CELLAR_MISMATCH,
                    "pool file %.120s has %" PRIu64 " bytes, not the %" PRIu64 " asked for; ask for its "
                    "own size, or name another file",
                    pool->path, pool->bytes, wanted);
@@ -218,7 +217,7 @@ static int allocate_blocks(const struct fabric_shm_pool *pool, struct cellar_err
         else if (ftruncate(pool->fd, (off_t)pool->bytes) == 0)
             return 0;
     }
-    return err_set(error, errno == ENOSPC || errno == EFBIG ? CELLAR_ERR_FULL : CELLAR_ERR_SYSTEM,
+    return err_set(error, errno == ENOSPC || errno == EFBIG ? CELLAR_FULL : CELLAR_SYSTEM,
                    "no room for a pool file of %" PRIu64 " MiB at %.120s: %s", pool->bytes / MIB, pool->path,
                    strerror(errno));
 }
@@ -239,7 +238,7 @@ static int claim_some(struct fabric_shm *shm, struct cellar_error *error)
     uint32_t count = shm->fabric.cn_count;
 
     if (shm->cns > count)
-        return err_set(error, CELLAR_ERR_MISMATCH, "pool file %.120s was made for %u compute nodes, not for %u",
+        return err_set(error, CELLAR_MISMATCH, "pool file %.120s was made for %u compute nodes, not for %u",
                        shm->pool.path, count, shm->cns);
     for (uint32_t tries = 0; tries < CLAIM_TRIES; tries++) {
         for (uint32_t cn = 0; cn <= count - shm->cns; cn++) {
@@ -250,7 +249,7 @@ static int claim_some(struct fabric_shm *shm, struct cellar_error *error)
         if (count == shm->cns) break; /* one that has all of them */
         pause_ns(DOOR_POLL_NS);
     }
-    return err_set(error, CELLAR_ERR_EXISTS,
+    return err_set(error, CELLAR_EXISTS,
                    "pool file %.120s is in use by another database, or several: of the %u compute nodes that it was "
                    "made for, %u are not free (cns_max)",
                    shm->pool.path, count, shm->cns);
@@ -285,7 +284,7 @@ int fabric_shm_pool_open(struct fabric_shm *shm, const struct fabric_shm_config 
     pool->private = config->pool_private;
     pool->path = realpath(config->pool_path, NULL); /* of one file there is one roll */
     if (!pool->path) pool->path = strdup(config->pool_path);
-    if (!pool->path) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a path");
+    if (!pool->path) return err_set(error, CELLAR_NOMEM, "no memory for a path");
     shm->fabric.kept = true;
     shm->cns = config->cns ? config->cns : config->cn_count;
     int code = open_locked(pool, error);

@@ -84,7 +84,7 @@ static uint64_t process_started(uint32_t pid)
 
 static int roll_failed(const struct fabric_shm_pool *pool, const char *what, struct cellar_error *error)
 {
-    enum cellar_error_code code = errno == ENOSPC || errno == EFBIG ? CELLAR_ERR_FULL : CELLAR_ERR_SYSTEM;
+    int code = errno == ENOSPC || errno == EFBIG ? CELLAR_FULL : CELLAR_SYSTEM;
     return err_set(error, code, "cannot %s %.120s, where processes that share the pool file meet: %s", what,
                    pool->roll_path, strerror(errno));
 }
@@ -162,17 +162,17 @@ static int check_file(struct fabric_shm *shm, const struct stat *status, struct 
     if (pool->roll_fd < 0 && errno != ENOENT) return roll_failed(pool, "open", error);
     if (pool->roll_fd < 0 || pread(pool->roll_fd, &head, sizeof head, 0) != (ssize_t)sizeof head ||
         head.magic != ROLL_MAGIC || head.device != status->st_dev || head.inode != status->st_ino)
-        return err_set(error, CELLAR_ERR_EXISTS,
+        return err_set(error, CELLAR_EXISTS,
                        "pool file %.120s is in use by another database, under another name or for itself alone: there "
                        "is no %.20s-roll of it",
                        pool->path, strrchr(pool->path, '/') ? strrchr(pool->path, '/') + 1 : pool->path);
     if (head.version != ROLL_VERSION || head.mn_bytes != pool->bytes || head.cn_count == 0 ||
         head.cn_count > FABRIC_CNS_MAX || fstat(pool->roll_fd, &roll) != 0 ||
         (uint64_t)roll.st_size < head_bytes(head.cn_count) + fabric_shm_mailbox_bytes(head.cn_count))
-        return err_set(error, CELLAR_ERR_MISMATCH,
+        return err_set(error, CELLAR_MISMATCH,
                        "pool file %.120s is in use by processes of another build; use one build for all", pool->path);
     if (head.pid_space != pid_space())
-        return err_set(error, CELLAR_ERR_UNSUPPORTED,
+        return err_set(error, CELLAR_UNSUPPORTED,
                        "pool file %.120s is in use by processes of another PID namespace, which cannot be watched from "
                        "here",
                        pool->path);
@@ -186,7 +186,7 @@ int fabric_shm_roll_open(struct fabric_shm *shm, bool alone, struct cellar_error
     struct fabric_shm_mapping mailboxes;
     struct stat status;
 
-    if (!(pool->roll_path = path_beside(pool))) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a path");
+    if (!(pool->roll_path = path_beside(pool))) return err_set(error, CELLAR_NOMEM, "no memory for a path");
     if (fstat(pool->fd, &status) != 0) return roll_failed(pool, "find the pool file of", error);
     int code = alone ? 0 : check_file(shm, &status, error);
     uint64_t head = head_bytes(shm->fabric.cn_count);
@@ -295,7 +295,7 @@ static int owner_kill(struct fabric_shm *shm, uint32_t cn, uint32_t pid, int pid
     struct pollfd ended = {.fd = pidfd, .events = POLLIN};
     long killed = syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
     if ((killed != 0 && errno != ESRCH) || poll(&ended, 1, KILL_MAX_MS) != 1)
-        return err_set(error, CELLAR_ERR_SYSTEM, "compute node %u (process %u) could not be killed", cn, pid);
+        return err_set(error, CELLAR_SYSTEM, "compute node %u (process %u) could not be killed", cn, pid);
     mailboxes_drop(shm, cn);
     return 0;
 }
@@ -313,11 +313,10 @@ int fabric_shm_roll_fence(struct fabric_shm *shm, const struct fabric_control *c
     if (!fabric_fence_concerns(control->life, life) || PLANT(pool_fence_blind))
         code = 0;
     else if (control->only_dead)
-        code =
-            err_set(error, CELLAR_ERR_EXISTS, "compute node %u is process %u, and alive; end that one first", cn, pid);
+        code = err_set(error, CELLAR_EXISTS, "compute node %u is process %u, and alive; end that one first", cn, pid);
     else if (pid == (uint32_t)getpid())
-        code = err_set(error, CELLAR_ERR_UNSUPPORTED,
-                       "compute node %u belongs to another database of this very process", cn);
+        code =
+            err_set(error, CELLAR_UNSUPPORTED, "compute node %u belongs to another database of this very process", cn);
     else
         code = owner_kill(shm, cn, pid, pidfd, error);
     close(pidfd);

@@ -81,7 +81,7 @@ static int execute_pair(const struct fabric_op *op, uint64_t *pair)
 static int execute_pair(const struct fabric_op *op, uint64_t *pair)
 {
     (void)op, (void)pair, (void)synchronize;
-    return -CELLAR_ERR_UNSUPPORTED;
+    return CELLAR_UNSUPPORTED;
 }
 #endif
 
@@ -97,6 +97,6 @@ static int execute_fields(const struct fabric_op *op, uint64_t *word)
 int fabric_shm_execute_wide(const struct fabric_op *op, void *remote)
 {
     uint32_t bytes = fabric_is_wide(op) ? sizeof(uint64_t[2]) : sizeof(uint64_t);
-    if ((uintptr_t)remote % bytes || op->size_bytes != bytes) return -CELLAR_ERR_INVALID;
+    if ((uintptr_t)remote % bytes || op->size_bytes != bytes) return CELLAR_INVALID;
     return fabric_is_wide(op) ? execute_pair(op, remote) : execute_fields(op, remote);
 }

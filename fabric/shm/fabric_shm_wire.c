@@ -34,7 +34,7 @@ int fabric_shm_wire_send(int socket, struct fabric_shm_message_wire *message, co
     ssize_t sent;
     do sent = sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (sent < 0 && errno == EINTR);
-    return sent == (ssize_t)sizeof *message ? 0 : -CELLAR_ERR_SYSTEM;
+    return sent == (ssize_t)sizeof *message ? 0 : CELLAR_SYSTEM;
 }
 
 static void keep_fds(struct msghdr *header, int *fds)
@@ -86,7 +86,7 @@ int fabric_shm_wire_address(struct sockaddr_un *address, const char *path, struc
     memset(address, 0, sizeof *address);
     address->sun_family = AF_UNIX;
     if (length == 0 || length >= sizeof address->sun_path)
-        return err_set(error, CELLAR_ERR_INVALID, "a socket path must have 1 to %zu bytes, not %zu: \"%.120s\"",
+        return err_set(error, CELLAR_INVALID, "a socket path must have 1 to %zu bytes, not %zu: \"%.120s\"",
                        sizeof address->sun_path - 1, length, path);
     memcpy(address->sun_path, path, length);
     return 0;

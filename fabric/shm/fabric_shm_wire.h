@@ -40,7 +40,7 @@ enum fabric_shm_wire_kind {
 struct fabric_shm_message_wire {
     uint32_t magic;         /*   0..3 */
     uint16_t version, kind; /*   4..7 */
-    int32_t code;           /*   8..11  REFUSED: -CELLAR_ERR_x */
+    int32_t code;           /*   8..11  REFUSED: CELLAR_x */
     uint32_t cn, cns;       /*  12..19  ATTACH: the indexes claimed; FENCE: cn, and cns 1: only if it is dead */
     uint32_t node;          /*  20..23  ATTACHED, and all below */
     uint32_t mn_count, cn_count;
@@ -61,7 +61,7 @@ enum fabric_shm_wire_result {
     FABRIC_SHM_WIRE_GARBAGE
 };
 
-/* Fills in magic and version. 0, or -CELLAR_ERR_SYSTEM when the other side cannot take it now. */
+/* Fills in magic and version. 0, or CELLAR_SYSTEM when the other side cannot take it now. */
 NODISCARD int fabric_shm_wire_send(int socket, struct fabric_shm_message_wire *message, const int *fds,
                                    uint32_t fd_count);
 /*

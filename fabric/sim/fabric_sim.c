@@ -175,7 +175,7 @@ static int sim_spawn(struct fabric *fabric, struct fabric_ep *base, fabric_worke
     must(!ep->worker || coro_done(ep->worker));
     coro_free(ep->worker);
     ep->worker = coro_new(WORKER_STACK_BYTES, worker_main, ep);
-    if (!ep->worker) return -CELLAR_ERR_NOMEM;
+    if (!ep->worker) return CELLAR_NOMEM;
     ep->worker_fn = fn;
     ep->worker_arg = arg;
     ep->sleeper = ep->worker;
@@ -196,7 +196,7 @@ static int sim_wait(struct fabric *fabric, uint32_t *word, uint64_t timeout_ns)
     while (fabric_count_left(word) != 0) {
         if (until_ns != UINT64_MAX && !sim->config.choose && !fabric_sim_events_before(sim, until_ns)) {
             sim->now_ns = until_ns;
-            return -CELLAR_ERR_DEADLINE;
+            return CELLAR_DEADLINE;
         }
         bool quiet = sim->quiet_steps > QUIET_STEPS_MAX && sim->in_flight == 0;
         if (sim->steps >= steps_end)
@@ -205,7 +205,7 @@ static int sim_wait(struct fabric *fabric, uint32_t *word, uint64_t timeout_ns)
             sim->gave_up = "only timers fire";
         else if (!fabric_sim_events_step(sim))
             sim->gave_up = "nothing is left to happen";
-        if (sim->gave_up) return -CELLAR_ERR_INDETERMINATE;
+        if (sim->gave_up) return CELLAR_INDETERMINATE;
     }
     return 0;
 }
@@ -225,17 +225,16 @@ static int endpoint_open(struct fabric_sim *sim, struct fabric_control *control,
 {
     struct fabric_addr addr = fabric_endpoint_addr(control->cn, control->worker);
     if (control->cn >= sim->fabric.cn_count) {
-        return err_set(error, CELLAR_ERR_INVALID, "compute node %u: there are only %u", control->cn,
-                       sim->fabric.cn_count);
+        return err_set(error, CELLAR_INVALID, "compute node %u: there are only %u", control->cn, sim->fabric.cn_count);
     }
     if (fabric_sim_events_receiver(sim, addr)) {
-        return err_set(error, CELLAR_ERR_EXISTS, "worker %u of compute node %u has an endpoint already",
-                       control->worker, control->cn);
+        return err_set(error, CELLAR_EXISTS, "worker %u of compute node %u has an endpoint already", control->worker,
+                       control->cn);
     }
     if (sim->ep_count == sim->ep_capacity) {
         uint32_t capacity = sim->ep_capacity ? sim->ep_capacity * 2 : 16;
         struct fabric_sim_ep **eps = realloc(sim->eps, capacity * sizeof(struct fabric_sim_ep *));
-        if (!eps) return err_set(error, CELLAR_ERR_NOMEM, "no memory for another endpoint");
+        if (!eps) return err_set(error, CELLAR_NOMEM, "no memory for another endpoint");
         sim->eps = eps;
         sim->ep_capacity = capacity;
     }
@@ -243,7 +242,7 @@ static int endpoint_open(struct fabric_sim *sim, struct fabric_control *control,
     if (ep) ep->conns = calloc(sim->fabric.mn_count, sizeof *ep->conns);
     if (!ep || !ep->conns) {
         free(ep);
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory for another endpoint");
+        return err_set(error, CELLAR_NOMEM, "no memory for another endpoint");
     }
     ep->worker_flow = sim->flow_count++;
     ep->reply_flow = sim->flow_count++;
@@ -295,9 +294,9 @@ static int endpoint_close(struct fabric_sim *sim, struct fabric_sim_ep *ep)
 static int register_local(struct fabric_sim *sim, const struct fabric_control *control)
 {
     uintptr_t base = (uintptr_t)control->base, end = base + control->bytes;
-    if (!control->base || end <= base) return -CELLAR_ERR_INVALID;
+    if (!control->base || end <= base) return CELLAR_INVALID;
     struct fabric_sim_local *locals = realloc(sim->locals, (sim->local_count + 1) * sizeof *locals);
-    if (!locals) return -CELLAR_ERR_NOMEM;
+    if (!locals) return CELLAR_NOMEM;
     sim->locals = locals;
     uint32_t first = 0;
     while (first < sim->local_count && locals[first].end < base) first++;
@@ -318,7 +317,7 @@ static int forget_local(struct fabric_sim *sim, const struct fabric_control *con
     uintptr_t base = (uintptr_t)control->base, end = base + control->bytes;
     struct fabric_sim_local *left = malloc((2ull * sim->local_count + 1) * sizeof *left);
     uint32_t count = 0;
-    if (!left) return -CELLAR_ERR_NOMEM;
+    if (!left) return CELLAR_NOMEM;
     for (uint32_t i = 0; i < sim->local_count; i++) {
         struct fabric_sim_local piece = sim->locals[i];
         bool apart = piece.end <= base || piece.base >= end;
@@ -345,42 +344,39 @@ static int sim_control(struct fabric *fabric, struct fabric_control *control, st
     case FABRIC_FORGET_LOCAL:
         return forget_local(sim, control);
     case FABRIC_CN_LIFE:
-        if (control->cn >= fabric->cn_count)
-            return err_set(error, CELLAR_ERR_INVALID, "no compute node %u", control->cn);
+        if (control->cn >= fabric->cn_count) return err_set(error, CELLAR_INVALID, "no compute node %u", control->cn);
         sim->inject.cns[control->cn].life = control->life;
         return 0;
     case FABRIC_CN_EVICT:
-        if (control->cn >= fabric->cn_count)
-            return err_set(error, CELLAR_ERR_INVALID, "no compute node %u", control->cn);
+        if (control->cn >= fabric->cn_count) return err_set(error, CELLAR_INVALID, "no compute node %u", control->cn);
         return fabric_sim_inject_fence(sim, control, error);
     case FABRIC_NODE_KILL:
         if (control->node >= fabric->mn_count)
-            return err_set(error, CELLAR_ERR_INVALID, "no memory node %u", control->node);
+            return err_set(error, CELLAR_INVALID, "no memory node %u", control->node);
         sim->nodes[control->node].dead = true;
         return 0;
     case FABRIC_NODE_GONE:
         if (control->node >= fabric->mn_count)
-            return err_set(error, CELLAR_ERR_INVALID, "no memory node %u", control->node);
+            return err_set(error, CELLAR_INVALID, "no memory node %u", control->node);
         if (fabric_sim_inject_node_gone(sim, control->cn, control->node)) return 0;
-        return err_set(error, CELLAR_ERR_EXISTS, "memory node %u is there", control->node);
+        return err_set(error, CELLAR_EXISTS, "memory node %u is there", control->node);
     case FABRIC_NODE_LEAVE:
         if (control->node >= fabric->mn_count || control->cn >= fabric->cn_count)
-            return err_set(error, CELLAR_ERR_INVALID, "no memory node %u, or compute node %u", control->node,
-                           control->cn);
+            return err_set(error, CELLAR_INVALID, "no memory node %u, or compute node %u", control->node, control->cn);
         fabric_sim_inject_way_of(&sim->inject, fabric, control->cn, control->node)->unaware_ns = 0;
         return 0;
     case FABRIC_NODE_REPLACE:
         if (control->node >= fabric->mn_count)
-            return err_set(error, CELLAR_ERR_INVALID, "no memory node %u", control->node);
+            return err_set(error, CELLAR_INVALID, "no memory node %u", control->node);
         if (sim->nodes[control->node].dead)
-            return err_set(error, CELLAR_ERR_UNREACHABLE, "nothing is in the place of memory node %u", control->node);
+            return err_set(error, CELLAR_UNREACHABLE, "nothing is in the place of memory node %u", control->node);
         return 0;
     case FABRIC_SYNC:
     case FABRIC_DOOR_TAKE:
     case FABRIC_DOOR_GIVE:
         return 0;
     }
-    return err_set(error, CELLAR_ERR_INVALID, "no such control call: %d", (int)control->kind);
+    return err_set(error, CELLAR_INVALID, "no such control call: %d", (int)control->kind);
 }
 
 /* ---- from open to close ---- */
@@ -440,19 +436,17 @@ void fabric_sim_config_default(struct fabric_sim_config *config)
 static int check_config(const struct fabric_sim_config *config, struct cellar_error *error)
 {
     if (config->mn_count < 1 || config->mn_count > FABRIC_NODES_MAX) {
-        return err_set(error, CELLAR_ERR_INVALID, "%u memory nodes: must be 1 to %u", config->mn_count,
-                       FABRIC_NODES_MAX);
+        return err_set(error, CELLAR_INVALID, "%u memory nodes: must be 1 to %u", config->mn_count, FABRIC_NODES_MAX);
     }
     if (config->cn_count < 1 || config->cn_count > FABRIC_CNS_MAX) {
-        return err_set(error, CELLAR_ERR_INVALID, "%u compute nodes: must be 1 to %u", config->cn_count,
-                       FABRIC_CNS_MAX);
+        return err_set(error, CELLAR_INVALID, "%u compute nodes: must be 1 to %u", config->cn_count, FABRIC_CNS_MAX);
     }
     if (config->mn_bytes == 0 || config->mn_bytes % 64 != 0 || config->mn_bytes >= 1ull << 47) {
-        return err_set(error, CELLAR_ERR_INVALID, "%llu bytes a memory node: must be a multiple of 64 below 2^47",
+        return err_set(error, CELLAR_INVALID, "%llu bytes a memory node: must be a multiple of 64 below 2^47",
                        (unsigned long long)config->mn_bytes);
     }
     if (config->switches > config->cn_count || config->switch_cn > config->cn_count - config->switches)
-        return err_set(error, CELLAR_ERR_INVALID, "%u switches from compute node %u on: there are only %u nodes",
+        return err_set(error, CELLAR_INVALID, "%u switches from compute node %u on: there are only %u nodes",
                        config->switches, config->switch_cn, config->cn_count);
     const struct fabric_sim_profile *profile = &config->profile;
     const uint64_t times_ns[] = {
@@ -462,12 +456,12 @@ static int check_config(const struct fabric_sim_config *config, struct cellar_er
         profile->pipeline_ns, profile->control_plane_ns, profile->crossing_ns};
     for (uint32_t i = 0; i < sizeof times_ns / sizeof *times_ns; i++) {
         if (times_ns[i] > TIME_MAX_NS) {
-            return err_set(error, CELLAR_ERR_INVALID, "a time of %llu ns: must be at most one second",
+            return err_set(error, CELLAR_INVALID, "a time of %llu ns: must be at most one second",
                            (unsigned long long)times_ns[i]);
         }
     }
     if (profile->units > FABRIC_SIM_NIC_UNITS_MAX || profile->waiting > FABRIC_SIM_NIC_WAITING_MAX) {
-        return err_set(error, CELLAR_ERR_INVALID, "%u units, %u waiting atomics: at most %d and %d", profile->units,
+        return err_set(error, CELLAR_INVALID, "%u units, %u waiting atomics: at most %d and %d", profile->units,
                        profile->waiting, FABRIC_SIM_NIC_UNITS_MAX, FABRIC_SIM_NIC_WAITING_MAX);
     }
     return 0;
@@ -477,12 +471,11 @@ static int map_nodes(struct fabric_sim *sim, struct cellar_error *error)
 {
     sim->nodes = calloc(sim->fabric.mn_count, sizeof *sim->nodes);
     sim->links = calloc(sim->fabric.cn_count, sizeof *sim->links);
-    if (!sim->nodes || !sim->links)
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory for %u nodes", sim->fabric.mn_count);
+    if (!sim->nodes || !sim->links) return err_set(error, CELLAR_NOMEM, "no memory for %u nodes", sim->fabric.mn_count);
     for (uint32_t node = 0; node < sim->fabric.mn_count; node++) {
         void *memory = lazy_map(sim->fabric.mn_bytes);
         if (!memory) {
-            return err_set(error, CELLAR_ERR_NOMEM, "memory node %u: cannot map %llu bytes", node,
+            return err_set(error, CELLAR_NOMEM, "memory node %u: cannot map %llu bytes", node,
                            (unsigned long long)sim->fabric.mn_bytes);
         }
         if (sim->fabric.mn_bytes >= LARGE_BYTES)
@@ -499,7 +492,7 @@ int fabric_sim_open(const struct fabric_sim_config *config, struct fabric **out,
     int code = check_config(config, error);
     if (code != 0) return code;
     struct fabric_sim *sim = calloc(1, sizeof *sim);
-    if (!sim) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the simulator");
+    if (!sim) return err_set(error, CELLAR_NOMEM, "no memory for the simulator");
     sim->config = *config;
     sim->fabric = (struct fabric){
         .ops = &sim_ops,

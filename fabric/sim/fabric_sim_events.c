@@ -196,9 +196,9 @@ static int32_t deliver_message(struct fabric_sim *sim, const struct fabric_ep *f
                                const struct fabric_op *op)
 {
     struct fabric_sim_ep *receiver = sim->eps[to];
-    if (!receiver || receiver->over) return -CELLAR_ERR_UNREACHABLE;
+    if (!receiver || receiver->over) return CELLAR_UNREACHABLE;
     struct fabric_ep *ep = &receiver->ep;
-    if (ep->inbox_tail - ep->inbox_head == FABRIC_INBOX_MESSAGES) return -CELLAR_ERR_FULL;
+    if (ep->inbox_tail - ep->inbox_head == FABRIC_INBOX_MESSAGES) return CELLAR_FULL;
     struct fabric_message *message = &ep->inbox[ep->inbox_tail % FABRIC_INBOX_MESSAGES];
     *message = (struct fabric_message){.from_cn = from->cn, .from_worker = from->worker, .size_bytes = op->size_bytes};
     if (op->size_bytes) memcpy(message->bytes, op->local, op->size_bytes);
@@ -211,9 +211,9 @@ static int32_t deliver_message(struct fabric_sim *sim, const struct fabric_ep *f
 /* 0 when the operation may execute. */
 static int32_t admit(const struct fabric_sim *sim, const struct fabric_ep *ep, const struct fabric_op *op)
 {
-    if (fabric_sim_ep_lost(sim, (const struct fabric_sim_ep *)ep)) return -CELLAR_ERR_FENCED;
+    if (fabric_sim_ep_lost(sim, (const struct fabric_sim_ep *)ep)) return CELLAR_FENCED;
     if (op->kind == FABRIC_SEND) return 0;
-    return fabric_sim_inject_node_gone(sim, ep->cn, fabric_addr_node(op->addr)) ? -CELLAR_ERR_UNREACHABLE : 0;
+    return fabric_sim_inject_node_gone(sim, ep->cn, fabric_addr_node(op->addr)) ? CELLAR_UNREACHABLE : 0;
 }
 
 /* Nor one that was on its way to a node that another one has replaced: a connection ends with its node. */
@@ -222,7 +222,7 @@ static int32_t admit_event(const struct fabric_sim *sim, const struct fabric_sim
     int32_t status = admit(sim, &event->ep->ep, event->op);
     if (status != 0 || event->op->kind == FABRIC_SEND) return status;
     const struct fabric_sim_node *node = &sim->nodes[event->conn->node];
-    if (event->generation != node->generation) return -CELLAR_ERR_UNREACHABLE;
+    if (event->generation != node->generation) return CELLAR_UNREACHABLE;
     if (node->dead && sim->config.ghost) sim->config.ghost(sim->config.ghost_arg, event->ep->ep.cn, event->conn->node);
     return 0;
 }
@@ -246,7 +246,7 @@ static int32_t start(struct fabric_sim *sim, struct fabric_sim_event *event)
     if (fault == FABRIC_SIM_NOT_RUN && !passed) fabric_sim_stall_unrun(event);
     if (fault == FABRIC_SIM_REPLY_LOST && !passed) fabric_sim_stall_unknown(event);
     event->lost = event->place >= leader->lost_from;
-    if (status == 0 && event->place >= leader->not_run_from) status = -CELLAR_ERR_UNREACHABLE;
+    if (status == 0 && event->place >= leader->not_run_from) status = CELLAR_UNREACHABLE;
     if (status != 0) return status;
     if (!passed) leader->last_place = event->place;
     order_pieces(sim, event);
@@ -257,15 +257,15 @@ static int32_t start(struct fabric_sim *sim, struct fabric_sim_event *event)
 static int32_t proceed(const struct fabric_sim *sim, const struct fabric_sim_event *event)
 {
     int32_t status = admit_event(sim, event);
-    return status == -CELLAR_ERR_UNREACHABLE ? -CELLAR_ERR_INDETERMINATE : status;
+    return status == CELLAR_UNREACHABLE ? CELLAR_INDETERMINATE : status;
 }
 
 static void finish(struct fabric_sim *sim, struct fabric_sim_event *event)
 {
     if (sim->config.choose) leave_queue(event);
     uint64_t late_ns = sim->inject.used ? fabric_sim_stall_reply(sim, event) : 0;
-    if (event->lost && (event->status == 0 || event->status == -CELLAR_ERR_UNREACHABLE))
-        event->status = -CELLAR_ERR_INDETERMINATE;
+    if (event->lost && (event->status == 0 || event->status == CELLAR_UNREACHABLE))
+        event->status = CELLAR_INDETERMINATE;
     fabric_sim_transit_return(sim, event, late_ns);
 }
 
@@ -310,7 +310,7 @@ void fabric_sim_events_complete(struct fabric_sim *sim, struct fabric_sim_event 
     struct fabric_sim_ep *ep = event->ep;
     sim->quiet_steps = 0;
     fabric_sim_queue_remove(&ep->undelivered, event);
-    if (event->conn && fabric_sim_ep_lost(sim, ep)) event->status = -CELLAR_ERR_FENCED;
+    if (event->conn && fabric_sim_ep_lost(sim, ep)) event->status = CELLAR_FENCED;
     trace(sim, TRACE_COMPLETE, event->op, ep->index, event->time_ns << 8 ^ (uint32_t)event->status);
     fabric_sim_queue_append(&ep->done, event);
     sim->in_flight--;
@@ -358,7 +358,7 @@ int fabric_sim_events_execute_now(struct fabric_sim *sim, struct fabric_sim_ep *
     uint64_t result = 0;
     if (op->kind == FABRIC_SEND) {
         struct fabric_sim_ep *receiver = fabric_sim_events_receiver(sim, op->addr);
-        return receiver ? deliver_message(sim, &ep->ep, receiver->index, op) : -CELLAR_ERR_UNREACHABLE;
+        return receiver ? deliver_message(sim, &ep->ep, receiver->index, op) : CELLAR_UNREACHABLE;
     }
     uint32_t pieces = fault == FABRIC_SIM_CRASH_AMID ? 1 : fabric_sim_memory_pieces(sim, op);
     for (uint32_t piece = 0; piece < pieces; piece++) result = fabric_sim_memory_execute(sim, op, piece, true);

@@ -25,7 +25,7 @@ const char *fabric_sim_fault_text(enum fabric_sim_fault_kind kind) { return text
 static int refuse(struct cellar_error *error, const char *what, const char *word)
 {
     return err_set(
-        error, CELLAR_ERR_INVALID,
+        error, CELLAR_INVALID,
         "%s \"%s\": faults are none, or NAME=RATE,... with a rate from 0 to 1 and names that cellar sim --help "
         "lists, or all",
         what, word);
@@ -86,11 +86,11 @@ int fabric_sim_faults_check(const struct fabric_sim_faults *faults, struct cella
 {
     for (uint32_t kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++) {
         if (!(faults->rate[kind] >= 0 && faults->rate[kind] <= 1))
-            return err_set(error, CELLAR_ERR_INVALID, "fault %s: its rate must be from 0 to 1", names[kind]);
+            return err_set(error, CELLAR_INVALID, "fault %s: its rate must be from 0 to 1", names[kind]);
     }
     for (uint32_t i = 0; i < faults->dropped_count; i++) {
         if (faults->dropped[i].kind >= FABRIC_SIM_FAULT_KINDS)
-            return err_set(error, CELLAR_ERR_INVALID, "a fault to be left out is of kind %u: there are only %d",
+            return err_set(error, CELLAR_INVALID, "a fault to be left out is of kind %u: there are only %d",
                            faults->dropped[i].kind, (int)FABRIC_SIM_FAULT_KINDS);
     }
     return 0;

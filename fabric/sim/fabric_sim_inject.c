@@ -52,7 +52,7 @@ int fabric_sim_inject_open(struct fabric_sim *sim, struct cellar_error *error)
         .dropped_count = faults->dropped_count,
     };
     if (!inject->cns || !inject->ways || !inject->peer_ns || !inject->ack_ns || !inject->dropped)
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory for the faults of %u nodes", sim->fabric.cn_count);
+        return err_set(error, CELLAR_NOMEM, "no memory for the faults of %u nodes", sim->fabric.cn_count);
     for (uint32_t cn = 0; cn < cns; cn++) inject->cns[cn].lost_ns = UINT64_MAX;
     if (faults->dropped_count)
         memcpy(inject->dropped, faults->dropped, faults->dropped_count * sizeof *inject->dropped);
@@ -150,7 +150,7 @@ int fabric_sim_inject_fence(struct fabric_sim *sim, const struct fabric_control 
     const struct fabric_sim_inject_cn *state = &sim->inject.cns[control->cn];
     if (!fabric_fence_concerns(control->life, state->life)) return 0;
     if (control->only_dead && state->lost_ns == UINT64_MAX)
-        return err_set(error, CELLAR_ERR_EXISTS, "compute node %u is alive", control->cn);
+        return err_set(error, CELLAR_EXISTS, "compute node %u is alive", control->cn);
     fabric_sim_inject_lose_cn(sim, control->cn);
     return 0;
 }

@@ -26,19 +26,19 @@ static bool local_registered(const struct fabric_sim *sim, const void *local, ui
 int fabric_sim_memory_check(const struct fabric_sim *sim, const struct fabric_op *op)
 {
     if (op->kind == FABRIC_SEND) {
-        return op->size_bytes <= FABRIC_MESSAGE_BYTES && (op->local || op->size_bytes == 0) ? 0 : -CELLAR_ERR_INVALID;
+        return op->size_bytes <= FABRIC_MESSAGE_BYTES && (op->local || op->size_bytes == 0) ? 0 : CELLAR_INVALID;
     }
     uint64_t offset = fabric_addr_offset(op->addr);
     if (op->kind >= FABRIC_KINDS || !op->local || fabric_addr_node(op->addr) >= sim->fabric.mn_count)
-        return -CELLAR_ERR_INVALID;
+        return CELLAR_INVALID;
     if (op->size_bytes == 0 || offset > sim->fabric.mn_bytes || op->size_bytes > sim->fabric.mn_bytes - offset) {
-        return -CELLAR_ERR_INVALID;
+        return CELLAR_INVALID;
     }
     if (op->kind == FABRIC_READ || op->kind == FABRIC_WRITE) {
-        return local_registered(sim, op->local, op->size_bytes) ? 0 : -CELLAR_ERR_INVALID;
+        return local_registered(sim, op->local, op->size_bytes) ? 0 : CELLAR_INVALID;
     }
     uint32_t bytes = fabric_sim_memory_words(op) * WORD_BYTES;
-    return op->size_bytes == bytes && offset % bytes == 0 ? 0 : -CELLAR_ERR_INVALID;
+    return op->size_bytes == bytes && offset % bytes == 0 ? 0 : CELLAR_INVALID;
 }
 
 static uint32_t piece_bytes(const struct fabric_sim *sim) { return sim->config.line_atomic ? LINE_BYTES : WORD_BYTES; }

@@ -46,7 +46,7 @@ static void post_one(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fa
     if (status == 0 && op->kind == FABRIC_SEND) {
         struct fabric_sim_ep *receiver = fabric_sim_events_receiver(sim, op->addr);
         conn = receiver ? peer_of(sim, ep, receiver->index) : NULL;
-        if (!conn) status = -CELLAR_ERR_UNREACHABLE;
+        if (!conn) status = CELLAR_UNREACHABLE;
     } else if (status == 0) {
         conn = &ep->conns[fabric_addr_node(op->addr)];
     }

@@ -42,7 +42,7 @@ int fabric_verbs_thread(pthread_t *thread, void *(*fn)(void *), void *arg)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int code = pthread_create(thread, NULL, fn, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return code == 0 ? 0 : -CELLAR_ERR_SYSTEM;
+    return code == 0 ? 0 : CELLAR_SYSTEM;
 }
 
 static void *worker_main(void *arg)
@@ -62,7 +62,7 @@ static int verbs_spawn(struct fabric *fabric, struct fabric_ep *ep, fabric_worke
     vep->spawned = false;
     vep->worker_fn = fn;
     vep->worker_arg = arg;
-    if (fabric_verbs_thread(&vep->thread, worker_main, vep) != 0) return -CELLAR_ERR_SYSTEM;
+    if (fabric_verbs_thread(&vep->thread, worker_main, vep) != 0) return CELLAR_SYSTEM;
     vep->spawned = true;
     snprintf(name, sizeof name, "cn%u-worker%u", ep->cn & 0xff, ep->worker & 0xff);
     (void)pthread_setname_np(vep->thread, name);
@@ -149,14 +149,14 @@ static uint64_t verbs_now_ns(struct fabric_ep *ep)
 static int check_endpoint(const struct fabric_verbs *verbs, uint32_t cn, uint32_t worker, struct cellar_error *error)
 {
     if (cn < verbs->cn_first || cn - verbs->cn_first >= verbs->cns)
-        return err_set(error, CELLAR_ERR_INVALID, "compute node %u is not of this process, which has %u from %u on", cn,
+        return err_set(error, CELLAR_INVALID, "compute node %u is not of this process, which has %u from %u on", cn,
                        verbs->cns, verbs->cn_first);
     if (worker >= FABRIC_VERBS_WORKERS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "worker %u: a compute node has at most %d workers on verbs", worker,
+        return err_set(error, CELLAR_INVALID, "worker %u: a compute node has at most %d workers on verbs", worker,
                        FABRIC_VERBS_WORKERS_MAX);
     for (const struct fabric_verbs_ep *vep = verbs->endpoints; vep; vep = vep->next)
         if (vep->ep.cn == cn && vep->ep.worker == worker)
-            return err_set(error, CELLAR_ERR_EXISTS, "worker %u of compute node %u is open already", worker, cn);
+            return err_set(error, CELLAR_EXISTS, "worker %u of compute node %u is open already", worker, cn);
     return 0;
 }
 
@@ -182,10 +182,9 @@ static int make_queues(struct fabric_verbs *verbs, struct fabric_verbs_ep *vep, 
     vep->links_max = verbs->fabric.mn_count + MESSAGE_LINKS_MAX;
     vep->links = calloc(vep->links_max, sizeof(struct fabric_verbs_link *));
     if (vep->event_fd < 0 || !vep->channel || !vep->links || fcntl(vep->channel->fd, F_SETFL, O_NONBLOCK) != 0)
-        return err_set(error, CELLAR_ERR_SYSTEM, "cannot make a completion channel: %s", strerror(errno));
+        return err_set(error, CELLAR_SYSTEM, "cannot make a completion channel: %s", strerror(errno));
     vep->cq = ibv_create_cq(verbs->device, room, NULL, vep->channel, 0);
-    if (!vep->cq)
-        return err_set(error, CELLAR_ERR_SYSTEM, "the device refuses a completion queue: %s", strerror(errno));
+    if (!vep->cq) return err_set(error, CELLAR_SYSTEM, "the device refuses a completion queue: %s", strerror(errno));
     return fabric_verbs_inbox_open(vep, error);
 }
 
@@ -212,7 +211,7 @@ static int open_endpoint(struct fabric_verbs *verbs, struct fabric_control *cont
     pthread_mutex_unlock(&verbs->lock);
     if (code != 0) return code;
     struct fabric_verbs_ep *vep = aligned_alloc(64, (sizeof *vep + 63) & ~(size_t)63);
-    if (!vep) return err_set(error, CELLAR_ERR_NOMEM, "no memory for an endpoint");
+    if (!vep) return err_set(error, CELLAR_NOMEM, "no memory for an endpoint");
     memset(vep, 0, sizeof *vep);
     vep->ep.ops = verbs->fabric.ops;
     vep->ep.fabric = &verbs->fabric;
@@ -264,7 +263,7 @@ static int fence_cn(struct fabric_verbs *verbs, const struct fabric_control *con
     uint32_t cn = control->cn;
 
     if (cn >= verbs->fabric.cn_count)
-        return err_set(error, CELLAR_ERR_INVALID, "there is no compute node %u; there may be %u", cn,
+        return err_set(error, CELLAR_INVALID, "there is no compute node %u; there may be %u", cn,
                        verbs->fabric.cn_count);
     return fabric_verbs_fence(verbs, control, error);
 }
@@ -272,7 +271,7 @@ static int fence_cn(struct fabric_verbs *verbs, const struct fabric_control *con
 static int node_check(const struct fabric_verbs *verbs, uint32_t node, struct cellar_error *error)
 {
     if (node < verbs->fabric.mn_count) return 0;
-    return err_set(error, CELLAR_ERR_INVALID, "there is no memory node %u", node);
+    return err_set(error, CELLAR_INVALID, "there is no memory node %u", node);
 }
 
 static int kill_node(struct fabric_verbs *verbs, uint32_t node, struct cellar_error *error)
@@ -286,7 +285,7 @@ static int node_gone(const struct fabric_verbs *verbs, uint32_t node, struct cel
 {
     int rc = node_check(verbs, node, error);
     if (rc || fabric_verbs_presence(&verbs->nodes[node]) != FABRIC_VERBS_THERE) return rc;
-    return err_set(error, CELLAR_ERR_EXISTS, "memory node %u is there", node);
+    return err_set(error, CELLAR_EXISTS, "memory node %u is there", node);
 }
 
 static int check_shape(struct fabric_verbs *verbs, uint32_t index, const struct fabric_verbs_reply_wire *reply,
@@ -297,7 +296,7 @@ static int check_blank(const struct fabric_verbs *verbs, uint32_t node, const st
                        struct cellar_error *error)
 {
     if (reply->flags & FABRIC_VERBS_BLANK) return 0;
-    return err_set(error, CELLAR_ERR_MISMATCH, "what is at %s was written to; end it and start it anew",
+    return err_set(error, CELLAR_MISMATCH, "what is at %s was written to; end it and start it anew",
                    verbs->nodes[node].target.text);
 }
 
@@ -306,7 +305,7 @@ static int replace_node(struct fabric_verbs *verbs, uint32_t node, bool blank, s
 {
     struct fabric_verbs_reply_wire reply;
 
-    if (node >= verbs->fabric.mn_count) return err_set(error, CELLAR_ERR_INVALID, "there is no memory node %u", node);
+    if (node >= verbs->fabric.mn_count) return err_set(error, CELLAR_INVALID, "there is no memory node %u", node);
     if (fabric_verbs_presence(&verbs->nodes[node]) == FABRIC_VERBS_THERE && !blank) return 0;
     fabric_verbs_node_stop(verbs, node, FABRIC_VERBS_GONE); /* no other thread looks for it meanwhile */
     int code = fabric_verbs_attach(verbs, &verbs->nodes[node], &reply, error);
@@ -352,7 +351,7 @@ static int verbs_control(struct fabric *fabric, struct fabric_control *control, 
     case FABRIC_DOOR_GIVE:
         return 0;
     }
-    return err_set(error, CELLAR_ERR_INVALID, "unknown control %d", (int)control->kind);
+    return err_set(error, CELLAR_INVALID, "unknown control %d", (int)control->kind);
 }
 
 /* ---- open and close ---- */
@@ -399,11 +398,10 @@ static int take_shape(struct fabric_verbs *verbs, const struct fabric_verbs_repl
     const char *text = verbs->nodes[0].target.text;
 
     if (reply->mn_count != targets)
-        return err_set(error, CELLAR_ERR_INVALID,
-                       "the memory node at %s is one of %u, but %u were named; name all of them", text, reply->mn_count,
-                       targets);
+        return err_set(error, CELLAR_INVALID, "the memory node at %s is one of %u, but %u were named; name all of them",
+                       text, reply->mn_count, targets);
     if (reply->cn_count < 1 || reply->cn_count > FABRIC_CNS_MAX || reply->bytes == 0 || reply->bytes > 1ull << 48)
-        return err_set(error, CELLAR_ERR_CORRUPT, "the memory node at %s describes itself with nonsense", text);
+        return err_set(error, CELLAR_CORRUPT, "the memory node at %s describes itself with nonsense", text);
     fabric->mn_count = reply->mn_count;
     fabric->cn_count = reply->cn_count;
     fabric->mn_bytes = reply->bytes;
@@ -426,7 +424,7 @@ static int take_masked(struct fabric_verbs *verbs, const struct fabric_verbs_rep
     uint32_t own = native ? fabric_verbs_native_device(verbs->device) : 0;
 
     if (native && !own)
-        return err_set(error, CELLAR_ERR_UNSUPPORTED,
+        return err_set(error, CELLAR_UNSUPPORTED,
                        "the memory node at %s has masked atomics, this machine's device has not; start it with "
                        "--masked-cas loop",
                        text);
@@ -443,12 +441,12 @@ static int check_shape(struct fabric_verbs *verbs, uint32_t index, const struct 
 
     if (reply->mn_count != fabric->mn_count || reply->cn_count != fabric->cn_count ||
         reply->bytes != fabric->mn_bytes || reply->seed != fabric->seed)
-        return err_set(error, CELLAR_ERR_MISMATCH,
+        return err_set(error, CELLAR_MISMATCH,
                        "the memory node at %s is of another pool than the first: %u x %" PRIu64
                        " bytes, %u compute nodes",
                        text, reply->mn_count, reply->bytes, reply->cn_count);
     if (reply->node != index)
-        return err_set(error, CELLAR_ERR_MISMATCH,
+        return err_set(error, CELLAR_MISMATCH,
                        "the memory node at %s is number %u and was named as number %u; name them in order", text,
                        reply->node, index);
     int code = take_masked(verbs, reply, text, error);
@@ -462,12 +460,12 @@ static int check_shape(struct fabric_verbs *verbs, uint32_t index, const struct 
 static int parse_targets(struct fabric_verbs *verbs, const char *memnodes, uint32_t *count, struct cellar_error *error)
 {
     char *list = strdup(memnodes), *rest = list, *text;
-    int code = list ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for addresses");
+    int code = list ? 0 : err_set(error, CELLAR_NOMEM, "no memory for addresses");
 
     *count = 0;
     while (code == 0 && (text = strsep(&rest, ","))) {
         if (*count == FABRIC_NODES_MAX)
-            code = err_set(error, CELLAR_ERR_INVALID, "more than %d memory nodes", FABRIC_NODES_MAX);
+            code = err_set(error, CELLAR_INVALID, "more than %d memory nodes", FABRIC_NODES_MAX);
         else
             code = fabric_verbs_target_parse(&verbs->nodes[(*count)++].target, text, error);
     }
@@ -522,11 +520,11 @@ int fabric_verbs_open(const struct fabric_verbs_config *config, struct fabric **
 
     *out = NULL;
     if (config->cns == 0 || config->cn_index + (uint64_t)config->cns > FABRIC_CNS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "a process has at least one compute node, of %d", FABRIC_CNS_MAX);
+        return err_set(error, CELLAR_INVALID, "a process has at least one compute node, of %d", FABRIC_CNS_MAX);
     if (!config->memnodes)
-        return err_set(error, CELLAR_ERR_INVALID, "the verbs fabric needs memory nodes: --memnodes ADDRESS,ADDRESS");
+        return err_set(error, CELLAR_INVALID, "the verbs fabric needs memory nodes: --memnodes ADDRESS,ADDRESS");
     struct fabric_verbs *verbs = make_fabric(config);
-    if (!verbs) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a fabric");
+    if (!verbs) return err_set(error, CELLAR_NOMEM, "no memory for a fabric");
     int code = fabric_verbs_devices_check(error);
     if (code == 0) code = parse_targets(verbs, config->memnodes, &count, error);
     if (code == 0) code = fabric_verbs_secret_read(&verbs->secret, config->secret_path, error);

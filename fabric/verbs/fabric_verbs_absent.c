@@ -4,7 +4,7 @@
 static int absent(struct cellar_error *error)
 {
     return err_set(
-        error, CELLAR_ERR_UNSUPPORTED,
+        error, CELLAR_UNSUPPORTED,
         "no RDMA device can be used: this build has no verbs fabric; install libibverbs-dev and librdmacm-dev, "
         "and build anew");
 }

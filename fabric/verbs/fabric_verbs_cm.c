@@ -40,7 +40,7 @@ uint32_t fabric_verbs_now_ms(void) { return (uint32_t)(fabric_verbs_now_ns() / 1
 int fabric_verbs_random(void *bytes, size_t count, struct cellar_error *error)
 {
     if (getrandom(bytes, count, 0) == (ssize_t)count) return 0;
-    return err_set(error, CELLAR_ERR_SYSTEM, "the kernel has no random numbers: %s", strerror(errno));
+    return err_set(error, CELLAR_SYSTEM, "the kernel has no random numbers: %s", strerror(errno));
 }
 
 /* The usual reason is a limit; its remedy depends on how the program was started. */
@@ -51,13 +51,12 @@ void fabric_verbs_register_failed(struct cellar_error *error, const char *what, 
 
     (void)getrlimit(RLIMIT_MEMLOCK, &limit);
     if ((reason == ENOMEM || reason == EPERM) && limit.rlim_cur != RLIM_INFINITY)
-        (void)err_set(error, CELLAR_ERR_NOMEM,
+        (void)err_set(error, CELLAR_NOMEM,
                       "cannot register %s, %" PRIu64 " bytes: the memlock limit is %" PRIu64
                       " KiB; raise it (ulimit -l unlimited, or LimitMEMLOCK=infinity in the unit)",
                       what, bytes, (uint64_t)limit.rlim_cur / 1024);
     else
-        (void)err_set(error, CELLAR_ERR_NOMEM, "cannot register %s, %" PRIu64 " bytes: %s", what, bytes,
-                      strerror(reason));
+        (void)err_set(error, CELLAR_NOMEM, "cannot register %s, %" PRIu64 " bytes: %s", what, bytes, strerror(reason));
 }
 
 /* ---- addresses ---- */
@@ -122,17 +121,17 @@ int fabric_verbs_target_parse(struct fabric_verbs_target *target, const char *te
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
 
     memset(target, 0, sizeof *target);
-    if (strlen(text) >= sizeof copy) return err_set(error, CELLAR_ERR_INVALID, "an address is too long: %.80s", text);
+    if (strlen(text) >= sizeof copy) return err_set(error, CELLAR_INVALID, "an address is too long: %.80s", text);
     snprintf(target->text, sizeof target->text, "%s", text);
     snprintf(copy, sizeof copy, "%s", text);
     uint32_t port = cut_port(copy, &host);
     if (port == 0 || !*host)
-        return err_set(error, CELLAR_ERR_INVALID, "not an address with an optional port: '%s' (10.0.0.1:%d)", text,
+        return err_set(error, CELLAR_INVALID, "not an address with an optional port: '%s' (10.0.0.1:%d)", text,
                        FABRIC_VERBS_PORT);
     snprintf(service, sizeof service, "%u", port);
     int code = getaddrinfo(host, service, &hints, &found);
     if (code != 0)
-        return err_set(error, CELLAR_ERR_INVALID, "no host has the name or address '%s': %s", host, gai_strerror(code));
+        return err_set(error, CELLAR_INVALID, "no host has the name or address '%s': %s", host, gai_strerror(code));
     memcpy(&target->address, found->ai_addr, found->ai_addrlen);
     freeaddrinfo(found);
     return 0;
@@ -146,7 +145,7 @@ int fabric_verbs_devices_check(struct cellar_error *error)
     struct ibv_device **devices = ibv_get_device_list(&count);
     if (devices) ibv_free_device_list(devices);
     if (devices && count > 0) return 0;
-    return err_set(error, CELLAR_ERR_UNSUPPORTED,
+    return err_set(error, CELLAR_UNSUPPORTED,
                    "this machine has no RDMA device; load its driver, or make a soft-RoCE one: "
                    "modprobe rdma_rxe; rdma link add rxe0 type rxe netdev eth0");
 }
@@ -156,10 +155,10 @@ int fabric_verbs_port_check(struct rdma_cm_id *id, struct cellar_error *error)
     struct ibv_port_attr port;
     const char *name = ibv_get_device_name(id->verbs->device);
     if (ibv_query_port(id->verbs, id->port_num, &port) != 0)
-        return err_set(error, CELLAR_ERR_SYSTEM, "port %u of device %s cannot be asked: %s", id->port_num, name,
+        return err_set(error, CELLAR_SYSTEM, "port %u of device %s cannot be asked: %s", id->port_num, name,
                        strerror(errno));
     if (port.state == IBV_PORT_ACTIVE) return 0;
-    return err_set(error, CELLAR_ERR_UNREACHABLE,
+    return err_set(error, CELLAR_UNREACHABLE,
                    "port %u of device %s is %s, not active; set its network interface up, check the cable",
                    id->port_num, name, ibv_port_state_str(port.state));
 }
@@ -174,7 +173,7 @@ static int move_to(struct rdma_cm_id *id, struct ibv_qp *qp, enum ibv_qp_state s
     struct ibv_qp_attr attr = {.qp_state = state};
     int mask = 0;
 
-    if (rdma_init_qp_attr(id, &attr, &mask) != 0) return -CELLAR_ERR_SYSTEM;
+    if (rdma_init_qp_attr(id, &attr, &mask) != 0) return CELLAR_SYSTEM;
     if (state == IBV_QPS_INIT)
         attr.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
     if (state == IBV_QPS_RTR) attr.max_dest_rd_atomic = at_most(FABRIC_VERBS_READS, device->max_qp_rd_atom);
@@ -183,13 +182,13 @@ static int move_to(struct rdma_cm_id *id, struct ibv_qp *qp, enum ibv_qp_state s
         attr.timeout = ACK_TIMEOUT;
         attr.retry_cnt = attr.rnr_retry = 7;
     }
-    return ibv_modify_qp(qp, &attr, mask) == 0 ? 0 : -CELLAR_ERR_SYSTEM;
+    return ibv_modify_qp(qp, &attr, mask) == 0 ? 0 : CELLAR_SYSTEM;
 }
 
 int fabric_verbs_qp_ready(struct rdma_cm_id *id, struct ibv_qp *qp)
 {
     struct ibv_device_attr device;
-    if (ibv_query_device(id->verbs, &device) != 0) return -CELLAR_ERR_SYSTEM;
+    if (ibv_query_device(id->verbs, &device) != 0) return CELLAR_SYSTEM;
     int code = move_to(id, qp, IBV_QPS_INIT, &device);
     if (code == 0) code = move_to(id, qp, IBV_QPS_RTR, &device);
     return code == 0 ? move_to(id, qp, IBV_QPS_RTS, &device) : code;
@@ -205,7 +204,7 @@ void fabric_verbs_qp_stop(struct ibv_qp *qp)
 
 static int system_failed(struct cellar_error *error, const char *what)
 {
-    return err_set(error, CELLAR_ERR_SYSTEM, "%s: %s", what, strerror(errno));
+    return err_set(error, CELLAR_SYSTEM, "%s: %s", what, strerror(errno));
 }
 
 static struct rdma_cm_event *next_event(struct rdma_event_channel *channel, const struct fabric_verbs_target *target,
@@ -224,7 +223,7 @@ static struct rdma_cm_event *next_event(struct rdma_event_channel *channel, cons
 
 static int no_device_to(const struct fabric_verbs_target *target, const char *why, struct cellar_error *error)
 {
-    return err_set(error, CELLAR_ERR_UNREACHABLE,
+    return err_set(error, CELLAR_UNREACHABLE,
                    "no RDMA device of this machine leads to %s: %s; see: ip route get; rdma link", target->text, why);
 }
 
@@ -233,14 +232,14 @@ static int await_event(struct fabric_verbs_cm *cm, enum rdma_cm_event_type wante
 {
     struct rdma_cm_event *event = next_event(cm->channel, target, RESOLVE_MS + 500);
     if (!event)
-        return err_set(error, CELLAR_ERR_UNREACHABLE, "no way to %s was found in time; see: ip route get; ip neigh",
+        return err_set(error, CELLAR_UNREACHABLE, "no way to %s was found in time; see: ip route get; ip neigh",
                        target->text);
     enum rdma_cm_event_type got = event->event;
     int status = event->status < 0 ? -event->status : event->status;
     rdma_ack_cm_event(event);
     if (got == wanted) return 0;
     if (got == RDMA_CM_EVENT_ADDR_ERROR && status == ENODEV) return no_device_to(target, strerror(status), error);
-    return err_set(error, CELLAR_ERR_UNREACHABLE,
+    return err_set(error, CELLAR_UNREACHABLE,
                    "%s cannot be reached over RDMA: %s (%s); try rping to it, and see: ip route get; rdma link",
                    target->text, rdma_event_str(got), strerror(status));
 }
@@ -308,7 +307,7 @@ static int await_answer(struct fabric_verbs_cm *cm, const struct fabric_verbs_ta
 {
     struct rdma_cm_event *event = next_event(cm->channel, target, FABRIC_VERBS_PATIENCE_MS);
     if (!event)
-        return err_set(error, CELLAR_ERR_UNREACHABLE,
+        return err_set(error, CELLAR_UNREACHABLE,
                        "%s did not answer within %d s; see whether it still runs, and try rping to its host",
                        target->text, FABRIC_VERBS_PATIENCE_MS / 1000);
     enum rdma_cm_event_type got = event->event;
@@ -316,10 +315,9 @@ static int await_answer(struct fabric_verbs_cm *cm, const struct fabric_verbs_ta
     rdma_ack_cm_event(event);
     if (ours) return got == RDMA_CM_EVENT_REJECTED;
     if (got == RDMA_CM_EVENT_REJECTED)
-        return err_set(error, CELLAR_ERR_UNREACHABLE,
+        return err_set(error, CELLAR_UNREACHABLE,
                        "no memory node of this pool listens at %s; start cellar memnode there first", target->text);
-    return err_set(error, CELLAR_ERR_UNREACHABLE, "%s cannot be reached over RDMA: %s", target->text,
-                   rdma_event_str(got));
+    return err_set(error, CELLAR_UNREACHABLE, "%s cannot be reached over RDMA: %s", target->text, rdma_event_str(got));
 }
 
 static int get_cookie(const struct fabric_verbs_target *target, struct fabric_verbs_request_wire *request,
@@ -336,7 +334,7 @@ static int get_cookie(const struct fabric_verbs_target *target, struct fabric_ve
     fabric_verbs_cm_drop(&cm);
     if (code < 0) return code;
     if (code == 0 || reply.kind != FABRIC_VERBS_HELLO)
-        return err_set(error, CELLAR_ERR_MISMATCH, "what listens at %s answers out of turn", target->text);
+        return err_set(error, CELLAR_MISMATCH, "what listens at %s answers out of turn", target->text);
     request->cookie = reply.cookie;
     request->cookie_ms = reply.cookie_ms;
     return 0;
@@ -350,16 +348,16 @@ static int rejected(const struct fabric_verbs_target *target, const struct fabri
                     bool is_signed, struct cellar_error *error)
 {
     if (reply->code == 0) return 0;
-    int code = reply->code < 0 && reply->code >= -64 ? -reply->code : CELLAR_ERR_INVALID;
-    if (!is_signed && code == CELLAR_ERR_FENCED) code = CELLAR_ERR_INVALID;
-    return err_set(error, (enum cellar_error_code)code, "%s refuses: %s", target->text, reply->text);
+    int code = reply->code < 0 && reply->code >= -64 ? reply->code : CELLAR_INVALID;
+    if (!is_signed && code == CELLAR_FENCED) code = CELLAR_INVALID;
+    return err_set(error, code, "%s refuses: %s", target->text, reply->text);
 }
 
 static int finish(struct fabric_verbs_cm *cm, const struct fabric_verbs_target *target, struct cellar_error *error)
 {
     if (fabric_verbs_qp_ready(cm->id, cm->qp) != 0) return system_failed(error, "a queue pair cannot be made ready");
     if (rdma_establish(cm->id) == 0) return 0;
-    return err_set(error, CELLAR_ERR_UNREACHABLE, "%s cannot be reached over RDMA: %s", target->text, strerror(errno));
+    return err_set(error, CELLAR_UNREACHABLE, "%s cannot be reached over RDMA: %s", target->text, strerror(errno));
 }
 
 int fabric_verbs_ask(const struct fabric_verbs_target *target, const struct fabric_verbs_secret *secret,
@@ -378,9 +376,9 @@ int fabric_verbs_ask(const struct fabric_verbs_target *target, const struct fabr
     if (code == 0) code = await_answer(cm, target, reply, error);
     bool was_rejected = code == 1, is_signed = code >= 0 && fabric_verbs_signed(secret, request, reply);
     if (was_rejected) code = rejected(target, reply, is_signed, error);
-    if (code == 0 && !is_signed) code = err_set(error, CELLAR_ERR_INVALID, "%s does not know the secret", target->text);
+    if (code == 0 && !is_signed) code = err_set(error, CELLAR_INVALID, "%s does not know the secret", target->text);
     if (code == 0 && was_rejected && make)
-        code = err_set(error, CELLAR_ERR_MISMATCH, "%s answers out of turn", target->text);
+        code = err_set(error, CELLAR_MISMATCH, "%s answers out of turn", target->text);
     if (code == 0 && !was_rejected) code = finish(cm, target, error);
     if (code != 0 || was_rejected) fabric_verbs_cm_drop(cm);
     return code;
@@ -389,7 +387,7 @@ int fabric_verbs_ask(const struct fabric_verbs_target *target, const struct fabr
 int fabric_verbs_cm_move(struct fabric_verbs_cm *cm, struct rdma_event_channel *channel, void *context)
 {
     cm->id->context = context;
-    if (rdma_migrate_id(cm->id, channel) != 0) return -CELLAR_ERR_SYSTEM;
+    if (rdma_migrate_id(cm->id, channel) != 0) return CELLAR_SYSTEM;
     rdma_destroy_event_channel(cm->channel);
     cm->channel = NULL;
     return 0;
@@ -408,7 +406,7 @@ void fabric_verbs_cm_drop(struct fabric_verbs_cm *cm)
 int fabric_verbs_accept(struct rdma_cm_id *id, struct ibv_qp *qp, const struct fabric_verbs_reply_wire *reply)
 {
     struct ibv_device_attr device;
-    if (fabric_verbs_qp_ready(id, qp) != 0 || ibv_query_device(id->verbs, &device) != 0) return -CELLAR_ERR_SYSTEM;
+    if (fabric_verbs_qp_ready(id, qp) != 0 || ibv_query_device(id->verbs, &device) != 0) return CELLAR_SYSTEM;
     struct rdma_conn_param param = {
         .private_data = reply,
         .private_data_len = sizeof *reply,
@@ -417,7 +415,7 @@ int fabric_verbs_accept(struct rdma_cm_id *id, struct ibv_qp *qp, const struct f
         .rnr_retry_count = 7,
         .qp_num = qp->qp_num,
     };
-    return rdma_accept(id, &param) == 0 ? 0 : -CELLAR_ERR_SYSTEM;
+    return rdma_accept(id, &param) == 0 ? 0 : CELLAR_SYSTEM;
 }
 
 void fabric_verbs_reject(struct rdma_cm_id *id, const struct fabric_verbs_reply_wire *reply)
@@ -427,12 +425,11 @@ void fabric_verbs_reject(struct rdma_cm_id *id, const struct fabric_verbs_reply_
 
 static int bind_failed(const struct fabric_verbs_target *at, struct cellar_error *error)
 {
-    if (errno == EADDRINUSE)
-        return err_set(error, CELLAR_ERR_EXISTS, "another process listens at %s already", at->text);
+    if (errno == EADDRINUSE) return err_set(error, CELLAR_EXISTS, "another process listens at %s already", at->text);
     if (errno == EADDRNOTAVAIL || errno == ENODEV)
-        return err_set(error, CELLAR_ERR_INVALID,
+        return err_set(error, CELLAR_INVALID,
                        "%s is no address of an RDMA device's interface here; see: rdma link; ip addr", at->text);
-    return err_set(error, CELLAR_ERR_SYSTEM, "cannot listen at %s: %s", at->text, strerror(errno));
+    return err_set(error, CELLAR_SYSTEM, "cannot listen at %s: %s", at->text, strerror(errno));
 }
 
 struct rdma_event_channel *fabric_verbs_watched_channel(void)

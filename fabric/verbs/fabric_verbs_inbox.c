@@ -34,7 +34,7 @@ static int give_buffer(struct fabric_verbs_inbox *inbox, uint32_t buffer)
                           .length = sizeof(struct fabric_verbs_message_wire),
                           .lkey = inbox->mr->lkey};
     struct ibv_recv_wr *bad, wr = {.wr_id = RECEIVED | buffer, .sg_list = &sge, .num_sge = 1};
-    return ibv_post_srq_recv(inbox->srq, &wr, &bad) == 0 ? 0 : -CELLAR_ERR_SYSTEM;
+    return ibv_post_srq_recv(inbox->srq, &wr, &bad) == 0 ? 0 : CELLAR_SYSTEM;
 }
 
 int fabric_verbs_inbox_open(struct fabric_verbs_ep *vep, struct cellar_error *error)
@@ -47,17 +47,17 @@ int fabric_verbs_inbox_open(struct fabric_verbs_ep *vep, struct cellar_error *er
 
     inbox->buffers = aligned_alloc(4096, bytes);
     inbox->waiting = calloc(FABRIC_VERBS_RECEIVES, sizeof *inbox->waiting);
-    if (!inbox->buffers || !inbox->waiting) return err_set(error, CELLAR_ERR_NOMEM, "no memory for messages");
+    if (!inbox->buffers || !inbox->waiting) return err_set(error, CELLAR_NOMEM, "no memory for messages");
     memset(inbox->buffers, 0, bytes);
     inbox->counters = (uint64_t *)(void *)((char *)inbox->buffers + messages);
     inbox->mr = ibv_reg_mr(verbs->pd, inbox->buffers, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
     if (!inbox->mr) {
         fabric_verbs_register_failed(error, "message buffers", bytes);
-        return -CELLAR_ERR_NOMEM;
+        return CELLAR_NOMEM;
     }
     inbox->srq = ibv_create_srq(verbs->pd, &attr);
     if (!inbox->srq)
-        return err_set(error, CELLAR_ERR_SYSTEM, "the device refuses a shared receive queue: %s", strerror(errno));
+        return err_set(error, CELLAR_SYSTEM, "the device refuses a shared receive queue: %s", strerror(errno));
     return 0;
 }
 
@@ -159,11 +159,11 @@ static struct ibv_qp *make_sender_qp(const struct fabric_verbs *verbs, const str
     return ibv_create_qp(verbs->pd, &attr);
 }
 
-static int refuse(struct fabric_verbs_reply_wire *reply, enum cellar_error_code code, const char *text)
+static int refuse(struct fabric_verbs_reply_wire *reply, int code, const char *text)
 {
-    reply->code = (int16_t)-code;
+    reply->code = (int16_t)code;
     snprintf(reply->text, sizeof reply->text, "%s", text);
-    return -(int)code;
+    return code;
 }
 
 /* The receive queue grows with its senders: as many buffers as they may have messages under way. */
@@ -179,13 +179,13 @@ static int admit_sender(struct fabric_verbs *verbs, struct rdma_cm_id *id,
                         const struct fabric_verbs_request_wire *request, struct fabric_verbs_reply_wire *reply)
 {
     struct fabric_verbs_ep *vep = find_endpoint(verbs, request->other, request->port);
-    if (!vep || id->verbs != verbs->device) return refuse(reply, CELLAR_ERR_UNREACHABLE, "no such worker");
+    if (!vep || id->verbs != verbs->device) return refuse(reply, CELLAR_UNREACHABLE, "no such worker");
     struct fabric_verbs_inbox *inbox = &vep->inbox;
     struct fabric_verbs_sender *sender = find_place(inbox, request->cn, request->worker);
-    if (!sender) return refuse(reply, CELLAR_ERR_FULL, "too many senders");
+    if (!sender) return refuse(reply, CELLAR_FULL, "too many senders");
     uint32_t place = (uint32_t)(sender - inbox->senders);
     if (make_room(inbox, place) != 0 || !(sender->qp = make_sender_qp(verbs, vep)))
-        return refuse(reply, CELLAR_ERR_SYSTEM, "the device refuses a queue pair");
+        return refuse(reply, CELLAR_SYSTEM, "the device refuses a queue pair");
     uint32_t life = (sender->life + 1) & ((1u << (32 - SLOTS_BITS)) - 1);
     __atomic_store_n(&sender->life, life, __ATOMIC_RELEASE);
     __atomic_store_n(&inbox->counters[place], 0, __ATOMIC_RELEASE);
@@ -197,7 +197,7 @@ static int admit_sender(struct fabric_verbs *verbs, struct rdma_cm_id *id,
     fabric_verbs_sign(&verbs->judge, request, reply);
     if (fabric_verbs_accept(id, sender->qp, reply) != 0) {
         ibv_destroy_qp(sender->qp);
-        return refuse(reply, CELLAR_ERR_SYSTEM, "the connection manager refuses");
+        return refuse(reply, CELLAR_SYSTEM, "the connection manager refuses");
     }
     sender->id = id;
     return 0;
@@ -221,7 +221,7 @@ static bool answer(struct fabric_verbs *verbs, struct rdma_cm_id *id, const stru
         return false;
     }
     code = fabric_verbs_admit(&verbs->judge, request, bytes, address, now_ms, &reply);
-    if (code == 0 && request->kind != FABRIC_VERBS_MESSAGES) code = refuse(&reply, CELLAR_ERR_INVALID, "not here");
+    if (code == 0 && request->kind != FABRIC_VERBS_MESSAGES) code = refuse(&reply, CELLAR_INVALID, "not here");
     pthread_mutex_lock(&verbs->lock);
     if (code == 0) code = admit_sender(verbs, id, request, &reply);
     pthread_mutex_unlock(&verbs->lock);
@@ -306,15 +306,15 @@ int fabric_verbs_listener_start(struct fabric_verbs *verbs, struct cellar_error 
     verbs->events = fabric_verbs_watched_channel();
     verbs->stop_fd = descriptor_high(eventfd(0, EFD_CLOEXEC));
     if (!verbs->events || verbs->stop_fd < 0)
-        return err_set(error, CELLAR_ERR_SYSTEM, "no connection manager (is the module rdma_ucm loaded?): %s",
+        return err_set(error, CELLAR_SYSTEM, "no connection manager (is the module rdma_ucm loaded?): %s",
                        strerror(errno));
     if (rdma_create_id(verbs->events, &verbs->listen_id, NULL, RDMA_PS_TCP) != 0 ||
         rdma_bind_addr(verbs->listen_id, (struct sockaddr *)(void *)&any) != 0 ||
         rdma_listen(verbs->listen_id, 128) != 0)
-        return err_set(error, CELLAR_ERR_SYSTEM, "cannot listen for messages: %s", strerror(errno));
+        return err_set(error, CELLAR_SYSTEM, "cannot listen for messages: %s", strerror(errno));
     verbs->port = be16toh(rdma_get_src_port(verbs->listen_id));
     if (fabric_verbs_thread(&verbs->listener, listener_main, verbs) != 0)
-        return err_set(error, CELLAR_ERR_SYSTEM, "cannot start a thread");
+        return err_set(error, CELLAR_SYSTEM, "cannot start a thread");
     verbs->listening = true;
     return 0;
 }

@@ -126,7 +126,7 @@ int fabric_verbs_attach(struct fabric_verbs *verbs, struct fabric_verbs_node *no
     __atomic_store_n(&node->suspect, 0, __ATOMIC_RELEASE);
     if (fabric_verbs_cm_move(&cm, verbs->events, &node->suspect) != 0) {
         fabric_verbs_cm_drop(&cm);
-        return err_set(error, CELLAR_ERR_SYSTEM, "the connection manager moves no events: %s", strerror(errno));
+        return err_set(error, CELLAR_SYSTEM, "the connection manager moves no events: %s", strerror(errno));
     }
     pthread_mutex_lock(&verbs->directory_lock);
     struct fabric_verbs_cm old = node->attach;
@@ -145,10 +145,10 @@ static int ask_apart(struct fabric_verbs *verbs, const struct fabric_verbs_node 
                      struct fabric_verbs_request_wire request, struct cellar_error *error)
 {
     struct fabric_verbs_target target = node->target;
-    int code = -CELLAR_ERR_UNREACHABLE;
+    int code = CELLAR_UNREACHABLE;
 
     target.given_up = &verbs->ending;
-    for (int i = 0; i < NODE_TRIES && code == -CELLAR_ERR_UNREACHABLE; i++) {
+    for (int i = 0; i < NODE_TRIES && code == CELLAR_UNREACHABLE; i++) {
         struct fabric_verbs_reply_wire reply;
         struct fabric_verbs_cm cm;
         code = fabric_verbs_ask(&target, &verbs->secret, &request, NULL, NULL, &cm, &reply, error);
@@ -186,8 +186,8 @@ int fabric_verbs_life_begin(struct fabric_verbs *verbs, uint64_t life, struct ce
         int code = fabric_verbs_presence(&verbs->nodes[i]) == FABRIC_VERBS_THERE
                        ? fabric_verbs_life_tell(verbs, &verbs->nodes[i], error)
                        : 0;
-        if (code == -CELLAR_ERR_UNREACHABLE) fabric_verbs_node_stop(verbs, i, FABRIC_VERBS_AWAY);
-        if (code != 0 && code != -CELLAR_ERR_UNREACHABLE) return code;
+        if (code == CELLAR_UNREACHABLE) fabric_verbs_node_stop(verbs, i, FABRIC_VERBS_AWAY);
+        if (code != 0 && code != CELLAR_UNREACHABLE) return code;
     }
     return 0;
 }
@@ -219,14 +219,13 @@ int fabric_verbs_fence(struct fabric_verbs *verbs, const struct fabric_control *
         const struct fabric_verbs_node *node = &verbs->nodes[i];
         enum fabric_verbs_presence presence = fabric_verbs_presence(node);
         if (presence == FABRIC_VERBS_GONE) continue;
-        int code = -CELLAR_ERR_UNREACHABLE;
+        int code = CELLAR_UNREACHABLE;
         if (presence == FABRIC_VERBS_THERE) code = ask_fence(verbs, node, cn, control->life, control->only_dead, error);
-        missed[i] = code == -CELLAR_ERR_UNREACHABLE; /* it serves no longer, or this process is cut off */
+        missed[i] = code == CELLAR_UNREACHABLE; /* it serves no longer, or this process is cut off */
         if (code != 0 && !missed[i]) return code;
         fenced += code == 0;
     }
-    if (fenced == 0)
-        return err_set(error, CELLAR_ERR_UNREACHABLE, "no memory node answers to fence compute node %u", cn);
+    if (fenced == 0) return err_set(error, CELLAR_UNREACHABLE, "no memory node answers to fence compute node %u", cn);
     for (uint32_t i = 0; i < verbs->fabric.mn_count; i++)
         if (missed[i]) fence_later(verbs, i, cn, control->life);
     bool own = cn - verbs->cn_first < verbs->cns;
@@ -250,13 +249,13 @@ static int read_directory(struct fabric_verbs *verbs, const struct fabric_verbs_
     uint64_t end_ns = fabric_verbs_now_ns() + FABRIC_VERBS_PATIENCE_MS * 1000000ull;
     struct ibv_wc wc;
 
-    if (!node->attach.qp || ibv_post_send(node->attach.qp, &wr, &bad) != 0) return -CELLAR_ERR_UNREACHABLE;
+    if (!node->attach.qp || ibv_post_send(node->attach.qp, &wr, &bad) != 0) return CELLAR_UNREACHABLE;
     while (fabric_verbs_now_ns() < end_ns && !__atomic_load_n(given_up, __ATOMIC_ACQUIRE)) {
         int count = ibv_poll_cq(verbs->attach_cq, 1, &wc);
-        if (count == 1 && wc.wr_id == wr.wr_id) return wc.status == IBV_WC_SUCCESS ? 0 : -CELLAR_ERR_UNREACHABLE;
+        if (count == 1 && wc.wr_id == wr.wr_id) return wc.status == IBV_WC_SUCCESS ? 0 : CELLAR_UNREACHABLE;
         if (count == 0) usleep(20);
     }
-    return -CELLAR_ERR_UNREACHABLE;
+    return CELLAR_UNREACHABLE;
 }
 
 /* Where that compute node takes messages: any memory node knows. */
@@ -264,7 +263,7 @@ static int find_cn(struct fabric_verbs *verbs, uint32_t cn, const uint32_t *give
                    struct fabric_verbs_target *target)
 {
     struct fabric_verbs_directory_wire entry = {.port = 0};
-    int code = -CELLAR_ERR_UNREACHABLE;
+    int code = CELLAR_UNREACHABLE;
 
     pthread_mutex_lock(&verbs->directory_lock);
     for (uint32_t i = 0; i < verbs->fabric.mn_count && code != 0; i++)
@@ -272,7 +271,7 @@ static int find_cn(struct fabric_verbs *verbs, uint32_t cn, const uint32_t *give
             code = read_directory(verbs, &verbs->nodes[i], cn, given_up);
     if (code == 0) memcpy(&entry, verbs->scratch, sizeof entry);
     pthread_mutex_unlock(&verbs->directory_lock);
-    if (entry.port == 0) return -CELLAR_ERR_UNREACHABLE;
+    if (entry.port == 0) return CELLAR_UNREACHABLE;
     fabric_verbs_target_of(target, entry.address, entry.port);
     return 0;
 }
@@ -288,7 +287,7 @@ int fabric_verbs_link_new(struct fabric_verbs_ep *vep, uint32_t node, uint16_t w
     *out = NULL;
     if (!link || vep->link_count == vep->links_max) {
         free(link);
-        return err_set(error, CELLAR_ERR_NOMEM, "no room for another connection");
+        return err_set(error, CELLAR_NOMEM, "no room for another connection");
     }
     link->vep = vep;
     link->index = vep->link_count;
@@ -308,7 +307,7 @@ int fabric_verbs_link_new(struct fabric_verbs_ep *vep, uint32_t node, uint16_t w
     if (!link->slots_mr) {
         fabric_verbs_register_failed(error, "a connection's buffers", (uint64_t)link->ring_size * link->slot_bytes);
         fabric_verbs_link_free(link);
-        return -CELLAR_ERR_NOMEM;
+        return CELLAR_NOMEM;
     }
     vep->links[vep->link_count++] = *out = link;
     return 0;
@@ -354,9 +353,9 @@ static int link_connect(struct fabric_verbs_link *link, struct cellar_error *err
     if (code == 0) code = fabric_verbs_ask(&target, &verbs->secret, &request, make_link_qp, link, &cm, &reply, error);
     if (code != 0) return code;
     if (node && reply.instance != node->instance)
-        code = err_set(error, CELLAR_ERR_MISMATCH, "another memory node is at %s", node->target.text);
+        code = err_set(error, CELLAR_MISMATCH, "another memory node is at %s", node->target.text);
     else if (fabric_verbs_cm_move(&cm, verbs->events, &link->hung_up) != 0)
-        code = err_set(error, CELLAR_ERR_SYSTEM, "the connection manager moves no events: %s", strerror(errno));
+        code = err_set(error, CELLAR_SYSTEM, "the connection manager moves no events: %s", strerror(errno));
     if (code != 0) {
         fabric_verbs_cm_drop(&cm);
         return code;
@@ -422,7 +421,7 @@ void fabric_verbs_node_recall(struct fabric_verbs *verbs, struct fabric_verbs_no
 static void come_back(struct fabric_verbs *verbs, struct fabric_verbs_node *node)
 {
     int told = fabric_verbs_life_tell(verbs, node, NULL);
-    if (told == -CELLAR_ERR_FENCED)
+    if (told == CELLAR_FENCED)
         for (uint32_t i = 0; i < verbs->cns; i++) fabric_verbs_set_fenced(verbs, verbs->cn_first + i);
     if (told != 0) return;
     for (;;) {
@@ -459,9 +458,9 @@ static void look_at(struct fabric_verbs *verbs, uint32_t index)
         return;
     }
     node->instance = instance;
-    if (code == -CELLAR_ERR_FENCED)
+    if (code == CELLAR_FENCED)
         for (uint32_t i = 0; i < verbs->cns; i++) fabric_verbs_set_fenced(verbs, verbs->cn_first + i);
-    bool answered = code == 0 || code == -CELLAR_ERR_FENCED;
+    bool answered = code == 0 || code == CELLAR_FENCED;
     fabric_verbs_node_stop(verbs, index, answered ? FABRIC_VERBS_GONE : FABRIC_VERBS_AWAY);
 }
 
@@ -516,11 +515,11 @@ static enum fabric_verbs_state mend(struct fabric_verbs_link *link)
             (node && fabric_verbs_presence(node) != FABRIC_VERBS_THERE))
             return FABRIC_VERBS_DEAD;
         code = link_connect(link, NULL);
-        if (code == -CELLAR_ERR_FENCED) fabric_verbs_set_fenced(verbs, cn);
+        if (code == CELLAR_FENCED) fabric_verbs_set_fenced(verbs, cn);
         if (code == 0) return FABRIC_VERBS_READY;
     }
     if (fabric_verbs_is_fenced(verbs, cn)) return FABRIC_VERBS_FENCED;
-    bool another = code == -CELLAR_ERR_MISMATCH;
+    bool another = code == CELLAR_MISMATCH;
     if (node && !__atomic_load_n(&link->vep->closing, __ATOMIC_ACQUIRE))
         fabric_verbs_node_stop(verbs, link->node, another ? FABRIC_VERBS_GONE : FABRIC_VERBS_AWAY);
     return FABRIC_VERBS_DEAD;
@@ -575,7 +574,7 @@ static void *linker_main(void *arg)
 int fabric_verbs_linker_start(struct fabric_verbs *verbs, struct cellar_error *error)
 {
     if (fabric_verbs_thread(&verbs->linker, linker_main, verbs) != 0)
-        return err_set(error, CELLAR_ERR_SYSTEM, "cannot start a thread");
+        return err_set(error, CELLAR_SYSTEM, "cannot start a thread");
     verbs->linking = true;
     return 0;
 }

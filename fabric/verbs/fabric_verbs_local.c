@@ -35,7 +35,7 @@ static int insert(struct fabric_verbs_pieces *all, struct fabric_verbs_piece pie
     uint32_t count = 0;
     bool placed = hole;
 
-    if (!pieces) return -CELLAR_ERR_NOMEM;
+    if (!pieces) return CELLAR_NOMEM;
     for (uint32_t i = 0; i < all->count; i++) {
         uint32_t kept = cut(all->pieces[i], piece.first, piece.end, left);
         for (uint32_t k = 0; k < kept; k++) {
@@ -83,18 +83,18 @@ int fabric_verbs_local_add(struct fabric_verbs_local *local, struct ibv_pd *pd, 
 {
     uintptr_t first = (uintptr_t)base;
     if (bytes == 0 || first + bytes < first)
-        return err_set(error, CELLAR_ERR_INVALID, "%llu bytes of local memory cannot be registered",
+        return err_set(error, CELLAR_INVALID, "%llu bytes of local memory cannot be registered",
                        (unsigned long long)bytes);
     struct ibv_mr *mr = ibv_reg_mr(pd, base, bytes, IBV_ACCESS_LOCAL_WRITE);
     if (!mr) {
         fabric_verbs_register_failed(error, "local memory", bytes);
-        return -CELLAR_ERR_NOMEM;
+        return CELLAR_NOMEM;
     }
     pthread_mutex_lock(&local->lock);
     struct ibv_mr **mrs = realloc(local->mrs, (local->mr_count + 1ull) * sizeof *mrs);
     if (mrs) local->mrs = mrs;
-    int code = mrs ? insert(&local->all, (struct fabric_verbs_piece){first, first + bytes, mr->lkey}, false)
-                   : -CELLAR_ERR_NOMEM;
+    int code =
+        mrs ? insert(&local->all, (struct fabric_verbs_piece){first, first + bytes, mr->lkey}, false) : CELLAR_NOMEM;
     if (code == 0) {
         local->mrs[local->mr_count++] = mr;
         drop_unused(local);
@@ -102,7 +102,7 @@ int fabric_verbs_local_add(struct fabric_verbs_local *local, struct ibv_pd *pd, 
     pthread_mutex_unlock(&local->lock);
     if (code != 0) {
         ibv_dereg_mr(mr);
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory to register memory");
+        return err_set(error, CELLAR_NOMEM, "no memory to register memory");
     }
     return 0;
 }

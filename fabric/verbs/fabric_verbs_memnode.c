@@ -72,15 +72,14 @@ static void CELLAR_PRINTF(3, 4) say(const struct memnode *memnode, enum cellar_l
     memnode->config->log(memnode->config->log_arg, level, text);
 }
 
-static int CELLAR_PRINTF(3, 4)
-    refuse(struct fabric_verbs_reply_wire *reply, enum cellar_error_code code, const char *format, ...)
+static int CELLAR_PRINTF(3, 4) refuse(struct fabric_verbs_reply_wire *reply, int code, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     vsnprintf(reply->text, sizeof reply->text, format, args);
     va_end(args);
-    reply->code = (int16_t)-code;
-    return -(int)code;
+    reply->code = (int16_t)code;
+    return code;
 }
 
 /* ---- compute nodes ---- */
@@ -129,7 +128,7 @@ static int register_member(struct memnode *memnode, struct member *member)
     if (member->directory_mr) return 0;
     fabric_verbs_register_failed(&error, "the region for another compute node", memnode->config->bytes);
     say(memnode, CELLAR_LOG_ERROR, "%s", error.text);
-    return -CELLAR_ERR_NOMEM;
+    return CELLAR_NOMEM;
 }
 
 static void take_member(struct memnode *memnode, uint32_t cn, const struct fabric_verbs_request_wire *request,
@@ -160,13 +159,13 @@ static int accept_one(struct memnode *memnode, struct rdma_cm_id *id, const stru
 {
     struct member *member = &memnode->members[request->cn];
 
-    if (memnode->count == CONNECTIONS_MAX) return refuse(reply, CELLAR_ERR_FULL, "too many connections");
+    if (memnode->count == CONNECTIONS_MAX) return refuse(reply, CELLAR_FULL, "too many connections");
     struct ibv_qp *qp = make_qp(memnode, member->pd);
-    if (!qp) return refuse(reply, CELLAR_ERR_SYSTEM, "no queue pair: %s", strerror(errno));
+    if (!qp) return refuse(reply, CELLAR_SYSTEM, "no queue pair: %s", strerror(errno));
     fabric_verbs_sign(&memnode->judge, request, reply);
     if (fabric_verbs_accept(id, qp, reply) != 0) {
         ibv_destroy_qp(qp);
-        return refuse(reply, CELLAR_ERR_SYSTEM, "accepting failed: %s", strerror(errno));
+        return refuse(reply, CELLAR_SYSTEM, "accepting failed: %s", strerror(errno));
     }
     memnode->connections[memnode->count++] =
         (struct connection){.id = id, .qp = qp, .cn = request->cn, .worker = request->worker, .process = process};
@@ -179,7 +178,7 @@ static int check_member(const struct memnode *memnode, const struct fabric_verbs
 {
     const struct member *member = &memnode->members[request->cn];
     if (member->claimed && member->incarnation == request->incarnation) return 0;
-    return refuse(reply, CELLAR_ERR_FENCED, "compute node %u was declared dead", request->cn);
+    return refuse(reply, CELLAR_FENCED, "compute node %u was declared dead", request->cn);
 }
 
 static int check_claim(const struct memnode *memnode, const struct fabric_verbs_request_wire *request,
@@ -188,13 +187,13 @@ static int check_claim(const struct memnode *memnode, const struct fabric_verbs_
     uint32_t end = (uint32_t)request->cn + request->other;
 
     if (request->other == 0 || end > memnode->config->cn_count)
-        return refuse(reply, CELLAR_ERR_INVALID, "there are %u compute nodes, from 0 on", memnode->config->cn_count);
+        return refuse(reply, CELLAR_INVALID, "there are %u compute nodes, from 0 on", memnode->config->cn_count);
     for (uint32_t cn = request->cn; cn < end; cn++) {
         const struct member *member = &memnode->members[cn];
         if (member->ended == request->incarnation)
-            return refuse(reply, CELLAR_ERR_FENCED, "compute node %u was declared dead", cn);
+            return refuse(reply, CELLAR_FENCED, "compute node %u was declared dead", cn);
         if (member->claimed && member->incarnation != request->incarnation)
-            return refuse(reply, CELLAR_ERR_EXISTS, "compute node %u is another process", cn);
+            return refuse(reply, CELLAR_EXISTS, "compute node %u is another process", cn);
     }
     return 0;
 }
@@ -246,7 +245,7 @@ static int attach(struct memnode *memnode, struct rdma_cm_id *id, const struct f
     memnode->members[first].told_fresh = code == 0 && region_is_fresh(memnode, request->incarnation);
     if (code == 0) describe(memnode, &memnode->members[first], reply);
     if (code != 0)
-        code = refuse(reply, CELLAR_ERR_NOMEM, "no memory can be registered; see its log");
+        code = refuse(reply, CELLAR_NOMEM, "no memory can be registered; see its log");
     else
         code = accept_one(memnode, id, request, request->incarnation, reply);
     if (code != 0 && !again) {
@@ -273,7 +272,7 @@ static int connect_worker(struct memnode *memnode, struct rdma_cm_id *id,
         const struct connection *old = &memnode->connections[i];
         if (old->cn == request->cn && old->worker == request->worker && !old->process) drop_connection(memnode, i);
     }
-    if (request->worker >= FABRIC_VERBS_WORKERS_MAX) return refuse(reply, CELLAR_ERR_INVALID, "no such worker");
+    if (request->worker >= FABRIC_VERBS_WORKERS_MAX) return refuse(reply, CELLAR_INVALID, "no such worker");
     reply->base = (uintptr_t)memnode->region;
     reply->rkey = memnode->members[request->cn].mr->rkey;
     return accept_one(memnode, id, request, 0, reply);
@@ -287,14 +286,14 @@ static int begin_life(struct memnode *memnode, const struct fabric_verbs_request
     int code = check_member(memnode, request, reply);
 
     if (code != 0) return code;
-    if (end > memnode->config->cn_count) return refuse(reply, CELLAR_ERR_INVALID, "no such compute nodes");
+    if (end > memnode->config->cn_count) return refuse(reply, CELLAR_INVALID, "no such compute nodes");
     for (uint32_t cn = request->cn; cn < end; cn++) {
         struct member *member = &memnode->members[cn];
         if (!member->claimed || member->incarnation != request->incarnation) continue;
         member->life = fabric_verbs_life(request);
         if (member->life > member->fenced) continue;
         drop_member(memnode, cn);
-        code = refuse(reply, CELLAR_ERR_FENCED, "compute node %u was declared dead", cn);
+        code = refuse(reply, CELLAR_FENCED, "compute node %u was declared dead", cn);
     }
     return code;
 }
@@ -306,12 +305,12 @@ static int fence(struct memnode *memnode, const struct fabric_verbs_request_wire
     int code = check_member(memnode, request, reply);
 
     if (code != 0) return code;
-    if (request->other >= memnode->config->cn_count) return refuse(reply, CELLAR_ERR_INVALID, "no such compute node");
+    if (request->other >= memnode->config->cn_count) return refuse(reply, CELLAR_INVALID, "no such compute node");
     bool last = !(request->flags & FABRIC_VERBS_ONLY_DEAD) && fabric_verbs_life(request) > victim->fenced;
     if (last) victim->fenced = fabric_verbs_life(request);
     bool concerned = victim->claimed && fabric_fence_concerns(fabric_verbs_life(request), victim->life);
     if (concerned && (request->flags & FABRIC_VERBS_ONLY_DEAD))
-        return refuse(reply, CELLAR_ERR_EXISTS, "compute node %u is alive", request->other);
+        return refuse(reply, CELLAR_EXISTS, "compute node %u is alive", request->other);
     if (concerned) {
         say(memnode, CELLAR_LOG_WARNING, "compute node %u was fenced at the request of compute node %u", request->other,
             request->cn);
@@ -338,8 +337,7 @@ static bool answer(struct memnode *memnode, struct rdma_cm_id *id, const struct 
         return false;
     }
     int code = fabric_verbs_admit(&memnode->judge, request, bytes, address, now_ms, &reply);
-    if (code == 0 && id->verbs != memnode->device)
-        code = refuse(&reply, CELLAR_ERR_INVALID, "came in at another device");
+    if (code == 0 && id->verbs != memnode->device) code = refuse(&reply, CELLAR_INVALID, "came in at another device");
     if (code == 0 && request->kind == FABRIC_VERBS_ATTACH)
         code = attach(memnode, id, request, address, &reply);
     else if (code == 0 && request->kind == FABRIC_VERBS_CONNECT)
@@ -349,14 +347,13 @@ static bool answer(struct memnode *memnode, struct rdma_cm_id *id, const struct 
     else if (code == 0 && request->kind == FABRIC_VERBS_LIFE)
         code = begin_life(memnode, request, &reply);
     else if (code == 0)
-        code = refuse(&reply, CELLAR_ERR_INVALID, "not asked of memory nodes");
+        code = refuse(&reply, CELLAR_INVALID, "not asked of memory nodes");
     if (code == 0) memnode->status.admitted++;
     bool stays = request->kind != FABRIC_VERBS_FENCE && request->kind != FABRIC_VERBS_LIFE;
     if (code == 0 && stays) return true;
     if (code != 0) {
         memnode->status.refused++;
-        bool asked =
-            request->kind == FABRIC_VERBS_FENCE && code == -CELLAR_ERR_EXISTS; /* watchers do so all the time */
+        bool asked = request->kind == FABRIC_VERBS_FENCE && code == CELLAR_EXISTS; /* watchers do so all the time */
         if (!asked)
             say(memnode, CELLAR_LOG_WARNING, "refused a request for compute node %u: %s", request->cn, reply.text);
     }
@@ -415,13 +412,13 @@ static int map_region(struct memnode *memnode, struct cellar_error *error)
         bytes = (memnode->config->bytes + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
         base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
         if (base == MAP_FAILED)
-            return err_set(error, CELLAR_ERR_NOMEM, "cannot map %" PRIu64 " bytes: %s", bytes, strerror(errno));
+            return err_set(error, CELLAR_NOMEM, "cannot map %" PRIu64 " bytes: %s", bytes, strerror(errno));
         (void)madvise(base, bytes, MADV_HUGEPAGE);
     }
     memnode->region = base;
     memnode->mapped = bytes;
     memnode->directory = aligned_alloc(PAGE_BYTES, 2 * PAGE_BYTES);
-    if (!memnode->directory) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a directory");
+    if (!memnode->directory) return err_set(error, CELLAR_NOMEM, "no memory for a directory");
     memset(memnode->directory, 0, 2 * PAGE_BYTES);
     return 0;
 }
@@ -434,10 +431,9 @@ static int look_at_device(struct memnode *memnode, struct cellar_error *error)
     memnode->device = memnode->listen_id->verbs;
     memnode->status.device = ibv_get_device_name(memnode->device->device);
     if (ibv_query_device(memnode->device, &attr) != 0)
-        return err_set(error, CELLAR_ERR_SYSTEM, "device %s cannot be asked: %s", memnode->status.device,
-                       strerror(errno));
+        return err_set(error, CELLAR_SYSTEM, "device %s cannot be asked: %s", memnode->status.device, strerror(errno));
     if (attr.atomic_cap == IBV_ATOMIC_NONE)
-        return err_set(error, CELLAR_ERR_UNSUPPORTED, "device %s has no RDMA atomics, which everything here rests on",
+        return err_set(error, CELLAR_UNSUPPORTED, "device %s has no RDMA atomics, which everything here rests on",
                        memnode->status.device);
     memnode->flags = attr.vendor_id == FABRIC_VERBS_SOFTWARE_VENDOR ? FABRIC_VERBS_SOFTWARE : FABRIC_VERBS_LINE_ATOMIC;
     if (memnode->config->masked == FABRIC_VERBS_MASKED_AUTO)
@@ -445,7 +441,7 @@ static int look_at_device(struct memnode *memnode, struct cellar_error *error)
     memnode->status.native_masked = (memnode->flags & FABRIC_VERBS_NATIVE) != 0;
     memnode->status.wide_atomics = (memnode->flags & FABRIC_VERBS_WIDE) != 0;
     memnode->cq = ibv_create_cq(memnode->device, 16, NULL, NULL, 0);
-    if (!memnode->cq) return err_set(error, CELLAR_ERR_SYSTEM, "the device refuses a queue: %s", strerror(errno));
+    if (!memnode->cq) return err_set(error, CELLAR_SYSTEM, "the device refuses a queue: %s", strerror(errno));
     return 0;
 }
 
@@ -458,19 +454,19 @@ static int try_registration(struct memnode *memnode, struct cellar_error *error)
     if (!mr) fabric_verbs_register_failed(error, "the region", memnode->config->bytes);
     if (mr) ibv_dereg_mr(mr);
     if (pd) ibv_dealloc_pd(pd);
-    return mr ? 0 : -CELLAR_ERR_NOMEM;
+    return mr ? 0 : CELLAR_NOMEM;
 }
 
 static int check_config(const struct fabric_verbs_memnode_config *config, struct cellar_error *error)
 {
     if (config->mn_count < 1 || config->mn_count > FABRIC_NODES_MAX || config->node >= config->mn_count)
-        return err_set(error, CELLAR_ERR_INVALID, "memory node %u of %u: there must be 1 to %d, numbered from 0",
+        return err_set(error, CELLAR_INVALID, "memory node %u of %u: there must be 1 to %d, numbered from 0",
                        config->node, config->mn_count, FABRIC_NODES_MAX);
     if (config->cn_count < 1 || config->cn_count > FABRIC_CNS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "%u compute nodes: there must be 1 to %d", config->cn_count,
+        return err_set(error, CELLAR_INVALID, "%u compute nodes: there must be 1 to %d", config->cn_count,
                        FABRIC_CNS_MAX);
     if (config->bytes == 0 || config->bytes > 1ull << 48)
-        return err_set(error, CELLAR_ERR_INVALID, "a memory node of %" PRIu64 " bytes: there must be 1 to 2^48",
+        return err_set(error, CELLAR_INVALID, "a memory node of %" PRIu64 " bytes: there must be 1 to 2^48",
                        config->bytes);
     return fabric_verbs_devices_check(error);
 }
@@ -487,7 +483,7 @@ static int start(struct memnode *memnode, struct cellar_error *error)
     memnode->judge.fingerprint = fabric_verbs_fold(config->fingerprint);
     memnode->status.bytes = config->bytes;
     memnode->connections = calloc(CONNECTIONS_MAX, sizeof *memnode->connections);
-    if (code == 0 && !memnode->connections) code = err_set(error, CELLAR_ERR_NOMEM, "no memory for connections");
+    if (code == 0 && !memnode->connections) code = err_set(error, CELLAR_NOMEM, "no memory for connections");
     if (code == 0) code = map_region(memnode, error);
     if (code == 0) code = fabric_verbs_listen(&memnode->target, &memnode->channel, &memnode->listen_id, error);
     if (code == 0) code = look_at_device(memnode, error);
@@ -529,7 +525,7 @@ int fabric_verbs_memnode_run(const struct fabric_verbs_memnode_config *config, c
 {
     struct memnode *memnode = calloc(1, sizeof *memnode);
 
-    if (!memnode) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a memory node");
+    if (!memnode) return err_set(error, CELLAR_NOMEM, "no memory for a memory node");
     memnode->config = config;
     int code = start(memnode, error);
     if (code == 0) {

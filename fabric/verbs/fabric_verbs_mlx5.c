@@ -48,13 +48,13 @@ int fabric_verbs_native_post(struct ibv_qp *qp, uint64_t wr_id, const struct fab
         .qpn = qp->qp_num, .rkey = rkey, .lkey = lkey, .remote = remote, .local = (uintptr_t)local, .signal = true};
     uint8_t bytes[FABRIC_VERBS_WQE_BYTES] __attribute__((aligned(16)));
 
-    if (!extended) return -CELLAR_ERR_UNSUPPORTED;
+    if (!extended) return CELLAR_UNSUPPORTED;
     (void)fabric_verbs_wqe_encode(&wqe, op, bytes);
     ibv_wr_start(extended);
     extended->wr_id = wr_id;
     extended->wr_flags = IBV_SEND_SIGNALED;
     mlx5dv_wr_raw_wqe(mlx5dv_qp_ex_from_ibv_qp_ex(extended), bytes);
-    return ibv_wr_complete(extended) == 0 ? 0 : -CELLAR_ERR_SYSTEM;
+    return ibv_wr_complete(extended) == 0 ? 0 : CELLAR_SYSTEM;
 }
 
 /* ---- the trial ---- */
@@ -223,6 +223,6 @@ int fabric_verbs_native_post(struct ibv_qp *qp, uint64_t wr_id, const struct fab
                              uint32_t rkey, void *local, uint32_t lkey)
 {
     (void)qp, (void)wr_id, (void)op, (void)remote, (void)rkey, (void)local, (void)lkey;
-    return -CELLAR_ERR_UNSUPPORTED;
+    return CELLAR_UNSUPPORTED;
 }
 #endif

@@ -168,7 +168,7 @@ static void post_native(struct fabric_verbs_link *link)
         fabric_verbs_native_post(link->cm.qp, id_of(link, link->sent), op, link->base + fabric_addr_offset(op->addr),
                                  link->rkey, slot_at(link, link->sent), link->slots_mr->lkey);
     link->sent++;
-    if (code != 0) lose(link, -CELLAR_ERR_INDETERMINATE);
+    if (code != 0) lose(link, CELLAR_INDETERMINATE);
 }
 
 /* Fills one chain; returns its length. Ends after an operation that holds up the others. */
@@ -205,7 +205,7 @@ static void post_chain(struct fabric_verbs_link *link, uint32_t count)
     for (uint32_t i = 0; i + 1 < count; i++) vep->wrs[i].next = &vep->wrs[i + 1];
     vep->wrs[count - 1].next = NULL;
     vep->wrs[count - 1].send_flags |= IBV_SEND_SIGNALED;
-    if (ibv_post_send(link->cm.qp, vep->wrs, &bad) != 0) lose(link, -CELLAR_ERR_INDETERMINATE);
+    if (ibv_post_send(link->cm.qp, vep->wrs, &bad) != 0) lose(link, CELLAR_INDETERMINATE);
 }
 
 static void pump(struct fabric_verbs_link *link)
@@ -236,12 +236,12 @@ static void decide(struct fabric_verbs_link *link)
         link->asked = false;
         link->consumed = word;
         if (link->told - word < FABRIC_VERBS_WINDOW) return;
-        complete(link->vep, entry, -CELLAR_ERR_FULL);
+        complete(link->vep, entry, CELLAR_FULL);
     } else if (fabric_verbs_loop_step(&link->loop, entry->op, word)) {
         memcpy(entry->op->local, &word, sizeof word);
         complete(link->vep, entry, 0);
     } else if (link->loop.tries > FABRIC_VERBS_TRIES_MAX) {
-        lose(link, -CELLAR_ERR_UNREACHABLE);
+        lose(link, CELLAR_UNREACHABLE);
         return;
     } else {
         link->looping = true;
@@ -260,14 +260,14 @@ static int failure_of(enum ibv_wc_status status)
     case IBV_WC_LOC_QP_OP_ERR:
     case IBV_WC_LOC_PROT_ERR:
     case IBV_WC_LOC_ACCESS_ERR:
-        return -CELLAR_ERR_INVALID;
+        return CELLAR_INVALID;
     case IBV_WC_REM_ACCESS_ERR: /* the other side refused: it was not executed */
     case IBV_WC_REM_INV_REQ_ERR:
     case IBV_WC_REM_OP_ERR:
     case IBV_WC_RNR_RETRY_EXC_ERR:
-        return -CELLAR_ERR_UNREACHABLE;
+        return CELLAR_UNREACHABLE;
     default:
-        return -CELLAR_ERR_INDETERMINATE;
+        return CELLAR_INDETERMINATE;
     }
 }
 
@@ -295,18 +295,18 @@ static void take_completion(struct fabric_verbs_ep *vep, const struct ibv_wc *wc
 static void settle(struct fabric_verbs_link *link)
 {
     enum fabric_verbs_state state = given_state(link);
-    bool fenced = state == FABRIC_VERBS_FENCED, first = link->failure == -CELLAR_ERR_INVALID;
+    bool fenced = state == FABRIC_VERBS_FENCED, first = link->failure == CELLAR_INVALID;
     uint32_t head = link->head;
 
     if (state == FABRIC_VERBS_BROKEN || link->failure == 0) return;
     uint32_t in_flight = link->sent + (link->looping && !link->asked);
     link->looping = link->asked = false;
-    if (first && !fenced && link->head != in_flight) fail_until(link, link->head + 1, -CELLAR_ERR_INVALID);
-    int failure = fenced ? -CELLAR_ERR_FENCED : first ? -CELLAR_ERR_UNREACHABLE : link->failure;
+    if (first && !fenced && link->head != in_flight) fail_until(link, link->head + 1, CELLAR_INVALID);
+    int failure = fenced ? CELLAR_FENCED : first ? CELLAR_UNREACHABLE : link->failure;
     if (link->head != in_flight) fail_until(link, in_flight, failure);
     /* Never given to the device: of the batches that were under way nothing more runs. */
     uint32_t end = state == FABRIC_VERBS_READY ? link->broke_tail : link->tail;
-    fail_until(link, end, fenced ? -CELLAR_ERR_FENCED : -CELLAR_ERR_UNREACHABLE);
+    fail_until(link, end, fenced ? CELLAR_FENCED : CELLAR_UNREACHABLE);
     if (state != FABRIC_VERBS_READY && link->head != head && link->vep->posting) link->cut = link->vep->batch;
     link->sent = link->head;
     link->failure = 0;
@@ -326,7 +326,7 @@ static void settle_all(struct fabric_verbs_ep *vep)
         struct fabric_verbs_link *link = vep->links[i];
         settle(link);
         if (state_of(link) == FABRIC_VERBS_READY && __atomic_load_n(&link->hung_up, __ATOMIC_ACQUIRE))
-            lose(link, -CELLAR_ERR_INDETERMINATE);
+            lose(link, CELLAR_INDETERMINATE);
     }
 }
 
@@ -377,16 +377,14 @@ static int check(struct fabric_verbs_ep *vep, struct fabric_op *op)
         return node < verbs->fabric.cn_count && offset < FABRIC_VERBS_WORKERS_MAX &&
                        op->size_bytes <= FABRIC_MESSAGE_BYTES
                    ? 0
-                   : -CELLAR_ERR_INVALID;
-    if (op->kind >= FABRIC_KINDS || node >= verbs->fabric.mn_count || op->phase >= CELLAR_PHASES)
-        return -CELLAR_ERR_INVALID;
-    if (op->size_bytes == 0 || op->size_bytes > bytes || offset > bytes - op->size_bytes) return -CELLAR_ERR_INVALID;
-    if (fabric_is_wide(op) && (offset % 16 || op->size_bytes != 16)) return -CELLAR_ERR_INVALID;
-    if (fabric_is_wide(op)) return verbs->fabric.wide_atomics ? 0 : -CELLAR_ERR_UNSUPPORTED;
-    if (fabric_is_atomic(op)) return offset % 8 || op->size_bytes != 8 ? -CELLAR_ERR_INVALID : 0;
-    return fabric_verbs_local_key(&verbs->local, &vep->pieces, op->local, op->size_bytes, &op->priv)
-               ? 0
-               : -CELLAR_ERR_INVALID;
+                   : CELLAR_INVALID;
+    if (op->kind >= FABRIC_KINDS || node >= verbs->fabric.mn_count || op->phase >= CELLAR_PHASES) return CELLAR_INVALID;
+    if (op->size_bytes == 0 || op->size_bytes > bytes || offset > bytes - op->size_bytes) return CELLAR_INVALID;
+    if (fabric_is_wide(op) && (offset % 16 || op->size_bytes != 16)) return CELLAR_INVALID;
+    if (fabric_is_wide(op)) return verbs->fabric.wide_atomics ? 0 : CELLAR_UNSUPPORTED;
+    if (fabric_is_atomic(op)) return offset % 8 || op->size_bytes != 8 ? CELLAR_INVALID : 0;
+    return fabric_verbs_local_key(&verbs->local, &vep->pieces, op->local, op->size_bytes, &op->priv) ? 0
+                                                                                                     : CELLAR_INVALID;
 }
 
 static struct fabric_verbs_link *message_link(struct fabric_verbs_ep *vep, const struct fabric_op *op)
@@ -409,19 +407,19 @@ static int usable(struct fabric_verbs_link *link)
     struct fabric_verbs *verbs = verbs_of(link->vep);
     struct fabric_verbs_node *node = link->messages ? NULL : &verbs->nodes[link->node];
 
-    if (fabric_verbs_is_fenced(verbs, link->vep->ep.cn)) return -CELLAR_ERR_FENCED;
+    if (fabric_verbs_is_fenced(verbs, link->vep->ep.cn)) return CELLAR_FENCED;
     if (node && fabric_verbs_presence(node) != FABRIC_VERBS_THERE) {
         fabric_verbs_node_recall(verbs, node);
-        return -CELLAR_ERR_UNREACHABLE;
+        return CELLAR_UNREACHABLE;
     }
     enum fabric_verbs_state state = state_of(link);
     if (state == FABRIC_VERBS_BROKEN) return 0;
-    if (link->cut == link->vep->batch) return -CELLAR_ERR_UNREACHABLE;
-    if (state == FABRIC_VERBS_FENCED) return -CELLAR_ERR_FENCED;
-    if (state == FABRIC_VERBS_IDLE && fabric_verbs_now_ns() < link->again_ns) return -CELLAR_ERR_UNREACHABLE;
+    if (link->cut == link->vep->batch) return CELLAR_UNREACHABLE;
+    if (state == FABRIC_VERBS_FENCED) return CELLAR_FENCED;
+    if (state == FABRIC_VERBS_IDLE && fabric_verbs_now_ns() < link->again_ns) return CELLAR_UNREACHABLE;
     bool hung_up = state == FABRIC_VERBS_READY && __atomic_load_n(&link->hung_up, __ATOMIC_ACQUIRE);
     if (state == FABRIC_VERBS_READY && !hung_up) return 0;
-    lose(link, -CELLAR_ERR_INDETERMINATE);
+    lose(link, CELLAR_INDETERMINATE);
     if (!hung_up) link->cut = 0; /* nothing is in flight: a connection is asked for, and the batch waits for it */
     return 0;
 }
@@ -446,7 +444,7 @@ static struct fabric_verbs_link *enqueue(struct fabric_verbs_ep *vep, struct fab
     int code = check(vep, op);
 
     fabric_count(&vep->ep, op);
-    if (code == 0 && !(link = link_for(vep, op))) code = -CELLAR_ERR_UNREACHABLE;
+    if (code == 0 && !(link = link_for(vep, op))) code = CELLAR_UNREACHABLE;
     if (code == 0) make_room(link);
     if (code == 0) code = usable(link);
     if (code != 0) {

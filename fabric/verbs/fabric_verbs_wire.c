@@ -16,16 +16,15 @@ int fabric_verbs_secret_read(struct fabric_verbs_secret *secret, const char *pat
     *secret = (struct fabric_verbs_secret){0};
     if (!path) return 0;
     FILE *file = descriptor_stream(descriptor_high(open(path, O_RDONLY | O_CLOEXEC)), "r");
-    if (!file) return err_set(error, CELLAR_ERR_SYSTEM, "cannot read the secret %.120s: %s", path, strerror(errno));
+    if (!file) return err_set(error, CELLAR_SYSTEM, "cannot read the secret %.120s: %s", path, strerror(errno));
     bool open_to_others = fstat(fileno(file), &status) != 0 || (status.st_mode & 077) != 0;
     size_t count = fread(secret->bytes, 1, sizeof secret->bytes, file);
     bool longer = fgetc(file) != EOF;
     (void)fclose(file);
-    if (open_to_others)
-        return err_set(error, CELLAR_ERR_INVALID, "others can read the secret %.120s; do chmod 600", path);
+    if (open_to_others) return err_set(error, CELLAR_INVALID, "others can read the secret %.120s; do chmod 600", path);
     while (count > 0 && (secret->bytes[count - 1] == '\n' || secret->bytes[count - 1] == '\r')) count--;
     if (longer || count < 16)
-        return err_set(error, CELLAR_ERR_INVALID,
+        return err_set(error, CELLAR_INVALID,
                        "the secret %.120s needs 16 to %d bytes; make one with: head -c 32 /dev/urandom | base64", path,
                        FABRIC_VERBS_SECRET_MAX);
     secret->count = (uint32_t)count;
@@ -77,11 +76,11 @@ void fabric_verbs_challenge(const struct fabric_verbs_judge *judge, const uint8_
                                               .cookie_ms = now_ms};
 }
 
-static int refuse(struct fabric_verbs_reply_wire *reply, enum cellar_error_code code, const char *text)
+static int refuse(struct fabric_verbs_reply_wire *reply, int code, const char *text)
 {
-    reply->code = (int16_t)-code;
+    reply->code = (int16_t)code;
     snprintf(reply->text, sizeof reply->text, "%s", text);
-    return -(int)code;
+    return code;
 }
 
 /* Once only: a request that was overheard is worth nothing. */
@@ -91,11 +90,11 @@ static int remember(struct fabric_verbs_judge *judge, const uint8_t proof[16], u
     static const uint8_t none[16];
     for (uint32_t i = 0; i < FABRIC_VERBS_REPLAYS; i++)
         if (memcmp(judge->admitted[i].proof, proof, 16) == 0)
-            return refuse(reply, CELLAR_ERR_INVALID, "this request was made before");
+            return refuse(reply, CELLAR_INVALID, "this request was made before");
     uint32_t at = judge->next % FABRIC_VERBS_REPLAYS;
     bool used = memcmp(judge->admitted[at].proof, none, 16) != 0;
     if (used && now_ms - judge->admitted[at].at_ms <= FABRIC_VERBS_COOKIE_MS)
-        return refuse(reply, CELLAR_ERR_FULL, "too many connections within seconds");
+        return refuse(reply, CELLAR_FULL, "too many connections within seconds");
     judge->admitted[at].at_ms = now_ms;
     memcpy(judge->admitted[at].proof, proof, 16);
     judge->next++;
@@ -108,15 +107,15 @@ int fabric_verbs_admit(struct fabric_verbs_judge *judge, const struct fabric_ver
 {
     uint8_t proof[16];
     if (bytes < sizeof *request || request->magic != FABRIC_VERBS_WIRE_MAGIC)
-        return refuse(reply, CELLAR_ERR_MISMATCH, "another version; use one build everywhere");
+        return refuse(reply, CELLAR_MISMATCH, "another version; use one build everywhere");
     uint64_t cookie = cookie_of(judge, address, request->cookie_ms);
     if (now_ms - request->cookie_ms > FABRIC_VERBS_COOKIE_MS || sodium_memcmp(&cookie, &request->cookie, sizeof cookie))
-        return refuse(reply, CELLAR_ERR_INVALID, "the cookie is not of here and now");
+        return refuse(reply, CELLAR_INVALID, "the cookie is not of here and now");
     prove(&judge->secret, request, proof);
     if (sodium_memcmp(proof, request->proof, sizeof proof))
-        return refuse(reply, CELLAR_ERR_INVALID, "the secret is another one");
+        return refuse(reply, CELLAR_INVALID, "the secret is another one");
     if (request->fingerprint != judge->fingerprint)
-        return refuse(reply, CELLAR_ERR_MISMATCH, "other layouts; use one build everywhere");
+        return refuse(reply, CELLAR_MISMATCH, "other layouts; use one build everywhere");
     return remember(judge, request->proof, now_ms, reply);
 }
 

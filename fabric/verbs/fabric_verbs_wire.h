@@ -72,7 +72,7 @@ static inline void fabric_verbs_life_set(struct fabric_verbs_request_wire *reque
 struct fabric_verbs_reply_wire {
     uint32_t magic;           /*   0..3 */
     uint16_t kind;            /*   4..5   of the request */
-    int16_t code;             /*   6..7   0 or -CELLAR_ERR_x */
+    int16_t code;             /*   6..7   0 or CELLAR_x */
     uint8_t proof[16];        /*   8..23  HMAC under the secret of the request's proof and of all but this */
     uint64_t instance;        /*  24..31  of the answering process, random: a memory node started anew has another */
     uint64_t cookie;          /*  32..39  HELLO */
@@ -137,7 +137,7 @@ void fabric_verbs_challenge(const struct fabric_verbs_judge *judge, const uint8_
                             struct fabric_verbs_reply_wire *reply);
 /*
  * Is the request one of ours: its version, cookie, proof and fingerprint, and seen for the first time? 0, or
- * -CELLAR_ERR_x with a text for the asker in *reply. now_ms is a clock of this process that wraps.
+ * CELLAR_x with a text for the asker in *reply. now_ms is a clock of this process that wraps.
  */
 NODISCARD int fabric_verbs_admit(struct fabric_verbs_judge *judge, const struct fabric_verbs_request_wire *request,
                                  uint32_t bytes, const uint8_t address[16], uint32_t now_ms,

@@ -75,10 +75,10 @@ int exp_create(const struct exp *exp, const char *name, struct exp_file *file, s
     int length = snprintf(file->path, sizeof(file->path), "%s/%s", exp->folder, name);
     file->out = NULL;
     if (length < 0 || (size_t)length >= sizeof(file->path))
-        return err_set(error, CELLAR_ERR_INVALID, "--out names too long a path");
+        return err_set(error, CELLAR_INVALID, "--out names too long a path");
     file->out = fopen(file->path, "w");
     if (file->out) return 0;
-    return err_set(error, CELLAR_ERR_INVALID, "%.200s cannot be written: %s", file->path, strerror(errno));
+    return err_set(error, CELLAR_INVALID, "%.200s cannot be written: %s", file->path, strerror(errno));
 }
 
 int exp_close(struct exp_file *file, struct cellar_error *error)
@@ -86,18 +86,18 @@ int exp_close(struct exp_file *file, struct cellar_error *error)
     bool failed = ferror(file->out) != 0;
     failed |= fclose(file->out) != 0;
     file->out = NULL;
-    return failed ? err_set(error, CELLAR_ERR_INVALID, "%.200s cannot be written", file->path) : 0;
+    return failed ? err_set(error, CELLAR_INVALID, "%.200s cannot be written", file->path) : 0;
 }
 
 static int check_folder(const char *folder, struct cellar_error *error)
 {
     struct stat status;
     if (mkdir(folder, 0777) < 0 && errno != EEXIST)
-        return err_set(error, CELLAR_ERR_INVALID, "--out %.200s: %s", folder, strerror(errno));
+        return err_set(error, CELLAR_INVALID, "--out %.200s: %s", folder, strerror(errno));
     if (stat(folder, &status) < 0 || !S_ISDIR(status.st_mode))
-        return err_set(error, CELLAR_ERR_INVALID, "--out %.200s is not a directory", folder);
+        return err_set(error, CELLAR_INVALID, "--out %.200s is not a directory", folder);
     if (access(folder, W_OK | X_OK) < 0)
-        return err_set(error, CELLAR_ERR_INVALID, "--out %.200s: %s", folder, strerror(errno));
+        return err_set(error, CELLAR_INVALID, "--out %.200s: %s", folder, strerror(errno));
     return 0;
 }
 
@@ -126,7 +126,7 @@ struct exp_report_row exp_row(const struct exp_data_figure *figure, bool quick, 
 static int record(const struct exp *exp, const char *study, const struct exp_report *report, struct cellar_error *error)
 {
     struct exp_data_value *values = calloc(report->count + 1, sizeof *values);
-    if (!values) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the figures");
+    if (!values) return err_set(error, CELLAR_NOMEM, "no memory for the figures");
     for (uint32_t i = 0; i < report->count; i++)
         values[i] = (struct exp_data_value){study, report->rows[i].figure, report->rows[i].model};
     int code = exp_data_record(exp->record, exp->quick, values, report->count, error);
@@ -276,24 +276,24 @@ static int parse(int count, char *const *arguments, struct exp *exp, const struc
     int code =
         options_parse(&options, named ? count - 1 : count, named ? arguments + 1 : arguments, exp, &given, error);
     if (code != 0) return code;
-    if (!named) return err_set(error, CELLAR_ERR_INVALID, "the experiment comes first (see cellar exp --help)");
+    if (!named) return err_set(error, CELLAR_INVALID, "the experiment comes first (see cellar exp --help)");
     exp->name = arguments[0];
     *kind = find(arguments[0], exp);
     if (!*kind && strcmp(arguments[0], "all") != 0)
-        return err_set(error, CELLAR_ERR_INVALID, "unknown experiment '%.60s' (see cellar exp --help)", arguments[0]);
+        return err_set(error, CELLAR_INVALID, "unknown experiment '%.60s' (see cellar exp --help)", arguments[0]);
     if (exp->only && !any_sweep(exp, *kind))
-        return err_set(error, CELLAR_ERR_INVALID, "--only %.60s: %s %.60s has no sweep whose name begins so", exp->only,
+        return err_set(error, CELLAR_INVALID, "--only %.60s: %s %.60s has no sweep whose name begins so", exp->only,
                        exp->quick ? "the quick form of" : "experiment", exp->name);
     if (options_given(&options, given, "jobs") && *kind && !(*kind)->family)
-        return err_set(error, CELLAR_ERR_INVALID, "--jobs: experiment %.60s has nothing to share out", exp->name);
-    if (!exp->folder) return err_set(error, CELLAR_ERR_INVALID, "--out DIR is missing");
+        return err_set(error, CELLAR_INVALID, "--jobs: experiment %.60s has nothing to share out", exp->name);
+    if (!exp->folder) return err_set(error, CELLAR_INVALID, "--out DIR is missing");
     if (exp->record && (!*kind || exp->only || exp->one))
-        return err_set(error, CELLAR_ERR_INVALID, "--record FILE takes all figures of one experiment: %s",
+        return err_set(error, CELLAR_INVALID, "--record FILE takes all figures of one experiment: %s",
                        !*kind      ? "not of all"
                        : exp->only ? "not with --only"
                                    : "not with --one");
     if (exp->one && (!*kind || !(*kind)->family))
-        return err_set(error, CELLAR_ERR_INVALID, "--one: experiment %.60s is more than sweeps", exp->name);
+        return err_set(error, CELLAR_INVALID, "--one: experiment %.60s is more than sweeps", exp->name);
     exp->quick |= exp->one;
     while (exp->gate_name && strcmp(gates[exp->gate], exp->gate_name) != 0) exp->gate++;
     code = check_folder(exp->folder, error);
@@ -352,10 +352,10 @@ static int run(struct exp *exp, const struct exp_kind *kind, struct cellar_error
     size_t bytes[2];
     exp->page = open_memstream(&sections, &bytes[0]);
     exp->missed = open_memstream(&missed, &bytes[1]);
-    int code = exp->page && exp->missed ? run_kinds(exp, kind, error)
-                                        : err_set(error, CELLAR_ERR_NOMEM, "no memory for the page");
+    int code =
+        exp->page && exp->missed ? run_kinds(exp, kind, error) : err_set(error, CELLAR_NOMEM, "no memory for the page");
     bool page_failed = exp->page && fclose(exp->page), missed_failed = exp->missed && fclose(exp->missed);
-    if (code == 0 && (page_failed || missed_failed)) code = err_set(error, CELLAR_ERR_NOMEM, "no memory for the page");
+    if (code == 0 && (page_failed || missed_failed)) code = err_set(error, CELLAR_NOMEM, "no memory for the page");
     if (code == 0) code = write_page(exp, kind, sections, missed, error);
     if (code == 0) json_object_set_new(exp->json, "counts", counts_json(exp));
     if (code == 0 && exp->json_path) code = json_file_write(exp->json, exp->json_path, error);
@@ -382,6 +382,6 @@ int exp_main(int count, char *const *arguments, struct watch *watch)
     if (code == 0) code = run(&exp, kind, &error);
     json_decref(exp.json);
     if (code == 0) return exp.counts.failed || missed_of(&exp.counts, exp.gate) ? COMMAND_CHECK_FAILED : COMMAND_OK;
-    fprintf(stderr, "cellar exp: %s\n", error.code ? error.text : cellar_error_text(code));
+    fprintf(stderr, "cellar exp: %s\n", error.code ? error.text : cellar_strerror(code));
     return COMMAND_ERROR;
 }

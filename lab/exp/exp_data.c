@@ -16,7 +16,7 @@ struct reader {
 
 static int refuse(const struct reader *reader, const char *what)
 {
-    return err_set(reader->error, CELLAR_ERR_CORRUPT, "lab/exp/data/%.30s.json%s%.100s: %.100s", reader->name,
+    return err_set(reader->error, CELLAR_CORRUPT, "lab/exp/data/%.30s.json%s%.100s: %.100s", reader->name,
                    reader->figure ? ", figure " : "", reader->figure ? reader->figure : "", what);
 }
 
@@ -151,7 +151,7 @@ static int take_figures(struct reader *reader, struct exp_data *data)
     size_t count = json_array_size(figures);
     if (count == 0) return refuse(reader, "\"figures\" must be a list");
     data->figures = calloc(count, sizeof *data->figures);
-    if (!data->figures) return err_set(reader->error, CELLAR_ERR_NOMEM, "no memory for the published figures");
+    if (!data->figures) return err_set(reader->error, CELLAR_NOMEM, "no memory for the published figures");
     int code = 0;
     for (size_t i = 0; i < count && code == 0; i++) {
         struct exp_data_figure *figure = &data->figures[i];
@@ -189,7 +189,7 @@ static int take_charts(struct reader *reader, struct exp_data *data)
     const char *name;
     if (count == 0) return 0;
     data->charts = calloc(count, sizeof *data->charts);
-    if (!data->charts) return err_set(reader->error, CELLAR_ERR_NOMEM, "no memory for the published charts");
+    if (!data->charts) return err_set(reader->error, CELLAR_NOMEM, "no memory for the published charts");
     json_object_foreach(charts, name, value)
     {
         int code = take_chart(reader, name, value, &data->charts[data->chart_count++]);
@@ -204,8 +204,7 @@ int exp_data_parse(const char *text, size_t bytes, const char *name, struct exp_
     json_error_t where;
     *data = (struct exp_data){.root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &where)};
     if (!data->root)
-        return err_set(error, CELLAR_ERR_CORRUPT, "lab/exp/data/%.30s.json, line %d: %.100s", name, where.line,
-                       where.text);
+        return err_set(error, CELLAR_CORRUPT, "lab/exp/data/%.30s.json, line %d: %.100s", name, where.line, where.text);
     int code = take_figures(&reader, data);
     if (code == 0) code = take_charts(&reader, data);
     if (code) exp_data_close(data);
@@ -217,7 +216,7 @@ int exp_data_open(const char *name, struct exp_data *data, struct cellar_error *
     for (const struct exp_data_text *text = exp_data_texts; text->name; text++)
         if (!strcmp(text->name, name)) return exp_data_parse((const char *)text->bytes, text->count, name, data, error);
     *data = (struct exp_data){.root = NULL};
-    return err_set(error, CELLAR_ERR_CORRUPT, "lab/exp/data/%.30s.json is not built in", name);
+    return err_set(error, CELLAR_CORRUPT, "lab/exp/data/%.30s.json is not built in", name);
 }
 
 void exp_data_close(struct exp_data *data)
@@ -306,16 +305,16 @@ int exp_data_record(const char *path, bool quick, const struct exp_data_value *v
 {
     json_error_t where;
     json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &where);
-    if (!root) return err_set(error, CELLAR_ERR_INVALID, "%.150s, line %d: %.80s", path, where.line, where.text);
+    if (!root) return err_set(error, CELLAR_INVALID, "%.150s, line %d: %.80s", path, where.line, where.text);
     int code = 0;
     for (uint32_t i = 0; i < count && code == 0; i++)
         if (!set_value(json_object_get(root, "figures"), quick, &values[i]))
-            code = err_set(error, CELLAR_ERR_INVALID, "%.150s has no figure %.80s", path, values[i].figure);
+            code = err_set(error, CELLAR_INVALID, "%.150s has no figure %.80s", path, values[i].figure);
     FILE *out = code == 0 ? fopen(path, "w") : NULL;
-    if (code == 0 && !out) code = err_set(error, CELLAR_ERR_SYSTEM, "%.150s cannot be written", path);
+    if (code == 0 && !out) code = err_set(error, CELLAR_SYSTEM, "%.150s cannot be written", path);
     if (out) write_data(out, root);
     if (out && (ferror(out) | fclose(out)) && code == 0)
-        code = err_set(error, CELLAR_ERR_SYSTEM, "%.150s cannot be written", path);
+        code = err_set(error, CELLAR_SYSTEM, "%.150s cannot be written", path);
     json_decref(root);
     return code;
 }

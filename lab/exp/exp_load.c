@@ -133,7 +133,7 @@ static int open_fabric(struct exp_load *load, struct cellar_error *error)
 {
     const struct exp_load_config *config = load->config;
     const struct fabric_sim_profile *profile = fabric_sim_profile_find(config->profile);
-    if (!profile) return err_set(error, CELLAR_ERR_INVALID, "no NIC profile '%s'", config->profile);
+    if (!profile) return err_set(error, CELLAR_INVALID, "no NIC profile '%s'", config->profile);
     struct fabric_sim_config sim;
     fabric_sim_config_default(&sim);
     sim.cn_count = (config->threads - 1) / threads_per_cn(config) + 1;
@@ -158,7 +158,7 @@ static int start_client(struct exp_load *load, struct thread *thread, uint32_t n
     prng_seed_stream(&client->prng, config->seed, number);
     client->wake_ns = prng_below(&client->prng, START_SPREAD_NS);
     client->co = coro_new(STACK_BYTES, client_main, client);
-    return client->co ? 0 : -CELLAR_ERR_NOMEM;
+    return client->co ? 0 : CELLAR_NOMEM;
 }
 
 static int start_thread(struct exp_load *load, uint32_t number, struct cellar_error *error)
@@ -174,11 +174,11 @@ static int start_thread(struct exp_load *load, uint32_t number, struct cellar_er
     if (code < 0) return code;
     for (uint32_t i = 0; i < count; i++) {
         code = start_client(load, thread, number * count + i);
-        if (code < 0) return err_set(error, CELLAR_ERR_NOMEM, "no memory for another client");
+        if (code < 0) return err_set(error, CELLAR_NOMEM, "no memory for another client");
     }
     load->running++;
     code = load->fabric->ops->spawn(load->fabric, thread->ep, thread_main, thread);
-    return code < 0 ? err_set(error, CELLAR_ERR_NOMEM, "no memory for another thread") : 0;
+    return code < 0 ? err_set(error, CELLAR_NOMEM, "no memory for another thread") : 0;
 }
 
 static int allocate(struct exp_load *load, struct cellar_error *error)
@@ -188,10 +188,10 @@ static int allocate(struct exp_load *load, struct cellar_error *error)
     load->clients = calloc(clients, sizeof *load->clients);
     load->buffers = calloc(clients, EXP_LOAD_BYTES);
     if (!load->threads || !load->clients || !load->buffers)
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory for %llu clients", (unsigned long long)clients);
+        return err_set(error, CELLAR_NOMEM, "no memory for %llu clients", (unsigned long long)clients);
     if (fabric_register_local(load->fabric, load->clients, clients * sizeof *load->clients) < 0 ||
         fabric_register_local(load->fabric, load->buffers, clients * EXP_LOAD_BYTES) < 0)
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory to register that of clients");
+        return err_set(error, CELLAR_NOMEM, "no memory to register that of clients");
     return 0;
 }
 
@@ -202,8 +202,8 @@ static int run(struct exp_load *load, struct cellar_error *error)
     for (uint32_t i = 0; code == 0 && i < load->config->threads; i++) code = start_thread(load, i, error);
     if (code < 0) return code;
     code = load->fabric->ops->wait(load->fabric, &load->running, UINT64_MAX);
-    if (code < 0) return err_set(error, CELLAR_ERR_INDETERMINATE, "the simulated clients came to a stop");
-    if (load->failed) return err_set(error, CELLAR_ERR_INVALID, "%u operations of clients failed", load->failed);
+    if (code < 0) return err_set(error, CELLAR_INDETERMINATE, "the simulated clients came to a stop");
+    if (load->failed) return err_set(error, CELLAR_INVALID, "%u operations of clients failed", load->failed);
     return 0;
 }
 

@@ -52,7 +52,7 @@ void exp_nic_judge(struct exp_nic *nic, const char *name, double model)
     if (figure)
         exp_report_add(&nic->report, exp_row(figure, nic->exp->quick, model));
     else if (!nic->error.code)
-        err_set(&nic->error, CELLAR_ERR_CORRUPT, "lab/exp/data/nic.json has no figure \"%.100s\"", name);
+        err_set(&nic->error, CELLAR_CORRUPT, "lab/exp/data/nic.json has no figure \"%.100s\"", name);
 }
 
 void exp_nic_judge_number(struct exp_nic *nic, const char *format, uint32_t number, double model)
@@ -91,7 +91,7 @@ static int measure(struct exp_nic *nic, struct exp_nic_point *point, struct cell
 {
     struct progress_points *progress = &nic->exp->progress;
     struct exp_load_tally *tally = calloc(1, sizeof *tally);
-    if (!tally) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a measurement");
+    if (!tally) return err_set(error, CELLAR_NOMEM, "no memory for a measurement");
     __atomic_store_n(&progress->clock_ns, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&progress->name, point->group->title, __ATOMIC_RELAXED);
     __atomic_store_n(&progress->current_ns, length_ns(point), __ATOMIC_RELAXED);
@@ -231,7 +231,7 @@ static int add_json(const struct exp_nic *nic, struct cellar_error *error)
     int code = report ? json_object_set_new(report, "quick", json_boolean(nic->exp->quick)) : -1;
     if (code == 0) code = json_object_set(nic->exp->json, exp_nic.name, report);
     json_decref(report);
-    return code == 0 ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for the JSON report");
+    return code == 0 ? 0 : err_set(error, CELLAR_NOMEM, "no memory for the JSON report");
 }
 
 static int write_all(struct exp_nic *nic, struct cellar_error *error)
@@ -264,13 +264,13 @@ static int judge_all(struct exp_nic *nic, struct cellar_error *error)
         groups[i]->judge(nic);
     }
     if (nic->error.code) *error = nic->error;
-    return -nic->error.code;
+    return nic->error.code;
 }
 
 static int run(struct exp *exp, struct cellar_error *error)
 {
     struct exp_nic *nic = calloc(1, sizeof *nic);
-    if (!nic) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the measurements");
+    if (!nic) return err_set(error, CELLAR_NOMEM, "no memory for the measurements");
     nic->exp = exp;
     int code = exp_data_open(exp_nic.name, &nic->data, error);
     for (uint32_t i = 0; i < GROUPS; i++) {

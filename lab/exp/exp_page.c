@@ -109,11 +109,11 @@ static int copy_file(const struct exp *exp, const char *file, struct cellar_erro
     char path[512], bytes[4096];
     int length = snprintf(path, sizeof path, "%s/%s", exp->folder, file);
     FILE *in = length > 0 && (size_t)length < sizeof path ? fopen(path, "r") : NULL;
-    if (!in) return err_set(error, CELLAR_ERR_SYSTEM, "%.200s cannot be read back: %s", path, strerror(errno));
+    if (!in) return err_set(error, CELLAR_SYSTEM, "%.200s cannot be read back: %s", path, strerror(errno));
     for (size_t got; (got = fread(bytes, 1, sizeof bytes, in)) > 0;) (void)fwrite(bytes, 1, got, exp->page);
     bool failed = ferror(in) != 0;
     fclose(in);
-    return failed ? err_set(error, CELLAR_ERR_SYSTEM, "%.200s cannot be read back", path) : 0;
+    return failed ? err_set(error, CELLAR_SYSTEM, "%.200s cannot be read back", path) : 0;
 }
 
 /* An option of a command is not broken at its dashes. */

@@ -49,7 +49,7 @@ static int open_all(struct point_run *run, int count, char *const *arguments, st
     return code < 0 ? code : driver_init(&run->driver, (uint32_t)settings_coordinators(settings), error);
 }
 
-static int judge(struct cellar_client *client, void *arg, struct cellar_error *error)
+static int judge(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct point_run *run = arg;
     struct workload_report *report = &run->outcome.report;
@@ -57,8 +57,8 @@ static int judge(struct cellar_client *client, void *arg, struct cellar_error *e
     int code = run->settings.workload->check(run->workload_run, client, run->driver.clients, run->driver.session_count,
                                              report, error);
     if (code < 0) return code;
-    code = cellar_audit(client, &violation);
-    if (code < 0 && code != -CELLAR_ERR_CORRUPT) {
+    code = cellar_cluster_audit(client, &violation);
+    if (code < 0 && code != CELLAR_CORRUPT) {
         *error = violation;
         return code;
     }
@@ -80,16 +80,15 @@ static int perform(struct point_run *run, struct cellar_error *error)
     run->outcome.census = &run->census;
     code = death_settle(&run->death, error);
     if (code == 0) code = driver_alone(run->db, judge, run, error);
-    return code < 0 && !error->code
-               ? err_set(error, err_code(code), "the check could not be made: %s", cellar_error_text(code))
-               : code;
+    return code < 0 && !error->code ? err_set(error, code, "the check could not be made: %s", cellar_strerror(code))
+                                    : code;
 }
 
 int exp_point_run(int count, char *const *arguments, void (*digest)(const struct outcome *outcome, void *arg),
                   void *arg, struct cellar_error *error)
 {
     struct point_run *run = calloc(1, sizeof *run);
-    if (!run) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a measurement");
+    if (!run) return err_set(error, CELLAR_NOMEM, "no memory for a measurement");
     int code = open_all(run, count, arguments, error);
     if (code == 0) code = perform(run, error);
     if (code == 0) digest(&run->outcome, arg);

@@ -191,7 +191,7 @@ static int write_study(const struct exp_sweep_plan *plan, const struct exp_sweep
     if (code == 0) code = write_section(plan, study, report, error);
     if (code < 0) return code;
     code = json_object_set_new(json, study->name, exp_report_json(report));
-    return code == 0 ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for the JSON report");
+    return code == 0 ? 0 : err_set(error, CELLAR_NOMEM, "no memory for the JSON report");
 }
 
 /* ---- the experiment ---- */
@@ -224,7 +224,7 @@ static int finish_study(const struct exp_sweep_plan *plan, const struct exp_swee
 {
     if (!exp_sweep_shows(plan, study)) return 0;
     struct exp_report *report = calloc(1, sizeof *report);
-    if (!report) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a report");
+    if (!report) return err_set(error, CELLAR_NOMEM, "no memory for a report");
     exp_sweep_judge(plan, study, report);
     int code = write_study(plan, study, report, json, error);
     if (code == 0) {
@@ -238,11 +238,11 @@ static int finish_study(const struct exp_sweep_plan *plan, const struct exp_swee
 static int finish(struct exp_sweep_plan *plan, struct cellar_error *error)
 {
     json_t *json = json_object();
-    int code = json ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for the JSON report");
+    int code = json ? 0 : err_set(error, CELLAR_NOMEM, "no memory for the JSON report");
     for (const struct exp_sweep_study *const *study = plan->family->studies; *study && code == 0; study++)
         code = finish_study(plan, *study, json, error);
     if (code == 0 && json_object_set(plan->exp->json, plan->family->name, json))
-        code = err_set(error, CELLAR_ERR_NOMEM, "no memory for the JSON report");
+        code = err_set(error, CELLAR_NOMEM, "no memory for the JSON report");
     json_decref(json);
     if (code == 0) plan->exp->counts.failed += print_failed(plan);
     return code;
@@ -253,7 +253,7 @@ int exp_sweep_run(const struct exp_sweep_family *family, struct exp *exp, struct
     struct exp_sweep_plan *plan = calloc(1, sizeof *plan);
     uint64_t bytes = EXP_SWEEP_POINTS * sizeof *plan->results;
     if (plan) plan->results = exp_sweep_share(bytes);
-    int code = plan && plan->results ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for the measurements");
+    int code = plan && plan->results ? 0 : err_set(error, CELLAR_NOMEM, "no memory for the measurements");
     if (code == 0) {
         plan->exp = exp;
         plan->family = family;

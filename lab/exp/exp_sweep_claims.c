@@ -25,7 +25,7 @@ static const char *const kinds[EXP_SWEEP_KINDS] = {
 static int refuse(const struct exp_sweep_plan *plan, const struct exp_data_figure *figure, const char *what,
                   const char *name, struct cellar_error *error)
 {
-    return err_set(error, CELLAR_ERR_CORRUPT, "lab/exp/data/%.30s.json, figure %.80s: there is no %s \"%.60s\"",
+    return err_set(error, CELLAR_CORRUPT, "lab/exp/data/%.30s.json, figure %.80s: there is no %s \"%.60s\"",
                    plan->family->name, figure->figure, what, name ? name : "");
 }
 
@@ -71,7 +71,7 @@ int exp_sweep_claim(struct exp_sweep_plan *plan, struct cellar_error *error)
     int code = exp_data_open(plan->family->name, &plan->data, error);
     if (code) return code;
     plan->claims = calloc(plan->data.figure_count, sizeof *plan->claims);
-    if (!plan->claims) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the published figures");
+    if (!plan->claims) return err_set(error, CELLAR_NOMEM, "no memory for the published figures");
     for (uint32_t i = 0; i < plan->data.figure_count && code == 0; i++)
         code = resolve(plan, &plan->data.figures[i], &plan->claims[plan->claim_count++], error);
     return code;

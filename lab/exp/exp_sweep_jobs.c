@@ -65,7 +65,7 @@ static int begin(struct jobs *jobs, uint32_t i, struct cellar_error *error)
     jobs->children[i] = fork();
     if (jobs->children[i] < 0) {
         jobs->children[i] = 0;
-        return err_set(error, CELLAR_ERR_SYSTEM, "cannot start a process: %s", strerror(errno));
+        return err_set(error, CELLAR_SYSTEM, "cannot start a process: %s", strerror(errno));
     }
     if (jobs->children[i] == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -85,9 +85,9 @@ static int look(struct jobs *jobs, uint32_t i, struct cellar_error *error)
     jobs->children[i] = 0;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
     if (!WIFEXITED(status))
-        return err_set(error, CELLAR_ERR_SYSTEM, "a process that measured was ended by signal %d", WTERMSIG(status));
+        return err_set(error, CELLAR_SYSTEM, "a process that measured was ended by signal %d", WTERMSIG(status));
     *error = jobs->board->error;
-    return error->code ? -abs(error->code) : err_set(error, CELLAR_ERR_SYSTEM, "a process that measured has failed");
+    return error->code ? error->code : err_set(error, CELLAR_SYSTEM, "a process that measured has failed");
 }
 
 static void end_all(struct jobs *jobs)
@@ -151,7 +151,7 @@ int exp_sweep_measure(struct exp_sweep_plan *plan, uint32_t count, struct cellar
 {
     struct jobs jobs = {.plan = plan, .board = exp_sweep_share(sizeof(struct board))};
     jobs.order = calloc(EXP_SWEEP_POINTS, sizeof *jobs.order);
-    int code = jobs.board && jobs.order ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for a list of measurements");
+    int code = jobs.board && jobs.order ? 0 : err_set(error, CELLAR_NOMEM, "no memory for a list of measurements");
     if (code == 0) put_in_order(&jobs);
     if (code == 0 && jobs.count > 0) code = run_all(&jobs, count, error);
     for (uint32_t i = 0; code == 0 && i < plan->point_count; i++)

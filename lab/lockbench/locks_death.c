@@ -12,16 +12,16 @@
 int locks_death_check(const struct locks_plan *plan, struct cellar_error *error)
 {
     if (!plan->kills) return 0;
-    if (!plan->sim) return err_set(error, CELLAR_ERR_INVALID, "--kill-cn is for --fabric sim");
-    if (plan->ops) return err_set(error, CELLAR_ERR_INVALID, "--kill-cn needs a window: --ops excludes it");
+    if (!plan->sim) return err_set(error, CELLAR_INVALID, "--kill-cn is for --fabric sim");
+    if (plan->ops) return err_set(error, CELLAR_INVALID, "--kill-cn needs a window: --ops excludes it");
     if (plan->kill_cn >= plan->lock.cn_count || plan->lock.cn_count < 2)
-        return err_set(error, CELLAR_ERR_INVALID, "--kill-cn %u: there are %u compute nodes, and one must be left",
+        return err_set(error, CELLAR_INVALID, "--kill-cn %u: there are %u compute nodes, and one must be left",
                        plan->kill_cn, plan->lock.cn_count);
     if (plan->kill_ns == 0 || plan->kill_ns + plan->detect_ns >= plan->window_ns)
-        return err_set(error, CELLAR_ERR_INVALID,
+        return err_set(error, CELLAR_INVALID,
                        "--kill-at and --detect must lie within the window, with time before and after them");
     if (lockmgr_promises(&plan->lock) & LOCKMGR_RECOVERS) return 0;
-    return err_set(error, CELLAR_ERR_INVALID, "--kill-cn: lock algorithm %s%s%s does not survive dead compute nodes",
+    return err_set(error, CELLAR_INVALID, "--kill-cn: lock algorithm %s%s%s does not survive dead compute nodes",
                    plan->lock.algorithm, plan->lock.policy ? ", policy " : "",
                    plan->lock.policy ? plan->lock.policy : "");
 }
@@ -94,7 +94,7 @@ int locks_death_start(struct locks_run *run, struct cellar_error *error)
     __atomic_fetch_add(&run->running, 1, __ATOMIC_ACQ_REL);
     void (*loop)(void *) = run->plan->loses_server ? lose_main : service_main;
     code = run->fabric->ops->spawn(run->fabric, run->death.service, loop, run);
-    return code ? err_set(error, CELLAR_ERR_NOMEM, "no memory for the membership service") : 0;
+    return code ? err_set(error, CELLAR_NOMEM, "no memory for the membership service") : 0;
 }
 
 /* Its clients stand still for ever, and the run does not wait for them. */

@@ -30,7 +30,7 @@ static struct fabric_addr word_addr(const struct locks_run *run, uint32_t word)
 
 static int failed(int code, struct cellar_error *error)
 {
-    return code == 0 ? 0 : err_set(error, CELLAR_ERR_INDETERMINATE, "the memory node does not answer");
+    return code == 0 ? 0 : err_set(error, CELLAR_INDETERMINATE, "the memory node does not answer");
 }
 
 static int add(struct locks_run *run, uint32_t word, uint64_t addend, struct cellar_error *error)
@@ -49,7 +49,7 @@ static int check_others(const struct locks_run *run, struct cellar_error *error)
 {
     uint64_t process = run->meeting->buffer[FAILED];
     if (process == 0) return 0;
-    return err_set(error, CELLAR_ERR_CANCELLED, "process %llu of %u ended with an error; see its message",
+    return err_set(error, CELLAR_CANCELLED, "process %llu of %u ended with an error; see its message",
                    (unsigned long long)process - 1, run->plan->processes);
 }
 
@@ -77,9 +77,9 @@ static int await_all(struct locks_run *run, uint32_t word, bool interruptible, s
         int code = look(run, word, &count, error);
         if (code || count >= run->plan->processes) return code;
         if (interruptible && interrupted(run))
-            return err_set(error, CELLAR_ERR_CANCELLED, "interrupted while waiting for the other processes");
+            return err_set(error, CELLAR_CANCELLED, "interrupted while waiting for the other processes");
         if (run->plan->watch->now_ns() - begin_ns > PATIENCE_NS)
-            return err_set(error, CELLAR_ERR_DEADLINE, "%llu of %u processes are overdue; they must have died",
+            return err_set(error, CELLAR_DEADLINE, "%llu of %u processes are overdue; they must have died",
                            (unsigned long long)(run->plan->processes - count), run->plan->processes);
         run->plan->watch->pause(POLL_NS);
     }
@@ -89,9 +89,9 @@ static int await_all(struct locks_run *run, uint32_t word, bool interruptible, s
 
 int locks_meeting_check(const struct locks_plan *plan, struct cellar_error *error)
 {
-    if (plan->sim && plan->memnodes) return err_set(error, CELLAR_ERR_INVALID, "--memnodes is for --fabric shm");
+    if (plan->sim && plan->memnodes) return err_set(error, CELLAR_INVALID, "--memnodes is for --fabric shm");
     if (plan->processes <= PROCESSES_MAX) return 0;
-    return err_set(error, CELLAR_ERR_INVALID, "%u processes: at most %d", plan->processes, PROCESSES_MAX);
+    return err_set(error, CELLAR_INVALID, "%u processes: at most %d", plan->processes, PROCESSES_MAX);
 }
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -138,7 +138,7 @@ static int open_endpoint(struct locks_run *run, struct cellar_error *error)
     struct locks_meeting *meeting = run->meeting = calloc(1, sizeof *meeting);
     if (meeting) meeting->buffer = calloc(1, LOCKS_MEETING_BYTES);
     if (!meeting || !meeting->buffer || fabric_register_local(run->fabric, meeting->buffer, LOCKS_MEETING_BYTES))
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory for a meeting of processes");
+        return err_set(error, CELLAR_NOMEM, "no memory for a meeting of processes");
     meeting->base = run->fabric->mn_bytes - LOCKS_MEETING_BYTES;
     int code = fabric_endpoint_open(run->fabric, run->first_cn, run->config.workers_per_cn, &meeting->ep, error);
     if (code == 0) meeting->ep->bulk = true;
@@ -157,7 +157,7 @@ static int compare(struct locks_run *run, bool *all, struct cellar_error *error)
         uint64_t other = buffer[slot(i, PRINT)];
         *all = *all && other;
         if (other && other != mine)
-            code = err_set(error, CELLAR_ERR_MISMATCH,
+            code = err_set(error, CELLAR_MISMATCH,
                            "process %u of %u was given other options than this one; only --process may differ", i,
                            run->plan->processes);
     }
@@ -174,14 +174,14 @@ int locks_meeting_join(struct locks_run *run, struct cellar_error *error)
     op = fabric_op_cas(word_addr(run, slot(plan->process, PRINT)), run->meeting->buffer, 0, fingerprint(plan));
     code = failed(execute(run, op), error);
     if (code == 0 && run->meeting->buffer[0])
-        return err_set(error, CELLAR_ERR_EXISTS,
+        return err_set(error, CELLAR_EXISTS,
                        "process %u of %u has been here already: %s holds an earlier run; a run needs fresh memory",
                        plan->process, plan->processes, plan->memnodes);
     run->joined = code == 0;
     while (code == 0 && !all) {
         code = compare(run, &all, error);
         if (code == 0 && !all && interrupted(run))
-            code = err_set(error, CELLAR_ERR_CANCELLED, "interrupted while waiting for the other processes");
+            code = err_set(error, CELLAR_CANCELLED, "interrupted while waiting for the other processes");
         if (code == 0 && !all) plan->watch->pause(POLL_NS);
     }
     return code;
@@ -225,13 +225,13 @@ int locks_meeting_attend(struct locks_run *run, struct cellar_error *error)
     while (code == 0 && __atomic_load_n(&run->running, __ATOMIC_ACQUIRE)) {
         if (!atomic_load(&run->all_quiet)) code = attend_once(run, &stage, &told, error);
         if (code == 0 && !plan->ops && plan->watch->now_ns() > overdue_ns)
-            code = err_set(error, CELLAR_ERR_DEADLINE, "other processes are overdue; they must have died");
+            code = err_set(error, CELLAR_DEADLINE, "other processes are overdue; they must have died");
         plan->watch->pause(POLL_NS);
     }
     if (code == 0) return 0;
     atomic_store(&run->cut_off, true);
     locks_wake_all(run);
-    return run->fabric->ops->wait(run->fabric, &run->running, UINT64_MAX) ? -CELLAR_ERR_INDETERMINATE : code;
+    return run->fabric->ops->wait(run->fabric, &run->running, UINT64_MAX) ? CELLAR_INDETERMINATE : code;
 }
 
 int locks_meeting_part(struct locks_run *run, struct locks_result *result, struct cellar_error *error)

@@ -61,7 +61,7 @@ int locks_check(struct locks_plan *plan, struct cellar_error *error)
         if (!lock->switches) lock->switches = 1;
         lock->switch_cn = lock->cn_count + 2;
     } else if (lock->switches) {
-        return err_set(error, CELLAR_ERR_INVALID, "--switches is for locks that live in switches: see cellar list");
+        return err_set(error, CELLAR_INVALID, "--switches is for locks that live in switches: see cellar list");
     }
     if (lock->algorithm && lockmgr_numbered(lock->algorithm)) {
         lock->lock_count = plan->locks;
@@ -79,10 +79,9 @@ int locks_check(struct locks_plan *plan, struct cellar_error *error)
     if (!plan->sim && !lock->silence_ns) lock->silence_ns = SHM_SILENCE_NS;
     uint32_t others = 2 + lock->switches;
     if (lock->cn_count + others > FABRIC_CNS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "%u compute nodes: at most %d", lock->cn_count,
-                       FABRIC_CNS_MAX - others);
+        return err_set(error, CELLAR_INVALID, "%u compute nodes: at most %d", lock->cn_count, FABRIC_CNS_MAX - others);
     if (region_bytes(plan) > RUN_BYTES_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "%llu locks with their objects take more than a terabyte",
+        return err_set(error, CELLAR_INVALID, "%llu locks with their objects take more than a terabyte",
                        (unsigned long long)plan->locks);
     code = locks_meeting_check(plan, error);
     return code ? code : locks_death_check(plan, error);
@@ -237,13 +236,12 @@ static int open_fabric(struct locks_run *run, struct cellar_error *error)
                                        .seed = plan->seed};
     int code = plan->verbs ? open_verbs(run, config.cns, error) : fabric_shm_open(&config, &run->fabric, error);
     if (code || !plan->memnodes) return code;
-    if (run->fabric->mn_count != 1) return err_set(error, CELLAR_ERR_INVALID, "--memnodes: one memory node");
+    if (run->fabric->mn_count != 1) return err_set(error, CELLAR_INVALID, "--memnodes: one memory node");
     if (run->fabric->cn_count < cns)
-        return err_set(error, CELLAR_ERR_INVALID,
-                       "%u compute nodes with the server's and one to audit from: %s allows %u", cns, plan->memnodes,
-                       run->fabric->cn_count);
+        return err_set(error, CELLAR_INVALID, "%u compute nodes with the server's and one to audit from: %s allows %u",
+                       cns, plan->memnodes, run->fabric->cn_count);
     if (run->fabric->mn_bytes >= region_bytes(plan)) return 0;
-    return err_set(error, CELLAR_ERR_INVALID, "locks and objects need %llu bytes: %s has %llu",
+    return err_set(error, CELLAR_INVALID, "locks and objects need %llu bytes: %s has %llu",
                    (unsigned long long)region_bytes(plan), plan->memnodes, (unsigned long long)run->fabric->mn_bytes);
 }
 
@@ -264,7 +262,7 @@ static int start_client(struct locks_worker *worker, uint32_t number, uint32_t i
     client->quota = ops ? ops / all + (place < ops % all) : UINT64_MAX;
     prng_seed_stream(&client->prng, run->plan->seed, STREAM_CLIENTS + place);
     client->co = client->task.co = client->wait.co = coro_new(STACK_BYTES, client_main, client);
-    if (!client->co) return -CELLAR_ERR_NOMEM;
+    if (!client->co) return CELLAR_NOMEM;
     if (run->plan->spans)
         trace_client_join(&client->trace, run->plan->spans, worker->cn,
                           worker->number * run->config.clients_per_worker + i, worker->ep, &client->task);
@@ -281,17 +279,17 @@ static int open_worker(struct locks_run *run, uint32_t cn, uint32_t i, uint32_t 
     *worker = (struct locks_worker){
         .run = run, .cn = cn, .number = i, .clients = &run->clients[clients ? first : 0], .client_count = clients};
     worker->tally = calloc(1, sizeof *worker->tally);
-    if (!worker->tally) return err_set(error, CELLAR_ERR_NOMEM, "no memory for another worker");
+    if (!worker->tally) return err_set(error, CELLAR_NOMEM, "no memory for another worker");
     int code = fabric_endpoint_open(run->fabric, cn, i, &worker->ep, error);
     if (code) return code;
     sched_init(&worker->sched, worker->ep);
     code = lockmgr_worker_open(run->managers[cn], i, worker->ep, &worker->sched, &worker->locks, error);
     if (code) return code;
     worker->tend_co = worker->tend_task.co = coro_new(STACK_BYTES, tend_main, worker);
-    if (!worker->tend_co) return err_set(error, CELLAR_ERR_NOMEM, "no memory for another worker");
+    if (!worker->tend_co) return err_set(error, CELLAR_NOMEM, "no memory for another worker");
     sched_ready(&worker->sched, &worker->tend_task);
     for (uint32_t j = 0; code == 0 && j < clients; j++) code = start_client(worker, first + j, j);
-    return code ? err_set(error, CELLAR_ERR_NOMEM, "no memory for another client") : 0;
+    return code ? err_set(error, CELLAR_NOMEM, "no memory for another client") : 0;
 }
 
 static int open_manager(struct locks_run *run, uint32_t cn, uint32_t workers, uint32_t clients,
@@ -317,7 +315,7 @@ static int allocate(struct locks_run *run, struct cellar_error *error)
     run->states = calloc(plan->locks, sizeof *run->states);
     run->orders = calloc(plan->locks < LOCKS_ORDERED ? plan->locks : LOCKS_ORDERED, sizeof *run->orders);
     if (!run->managers || !run->workers || !run->clients || !run->buffers || !run->states || !run->orders)
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory for %u clients of %llu locks", run->client_count,
+        return err_set(error, CELLAR_NOMEM, "no memory for %u clients of %llu locks", run->client_count,
                        (unsigned long long)plan->locks);
     run->running = workers;
     atomic_store(&run->active, run->client_count);
@@ -326,7 +324,7 @@ static int allocate(struct locks_run *run, struct cellar_error *error)
     int code = plan->spans ? trace_clients_start(plan->spans, run->first_cn, run->own_cns, clients_of_node, error) : 0;
     if (code) return code;
     code = fabric_register_local(run->fabric, run->buffers, (uint64_t)run->client_count * LOCKS_OBJECT_MAX);
-    return code ? err_set(error, CELLAR_ERR_NOMEM, "the fabric refused the clients' buffers") : 0;
+    return code ? err_set(error, CELLAR_NOMEM, "the fabric refused the clients' buffers") : 0;
 }
 
 /* All are there before the first one runs. */
@@ -346,7 +344,7 @@ static int start(struct locks_run *run, struct cellar_error *error)
     if (code == 0 && run->meeting) code = locks_meeting_ready(run, error);
     for (uint32_t i = 0; code == 0 && i < run->worker_count; i++)
         if (run->fabric->ops->spawn(run->fabric, run->workers[i].ep, worker_main, &run->workers[i]))
-            return err_set(error, CELLAR_ERR_NOMEM, "no memory for another worker");
+            return err_set(error, CELLAR_NOMEM, "no memory for another worker");
     return code;
 }
 
@@ -360,7 +358,7 @@ static int audit(struct locks_run *run, struct locks_result *result, struct cell
     struct fabric_ep *ep;
     struct cellar_error reason;
     uint8_t *image = malloc(AUDIT_BYTES);
-    int code = image ? fabric_register_local(run->fabric, image, AUDIT_BYTES) : -CELLAR_ERR_NOMEM;
+    int code = image ? fabric_register_local(run->fabric, image, AUDIT_BYTES) : CELLAR_NOMEM;
     /* With several processes, each of its own first compute node. */
     uint32_t cn = run->meeting ? run->first_cn : run->config.cn_count + 1;
     uint32_t worker = run->meeting ? run->config.workers_per_cn + 1 : 0;
@@ -380,7 +378,7 @@ static int audit(struct locks_run *run, struct locks_result *result, struct cell
                          reason.text);
     }
     free(image);
-    return code ? err_set(error, CELLAR_ERR_INDETERMINATE, "the locks could not be read back") : 0;
+    return code ? err_set(error, CELLAR_INDETERMINATE, "the locks could not be read back") : 0;
 }
 
 /* The same of what servers, switches and compute nodes keep. */
@@ -447,7 +445,7 @@ static int first_failure(const struct locks_run *run, struct cellar_error *error
 {
     for (uint32_t i = 0; i < run->client_count; i++)
         if (run->clients[i].failed && !locks_death_is_gone(run, run->clients[i].worker->cn))
-            return err_set(error, err_code(run->clients[i].failed), "client %u ended with an error: %s", i,
+            return err_set(error, run->clients[i].failed, "client %u ended with an error: %s", i,
                            run->clients[i].reason);
     return 0;
 }
@@ -458,7 +456,7 @@ static int run_all(struct locks_run *run, struct locks_result *result, struct ce
     if (code == 0 && run->meeting) code = locks_meeting_attend(run, error);
     if (code) return code;
     if (run->fabric->ops->wait(run->fabric, &run->running, UINT64_MAX))
-        return err_set(error, CELLAR_ERR_INDETERMINATE, "the simulated clients came to a stop");
+        return err_set(error, CELLAR_INDETERMINATE, "the simulated clients came to a stop");
     code = first_failure(run, error);
     if (code == 0) sum_up(run, result);
     if (code == 0 && run->meeting) code = locks_meeting_part(run, result, error);
@@ -492,7 +490,7 @@ int locks_run(const struct locks_plan *plan, struct locks_result *result, struct
 {
     struct locks_run run = {.plan = plan, .config = plan->lock, .hosts = plan->process + 1 == plan->processes};
     *result = (struct locks_result){.total = calloc(1, sizeof *result->total)};
-    if (!result->total) return err_set(error, CELLAR_ERR_NOMEM, "no memory for results");
+    if (!result->total) return err_set(error, CELLAR_NOMEM, "no memory for results");
     run.stride = stride_of(&plan->lock);
     run.config.clock = fabric_addr_of(0, (plan->locks + 1) * run.stride);
     run.objects = ((plan->locks + 2) * run.stride + LOCKMGR_LOCK_ALIGN - 1) / LOCKMGR_LOCK_ALIGN * LOCKMGR_LOCK_ALIGN;
@@ -506,8 +504,7 @@ int locks_run(const struct locks_plan *plan, struct locks_result *result, struct
     result->lock_bytes = lockmgr_lock_bytes(&plan->lock);
     int code = zipf_init(&run.zipf, plan->locks, plan->theta);
     if (code)
-        return err_set(error, CELLAR_ERR_INVALID, "no Zipf distribution of %llu locks",
-                       (unsigned long long)plan->locks);
+        return err_set(error, CELLAR_INVALID, "no Zipf distribution of %llu locks", (unsigned long long)plan->locks);
     code = open_fabric(&run, error);
     if (code == 0) {
         result->masked_by = run.fabric->masked_by;

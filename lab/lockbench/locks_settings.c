@@ -340,7 +340,7 @@ static int apply_trace(struct locks_settings *settings, uint64_t given, struct c
     struct locks_plan *plan = &settings->plan;
     bool traced = !strcmp(settings->mix, "trace");
     if (traced != (settings->history_path != NULL))
-        return err_set(error, CELLAR_ERR_INVALID, "--mix trace and --history FILE go together");
+        return err_set(error, CELLAR_INVALID, "--mix trace and --history FILE go together");
     if (!traced) return 0;
     int code = locks_trace_read(settings->history_path, LOCKS_TXN_MAX, &settings->trace, error);
     if (code) return code;
@@ -398,27 +398,26 @@ static int apply_shape(struct locks_settings *settings, uint64_t given, struct c
     plan->sim = !strcmp(settings->fabric, "sim");
     plan->verbs = !strcmp(settings->fabric, "verbs");
     if (plan->verbs && !plan->memnodes)
-        return err_set(error, CELLAR_ERR_INVALID,
+        return err_set(error, CELLAR_INVALID,
                        "--fabric verbs needs --memnodes ADDRESS: where cellar memnode --fabric verbs listens");
     if (!plan->verbs && plan->secret_path)
-        return err_set(error, CELLAR_ERR_INVALID, "--secret is for --fabric verbs, not %s", settings->fabric);
+        return err_set(error, CELLAR_INVALID, "--secret is for --fabric verbs, not %s", settings->fabric);
     if (plan->verbs && given_is(given, "rtt-ns"))
-        return err_set(error, CELLAR_ERR_INVALID, "--rtt-ns is for --fabric shm: verbs has its network's");
+        return err_set(error, CELLAR_INVALID, "--rtt-ns is for --fabric shm: verbs has its network's");
     if (!plan->sim && given_is(given, "nic"))
-        return err_set(error, CELLAR_ERR_INVALID, "--nic is for --fabric sim: shm is this machine");
+        return err_set(error, CELLAR_INVALID, "--nic is for --fabric sim: shm is this machine");
     if (plan->sim && given_is(given, "rtt-ns"))
-        return err_set(error, CELLAR_ERR_INVALID, "--rtt-ns is for --fabric shm: sim has the times of its --nic");
+        return err_set(error, CELLAR_INVALID, "--rtt-ns is for --fabric shm: sim has the times of its --nic");
     if (!plan->sim && given_is(given, "peer-ns"))
-        return err_set(error, CELLAR_ERR_INVALID, "--peer-ns is for --fabric sim");
+        return err_set(error, CELLAR_INVALID, "--peer-ns is for --fabric sim");
     if (!lock->cn_count) lock->cn_count = plan->sim ? 8 : plan->memnodes ? 1 : 2;
     if (!lock->workers_per_cn) lock->workers_per_cn = plan->sim ? 16 : 1;
     if (!plan->server_workers) plan->server_workers = plan->sim ? 8 : 1;
     uint32_t threads = lock->cn_count * lock->workers_per_cn;
     if (!settings->clients) settings->clients = threads * (plan->sim ? 2 : 4);
     if (settings->clients % threads)
-        return err_set(error, CELLAR_ERR_INVALID,
-                       "--clients %u is not a multiple of the %u threads (--cns x --threads)", settings->clients,
-                       threads);
+        return err_set(error, CELLAR_INVALID, "--clients %u is not a multiple of the %u threads (--cns x --threads)",
+                       settings->clients, threads);
     lock->clients_per_worker = settings->clients / threads;
     return apply_process(settings, error);
 }
@@ -442,52 +441,52 @@ static int check_load(const struct locks_settings *settings, uint64_t given, str
     };
     for (uint32_t i = 0; i < sizeof uses / sizeof *uses; i++)
         if (given_is(given, uses[i].option) && plan->mix != uses[i].mix)
-            return err_set(error, CELLAR_ERR_INVALID, "--%s is for --mix %s, not %s", uses[i].option, uses[i].mixes,
+            return err_set(error, CELLAR_INVALID, "--%s is for --mix %s, not %s", uses[i].option, uses[i].mixes,
                            settings->mix);
     if (given_is(given, "scan-ns") && !plan->scans)
-        return err_set(error, CELLAR_ERR_INVALID, "--scan-ns is for --scan-ratio: nothing else scans");
+        return err_set(error, CELLAR_INVALID, "--scan-ns is for --scan-ratio: nothing else scans");
     if (plan->forget_ratio == 0) return 0;
-    if (plan->memnodes) return err_set(error, CELLAR_ERR_INVALID, "--forget is for one process, without --memnodes");
+    if (plan->memnodes) return err_set(error, CELLAR_INVALID, "--forget is for one process, without --memnodes");
     if (lockmgr_promises(&plan->lock) & LOCKMGR_ABANDONS) return 0;
-    return err_set(error, CELLAR_ERR_INVALID,
-                   "--forget: lock algorithm %s%s%s does not find out that a client has failed", plan->lock.algorithm,
-                   plan->lock.policy ? ", policy " : "", plan->lock.policy ? plan->lock.policy : "");
+    return err_set(error, CELLAR_INVALID, "--forget: lock algorithm %s%s%s does not find out that a client has failed",
+                   plan->lock.algorithm, plan->lock.policy ? ", policy " : "",
+                   plan->lock.policy ? plan->lock.policy : "");
 }
 
 static int apply_time(struct locks_settings *settings, uint64_t given, struct cellar_error *error)
 {
     struct locks_plan *plan = &settings->plan;
     if (plan->ops && given_is(given, "seconds"))
-        return err_set(error, CELLAR_ERR_INVALID, "--ops and --seconds exclude each other");
+        return err_set(error, CELLAR_INVALID, "--ops and --seconds exclude each other");
     if (plan->ops && settings->warmup > 0)
-        return err_set(error, CELLAR_ERR_INVALID, "--ops and --warmup exclude each other");
+        return err_set(error, CELLAR_INVALID, "--ops and --warmup exclude each other");
     if (!given_is(given, "seconds")) settings->seconds = plan->sim ? 0.02 : 2;
     if (!given_is(given, "warmup")) settings->warmup = plan->ops ? 0 : settings->seconds / 10;
     plan->window_ns = (uint64_t)(settings->seconds * 1e9);
     plan->warmup_ns = (uint64_t)(settings->warmup * 1e9);
     plan->kills = given_is(given, "kill-cn");
     if (!plan->kills && (given_is(given, "kill-at") || given_is(given, "detect")))
-        return err_set(error, CELLAR_ERR_INVALID, "--kill-at and --detect are for --kill-cn");
+        return err_set(error, CELLAR_INVALID, "--kill-at and --detect are for --kill-cn");
     plan->kill_ns = given_is(given, "kill-at") ? (uint64_t)(settings->kill_at * 1e9) : plan->window_ns / 2;
     plan->switch_fails = given_is(given, "fail-switch");
     if (!plan->switch_fails && given_is(given, "switch-down"))
-        return err_set(error, CELLAR_ERR_INVALID, "--switch-down is for --fail-switch");
+        return err_set(error, CELLAR_INVALID, "--switch-down is for --fail-switch");
     if (plan->switch_fails && !lockmgr_switches_max(plan->lock.algorithm))
-        return err_set(error, CELLAR_ERR_INVALID, "--fail-switch is for locks that live in switches: see cellar list");
+        return err_set(error, CELLAR_INVALID, "--fail-switch is for locks that live in switches: see cellar list");
     if (plan->kills && plan->switch_fails)
-        return err_set(error, CELLAR_ERR_INVALID, "--kill-cn and --fail-switch exclude each other");
+        return err_set(error, CELLAR_INVALID, "--kill-cn and --fail-switch exclude each other");
     plan->loses_server = given_is(given, "lose-server");
     plan->lose_ns = (uint64_t)(settings->lose_at * 1e9);
     if (plan->loses_server && (!plan->sim || !lockmgr_has_server(plan->lock.algorithm)))
-        return err_set(error, CELLAR_ERR_INVALID, "--lose-server is for --fabric sim, and locks that have a server");
+        return err_set(error, CELLAR_INVALID, "--lose-server is for --fabric sim, and locks that have a server");
     if (plan->loses_server && !plan->ops && plan->lose_ns >= plan->window_ns)
-        return err_set(error, CELLAR_ERR_INVALID, "--lose-server is after the window's end");
+        return err_set(error, CELLAR_INVALID, "--lose-server is after the window's end");
     if (plan->kills && plan->loses_server)
-        return err_set(error, CELLAR_ERR_INVALID, "--kill-cn and --lose-server exclude each other");
+        return err_set(error, CELLAR_INVALID, "--kill-cn and --lose-server exclude each other");
     plan->lock.silence_ns = (uint64_t)(settings->silence * 1e9);
     plan->switch_fail_ns = (uint64_t)(settings->fail_at * 1e9);
     if (plan->switch_fails && plan->switch_fail_ns >= plan->window_ns)
-        return err_set(error, CELLAR_ERR_INVALID, "--fail-switch is after the window's end");
+        return err_set(error, CELLAR_INVALID, "--fail-switch is after the window's end");
     plan->switch_down_ns = given_is(given, "switch-down") ? (uint64_t)(settings->switch_down * 1e9) : DETECT_NS;
     plan->detect_ns = given_is(given, "detect") ? (uint64_t)(settings->detect * 1e9) : DETECT_NS;
     return 0;

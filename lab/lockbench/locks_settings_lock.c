@@ -43,10 +43,10 @@ static bool cannot_be_silent(const struct lockmgr_config *lock, uint64_t given)
 int locks_settings_check_lock(const struct lockmgr_config *lock, uint64_t given, struct cellar_error *error)
 {
     if (cannot_be_silent(lock, given))
-        return err_set(error, CELLAR_ERR_INVALID, "--silence: lock algorithm %s has no server", lock->algorithm);
+        return err_set(error, CELLAR_INVALID, "--silence: lock algorithm %s has no server", lock->algorithm);
     for (uint32_t i = 0; i < sizeof uses / sizeof *uses; i++)
         if (options_given(&locks_settings_options, given, uses[i].option) && !has_use(lock, &uses[i]))
-            return err_set(error, CELLAR_ERR_INVALID, "--%s: lock algorithm %s%s%s has no use for it", uses[i].option,
+            return err_set(error, CELLAR_INVALID, "--%s: lock algorithm %s%s%s has no use for it", uses[i].option,
                            lock->algorithm, lock->policy ? ", policy " : "", lock->policy ? lock->policy : "");
     return 0;
 }

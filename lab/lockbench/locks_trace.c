@@ -74,7 +74,7 @@ static uint64_t merge(struct touch *touches, uint64_t count, uint64_t *locks)
 
 static int too_many(const char *path, const struct touch *touch, uint32_t most, struct cellar_error *error)
 {
-    return err_set(error, CELLAR_ERR_INVALID, "%s: transaction %llu takes more than %u locks", path,
+    return err_set(error, CELLAR_INVALID, "%s: transaction %llu takes more than %u locks", path,
                    (unsigned long long)touch->txn, most);
 }
 
@@ -91,7 +91,7 @@ static int fill(struct locks_trace *trace, const struct touch *touches, uint64_t
     }
     trace->first[trace->txns] = count;
     if (trace->txns) return 0;
-    return err_set(error, CELLAR_ERR_INVALID, "%s: no transaction of it takes a lock", path);
+    return err_set(error, CELLAR_INVALID, "%s: no transaction of it takes a lock", path);
 }
 
 int locks_trace_read(const char *path, uint32_t most, struct locks_trace *trace, struct cellar_error *error)
@@ -104,7 +104,7 @@ int locks_trace_read(const char *path, uint32_t most, struct locks_trace *trace,
         trace->accesses = calloc(history.access_count + 1, sizeof *trace->accesses);
         trace->first = calloc(history.txn_count + 1, sizeof *trace->first);
         if (!touches || !trace->accesses || !trace->first)
-            code = err_set(error, CELLAR_ERR_NOMEM, "no memory for the locks of %s", path);
+            code = err_set(error, CELLAR_NOMEM, "no memory for the locks of %s", path);
     }
     if (code == 0) {
         uint64_t count = collect(&history, touches);

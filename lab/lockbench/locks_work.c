@@ -140,11 +140,11 @@ static bool release(struct coro *co, struct locks_client *client, uint32_t at)
     trace_client_step_end(&client->trace, TRACE_STEP_RELEASE, client->wanted[at] - 1, mode_name(mode), code);
     uint64_t end_ns = now_ns(client);
     if (counts(client, end_ns)) hist_add(&client->worker->tally->release, end_ns - begin_ns);
-    if (code == -CELLAR_ERR_FENCED) atomic_store(&client->worker->run->states[client->wanted[at] - 1].left, 1);
-    if (code == 0 || code == -CELLAR_ERR_FENCED) client->wanted[at] = 0;
-    client->worker->tally->lost += code == -CELLAR_ERR_FENCED;
-    client->lost += code == -CELLAR_ERR_FENCED;
-    if (code == 0 || code == -CELLAR_ERR_FENCED) return true;
+    if (code == CELLAR_FENCED) atomic_store(&client->worker->run->states[client->wanted[at] - 1].left, 1);
+    if (code == 0 || code == CELLAR_FENCED) client->wanted[at] = 0;
+    client->worker->tally->lost += code == CELLAR_FENCED;
+    client->lost += code == CELLAR_FENCED;
+    if (code == 0 || code == CELLAR_FENCED) return true;
     client->failed = code;
     return give_reason(client, code);
 }

@@ -65,17 +65,17 @@ static int check_arrays(const struct fabric_switch_program *program, struct cell
 {
     uint64_t used[FABRIC_SWITCH_STAGES] = {0};
     if (program->array_count > FABRIC_SWITCH_ARRAYS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "program %s has %u register arrays: at most %d", program->name,
+        return err_set(error, CELLAR_INVALID, "program %s has %u register arrays: at most %d", program->name,
                        program->array_count, FABRIC_SWITCH_ARRAYS_MAX);
     for (uint32_t i = 0; i < program->array_count; i++) {
         const struct fabric_switch_array *array = &program->arrays[i];
         uint32_t bytes = array->cell_bytes;
         if (array->stage >= FABRIC_SWITCH_STAGES || array->cells == 0 || bytes == 0 || bytes > 8 || bytes & (bytes - 1))
-            return err_set(error, CELLAR_ERR_INVALID, "program %s, register array %s: no such stage, or no such cells",
+            return err_set(error, CELLAR_INVALID, "program %s, register array %s: no such stage, or no such cells",
                            program->name, array->name);
         used[array->stage] += (uint64_t)array->cells * bytes;
         if (used[array->stage] > FABRIC_SWITCH_STAGE_BYTES)
-            return err_set(error, CELLAR_ERR_INVALID,
+            return err_set(error, CELLAR_INVALID,
                            "program %s, register array %s of %u cells: stage %u has no room for more than %d bytes",
                            program->name, array->name, array->cells, array->stage, FABRIC_SWITCH_STAGE_BYTES);
     }
@@ -116,11 +116,11 @@ int fabric_switch_open(struct fabric_ep *ep, const struct fabric_switch_program 
     int code = check_arrays(program, error);
     if (code) return code;
     struct fabric_switch *self = calloc(1, sizeof *self);
-    if (!self) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a switch");
+    if (!self) return err_set(error, CELLAR_NOMEM, "no memory for a switch");
     *self = (struct fabric_switch){.ep = ep, .program = program, .arg = arg, .faults = faults, .incarnation = 1};
     if (!allocate(self)) {
         free_all(self);
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory for a switch's registers");
+        return err_set(error, CELLAR_NOMEM, "no memory for a switch's registers");
     }
     *out = self;
     return 0;

@@ -271,9 +271,8 @@ static int entry_undo(struct recover *run, struct recover_entry *entry)
     for (const struct log_write_wire *write = NULL; rc == 0 && (write = logseg_next_write(entry->wire, write));)
         rc = stays ? write_end(run, write, entry->wire->ts) : write_undo(run, write, entry->wire->ts);
     entry->counts = rc || stays;
-    if (rc == 0 || rc == -CELLAR_ERR_CORRUPT) return rc;
-    return err_set(run->error, err_code(rc), "undoing a change of compute node %u: %s", run->dead,
-                   cellar_error_text(rc));
+    if (rc == 0 || rc == CELLAR_CORRUPT) return rc;
+    return err_set(run->error, rc, "undoing a change of compute node %u: %s", run->dead, cellar_strerror(rc));
 }
 
 recover_undo_fn *const recover_undo = entry_undo;

@@ -76,7 +76,7 @@ int twopl_attach(struct txn *txn, uint32_t index)
     }
     set->own = txn->home->own;
     set->client = lockmgr_client_of(set->own->lockmgr, index, txn->task);
-    return all ? 0 : -CELLAR_ERR_NOMEM;
+    return all ? 0 : CELLAR_NOMEM;
 }
 
 void twopl_detach(struct txn *txn)
@@ -129,7 +129,7 @@ static void leave(struct coro *co, struct txn *txn)
     while (set->held.count) {
         struct lockmgr_hold *hold = &set->holds[set->held.wants[--set->held.count].hold];
         int code = lockmgr_release(co, hold);
-        bool lost = code == -CELLAR_ERR_FENCED && !keeps(txn); /* by a lease, and nothing rested on it */
+        bool lost = code == CELLAR_FENCED && !keeps(txn); /* by a lease, and nothing rested on it */
         if (code && !lost) set->doubtful = hold->lock;
     }
     lockservice_asked_end(&twopl->service);
@@ -182,7 +182,7 @@ static int too_many(struct coro *co, struct txn *txn)
 {
     struct twopl_set *set = twopl_set(txn);
     if (set->learnt.count == 0 || set->forgotten == TWOPL_FORGETS_MAX)
-        return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_LOCKS, TWOPL_LOCKS_MAX);
+        return txn_error(txn, CELLAR_TOO_LARGE, CELLAR_WHY_LOCKS, TWOPL_LOCKS_MAX);
     set->learnt.count = 0;
     set->forgotten++;
     return txn_abort(co, txn, CELLAR_ABORT_LOCK_UPGRADE);
@@ -198,9 +198,9 @@ static struct fabric_addr addr_of(const struct txn *txn, uint32_t lock)
 /* Its memory node may be lost; whether the lock is held may be unknown. */
 static void failed(struct txn *txn, struct fabric_addr addr, int code)
 {
-    bool silent = code == -CELLAR_ERR_UNREACHABLE || code == -CELLAR_ERR_INDETERMINATE;
+    bool silent = code == CELLAR_UNREACHABLE || code == CELLAR_INDETERMINATE;
     if (silent && txn->home->catalog->replicas) halt_suspect(txn->home->halt, fabric_addr_node(addr));
-    if (code == -CELLAR_ERR_INDETERMINATE) twopl_set(txn)->doubtful = addr;
+    if (code == CELLAR_INDETERMINATE) twopl_set(txn)->doubtful = addr;
 }
 
 static int ask(struct coro *co, struct txn *txn, const struct twopl_want *want, uint64_t wait_ns)
@@ -230,9 +230,9 @@ static uint64_t patience_ns(const struct twopl_set *set, bool late)
 static int refused(struct coro *co, struct txn *txn, int code, bool late)
 {
     struct twopl_set *set = twopl_set(txn);
-    if (code == -CELLAR_ERR_DEADLINE && !late && set->doublings < TWOPL_WAIT_DOUBLINGS) set->doublings++;
-    if (code == -CELLAR_ERR_DEADLINE && late) return end_wiser(co, txn, CELLAR_ABORT_LOCK_WAIT);
-    if (code == -CELLAR_ERR_DEADLINE || code == -CELLAR_ERR_NOMEM) return txn_abort(co, txn, CELLAR_ABORT_LOCK_WAIT);
+    if (code == CELLAR_DEADLINE && !late && set->doublings < TWOPL_WAIT_DOUBLINGS) set->doublings++;
+    if (code == CELLAR_DEADLINE && late) return end_wiser(co, txn, CELLAR_ABORT_LOCK_WAIT);
+    if (code == CELLAR_DEADLINE || code == CELLAR_NOMEM) return txn_abort(co, txn, CELLAR_ABORT_LOCK_WAIT);
     return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
 }
 

@@ -26,20 +26,20 @@ int twopl_check(const struct cellar_config *config, struct cellar_error *error)
     if (!mode->locks) return 0;
     const char *name = algorithm_of(config);
     if (lockmgr_switches_max(name))
-        return err_set(error, CELLAR_ERR_UNSUPPORTED,
+        return err_set(error, CELLAR_UNSUPPORTED,
                        "lock algorithm %s locks in a switch, which a database does not run: `cellar bench lock` does",
                        name);
     if (lockmgr_numbered(name))
-        return err_set(error, CELLAR_ERR_UNSUPPORTED,
+        return err_set(error, CELLAR_UNSUPPORTED,
                        "lock algorithm %s numbers its locks, which a database does not: `cellar bench lock` does",
                        name);
     if (strcmp(name, "rpc") == 0 || strcmp(name, "ncosed") == 0)
-        return err_set(error, CELLAR_ERR_UNSUPPORTED,
+        return err_set(error, CELLAR_UNSUPPORTED,
                        "lock algorithm %s needs a lock server, which a database does not run: `cellar bench lock` does",
                        name);
     if (config->replicas && config->memnodes)
         return err_set(
-            error, CELLAR_ERR_UNSUPPORTED,
+            error, CELLAR_UNSUPPORTED,
             "mode 2pl has locks in one memory node each, and does not outlive it: no backups with --memnodes");
     struct lockmgr_config lock = config_of(config, config->cn_index + config->cns, NULL);
     return lockmgr_check(&lock, error);
@@ -100,7 +100,7 @@ int twopl_worker_open(struct txn_home *home, struct cellar_error *error)
 {
     struct twopl *twopl = home->node->shared;
     struct lockservice_worker *own = home->own = calloc(1, sizeof *own);
-    if (!own) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a worker's locks");
+    if (!own) return err_set(error, CELLAR_NOMEM, "no memory for a worker's locks");
     int rc = lockservice_worker_open(&twopl->service, own, home->gate_worker, home, error);
     if (rc) return rc;
     lockservice_worker_start(own);
@@ -143,7 +143,7 @@ static struct lockmgr_config config_of(const struct cellar_config *config, uint3
 int twopl_start(struct node *node, struct cellar_error *error)
 {
     struct twopl *twopl = node->shared = calloc(1, sizeof *twopl);
-    if (!twopl) return err_set(error, CELLAR_ERR_NOMEM, "no memory for locks");
+    if (!twopl) return err_set(error, CELLAR_NOMEM, "no memory for locks");
     lockservice_init(&twopl->service, node, watch);
     twopl->away = -1;
     struct lockmgr_config config = config_of(node->config, node->catalog->cn_count, &twopl->service);
@@ -153,9 +153,8 @@ int twopl_start(struct node *node, struct cellar_error *error)
 
     twopl->table = locktable_of(node->catalog, lockmgr_lock_bytes(&config), UINT32_MAX);
     if (twopl->table.per_node == 0)
-        return err_set(error, CELLAR_ERR_TOO_LARGE,
-                       "a lock of %s takes %llu bytes: more than a memory node has for them", config.algorithm,
-                       (unsigned long long)lockmgr_lock_bytes(&config));
+        return err_set(error, CELLAR_TOO_LARGE, "a lock of %s takes %llu bytes: more than a memory node has for them",
+                       config.algorithm, (unsigned long long)lockmgr_lock_bytes(&config));
     return lockservice_open(&twopl->service, &config, node, error);
 }
 

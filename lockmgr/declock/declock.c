@@ -103,7 +103,7 @@ static int drive(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_n
             client->stats.immediate += entered == 1 && waited == 0;
             return 0;
         case DRIVE_EXPIRED:
-            return -CELLAR_ERR_DEADLINE;
+            return CELLAR_DEADLINE;
         case DRIVE_POLL:
             code = declock_reset_await(co, client, hold->lock, deadline_ns);
             poll = false;
@@ -180,7 +180,7 @@ static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline
     struct declock_seat *seat = declock_seat_make(declock, hold->lock.bits, owner_of(declock, client), ep);
     if (!seat) {
         declock_unlock(declock, hold->lock.bits);
-        return -CELLAR_ERR_FULL;
+        return CELLAR_FULL;
     }
     hold->words[DECLOCK_SEAT] = (uintptr_t)seat;
     hold->words[DECLOCK_STAMP] = declock_stamp(declock, lockmgr_now_ns(client));
@@ -203,7 +203,7 @@ static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline
         role = await_role(co, hold, deadline_ns);
     client->stats.local += role == DECLOCK_GRANTED;
     if (role == DECLOCK_AGENT) return drive(co, hold, deadline_ns);
-    return role == DECLOCK_GRANTED ? 0 : -CELLAR_ERR_DEADLINE;
+    return role == DECLOCK_GRANTED ? 0 : CELLAR_DEADLINE;
 }
 
 /* ---- release ---- */
@@ -350,12 +350,11 @@ static int check(const struct lockmgr_config *config, struct cellar_error *error
 {
     struct cql cql;
     if (config->cn_count > CQL_CNS_MAX || clients_of(config) >= CQL_CLIENTS_MAX || seats_of(config) > SEATS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "too many compute nodes, clients or locks of a client for %s",
+        return err_set(error, CELLAR_INVALID, "too many compute nodes, clients or locks of a client for %s",
                        config->algorithm);
     if (!shape_of(config, &cql))
-        return err_set(error, CELLAR_ERR_INVALID,
-                       "a lock's header has no room for a queue of %u with versions of %u bits", config->capacity,
-                       config->version_bits);
+        return err_set(error, CELLAR_INVALID, "a lock's header has no room for a queue of %u with versions of %u bits",
+                       config->capacity, config->version_bits);
     return 0;
 }
 
@@ -372,9 +371,9 @@ static int audit(const struct lockmgr_config *config, const void *bytes, struct 
     must(shape_of(config, &cql));
     struct cql_header header = cql_header_of(&cql, *(const uint64_t *)bytes);
     if (header.resetter)
-        return err_set(error, CELLAR_ERR_CORRUPT, "node %u has not finished a reset", header.resetter - 1u);
+        return err_set(error, CELLAR_CORRUPT, "node %u has not finished a reset", header.resetter - 1u);
     if (header.size || header.writers)
-        return err_set(error, CELLAR_ERR_CORRUPT, "%u hold or wait, %u of them writers", header.size, header.writers);
+        return err_set(error, CELLAR_CORRUPT, "%u hold or wait, %u of them writers", header.size, header.writers);
     return 0;
 }
 
@@ -389,7 +388,7 @@ static int open_declock(struct lockmgr *lockmgr, struct cellar_error *error)
 {
     const struct lockmgr_config *config = &lockmgr->config;
     struct declock *declock = lockmgr->shared = calloc(1, sizeof *declock);
-    if (!declock) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a table of locks");
+    if (!declock) return err_set(error, CELLAR_NOMEM, "no memory for a table of locks");
     declock->lockmgr = lockmgr;
     declock->flat = is_flat(config);
     declock->policy = declock->flat ? DECLOCK_TS_TF : (enum declock_policy)lockmgr->policy;
@@ -398,7 +397,7 @@ static int open_declock(struct lockmgr *lockmgr, struct cellar_error *error)
     must(shape_of(config, &declock->cql));
     if (declock_table_open(declock, (uint32_t)seats_of(config)) == 0) return 0;
     close_declock(lockmgr);
-    return err_set(error, CELLAR_ERR_NOMEM, "no memory for a table of locks");
+    return err_set(error, CELLAR_NOMEM, "no memory for a table of locks");
 }
 
 static void worker_close(struct lockmgr_worker *worker)
@@ -430,7 +429,7 @@ static int worker_open(struct lockmgr_worker *worker, struct cellar_error *error
     if (own) own->memory = aligned_alloc(64, bytes * count);
     if (!own || !own->clients || !own->memory) {
         if (own) worker_close(worker);
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory for %u clients of locks", count);
+        return err_set(error, CELLAR_NOMEM, "no memory for %u clients of locks", count);
     }
     memset(own->memory, 0, bytes * count);
     for (uint32_t i = 0; i < count; i++) {
@@ -441,7 +440,7 @@ static int worker_open(struct lockmgr_worker *worker, struct cellar_error *error
     int code = fabric_register_local(worker->lockmgr->fabric, own->memory, bytes * count);
     if (code == 0) return 0;
     worker_close(worker);
-    return err_set(error, err_code(code), "the fabric refused the lock clients' buffers");
+    return err_set(error, code, "the fabric refused the lock clients' buffers");
 }
 
 static uint32_t policy_promises(const struct lockmgr_config *config)

@@ -43,7 +43,7 @@ static int await_round(struct coro *co, struct lockmgr_client *tender, uint64_t 
         declock_reset_answer_all(co, tender);
         if ((code = read_word(co, tender, &word))) return code;
     }
-    return -CELLAR_ERR_DEADLINE;
+    return CELLAR_DEADLINE;
 }
 
 static int enter_round(struct coro *co, struct lockmgr_client *tender, uint64_t *word)

@@ -10,7 +10,7 @@
 
 bool declock_again(struct coro *co, struct lockmgr_client *client, int code, uint32_t *tries)
 {
-    if (code != -CELLAR_ERR_UNREACHABLE || *tries >= DECLOCK_TRIES_MAX) return false;
+    if (code != CELLAR_UNREACHABLE || *tries >= DECLOCK_TRIES_MAX) return false;
     uint64_t rtt_ns = client->worker->lockmgr->config.rtt_ns;
     lockmgr_sleep(co, client, (rtt_ns ? rtt_ns : 1) * (1 + *tries));
     client->stats.retries++;
@@ -19,7 +19,7 @@ bool declock_again(struct coro *co, struct lockmgr_client *client, int code, uin
 }
 
 /* What changes nothing may be done again even if it is not known whether it was. */
-static int harmless(int code) { return code == -CELLAR_ERR_INDETERMINATE ? -CELLAR_ERR_UNREACHABLE : code; }
+static int harmless(int code) { return code == CELLAR_INDETERMINATE ? CELLAR_UNREACHABLE : code; }
 
 int declock_fetch(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock)
 {
@@ -64,7 +64,7 @@ void declock_place_idle(struct coro *co, struct lockmgr_client *client, struct d
 static int enter_unknown(struct coro *co, struct lockmgr_hold *hold, int code, uint64_t deadline_ns)
 {
     declock_place_idle(co, hold->client, declock_seat_of(hold));
-    if (code != -CELLAR_ERR_INDETERMINATE) return code;
+    if (code != CELLAR_INDETERMINATE) return code;
     hold->client->stats.retries++;
     return declock_reset_now(co, hold->client, hold->lock, deadline_ns);
 }
@@ -263,8 +263,8 @@ static int send_until_there(struct coro *co, struct leaving *leaving, struct fab
     struct lockmgr_client *client = leaving->client;
     const struct lockmgr *lockmgr = client->worker->lockmgr;
     while (op->status) {
-        if (op->status == -CELLAR_ERR_FENCED || op->status == -CELLAR_ERR_INVALID) return op->status;
-        if (lockmgr_stopped(lockmgr) && !PLANT(declock_stopped_insists)) return -CELLAR_ERR_FENCED;
+        if (op->status == CELLAR_FENCED || op->status == CELLAR_INVALID) return op->status;
+        if (lockmgr_stopped(lockmgr) && !PLANT(declock_stopped_insists)) return CELLAR_FENCED;
         if (lockmgr_dead(lockmgr, (uint32_t)(fabric_addr_node(op->addr)))) {
             *left = LEFT_UNSURE;
             return 0;
@@ -358,10 +358,10 @@ static int leave(struct coro *co, struct leaving *leaving, enum left *left)
     bool fetched, over = false;
     leaving->since_ns = lockmgr_now_ns(client);
     int code = leave_queue(co, leaving, &fetched);
-    *left = code == -CELLAR_ERR_INDETERMINATE ? LEFT_UNSURE : LEFT;
+    *left = code == CELLAR_INDETERMINATE ? LEFT_UNSURE : LEFT;
     if (code) return *left == LEFT_UNSURE ? 0 : code;
     struct cql_header header = cql_header_of(cql, leaving->old);
-    if (header.generation != leaving->generation) return -CELLAR_ERR_FENCED;
+    if (header.generation != leaving->generation) return CELLAR_FENCED;
     if (header.resetter) return 0;
     if (leaving->next.any) enter_next(leaving);
     struct cql_successors next = {.next = header.size <= 1 ? CQL_NONE : CQL_REFETCH};

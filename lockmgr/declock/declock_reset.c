@@ -118,7 +118,7 @@ void declock_reset_answer(struct coro *co, struct lockmgr_client *client, const 
         .lock = ack->lock, .kind = DECLOCK_ACK, .words = {ack->generation, client->worker->lockmgr->cn}};
     /* If it does not arrive it is asked for again. */
     int code = lockmgr_send(co, client, ack->to.cn, ack->to.worker, &wire);
-    client->stats.failures += code == -CELLAR_ERR_INVALID;
+    client->stats.failures += code == CELLAR_INVALID;
 }
 
 void declock_reset_answer_all(struct coro *co, struct lockmgr_client *client)
@@ -223,7 +223,7 @@ static int cas_header(struct coro *co, struct reset *reset, uint64_t swap, bool 
         op = fabric_op_cas(reset->lock, old, reset->word, swap);
         (void)!lockmgr_do(co, client, &op, 1);
     } while (declock_again(co, client, op.status, &tries));
-    if (op.status && op.status != -CELLAR_ERR_INDETERMINATE) return op.status;
+    if (op.status && op.status != CELLAR_INDETERMINATE) return op.status;
     if (op.status == 0) {
         *done = *old == reset->word;
         reset->word = *done ? swap : *old;
@@ -273,7 +273,7 @@ static int send_signals(struct coro *co, struct reset *reset, const uint32_t *cn
     }
     client->stats.messages += count;
     int code = lockmgr_do(co, client, ops, count);
-    return code == -CELLAR_ERR_FENCED && !PLANT(declock_fence_unheard) ? code : 0;
+    return code == CELLAR_FENCED && !PLANT(declock_fence_unheard) ? code : 0;
 }
 
 /*
@@ -332,8 +332,8 @@ static int collect_all(struct coro *co, struct reset *reset, uint64_t until_ns)
         if (code || (all == 0 && quiet)) return code;
         declock_reset_answer_all(co, client); /* if this is the tender, no other does */
         bool ends = lockmgr_ends(client->worker) || lockmgr_dead(client->worker->lockmgr, client->worker->lockmgr->cn);
-        if (ends) return -CELLAR_ERR_FENCED;
-        if (lockmgr_now_ns(client) >= until_ns && !PLANT(declock_leads_for_ever)) return -CELLAR_ERR_DEADLINE;
+        if (ends) return CELLAR_FENCED;
+        if (lockmgr_now_ns(client) >= until_ns && !PLANT(declock_leads_for_ever)) return CELLAR_DEADLINE;
         lockmgr_wait(co, client, lockmgr_now_ns(client) + POLL_ROUND_TRIPS * rtt_of(client));
     }
     return 0;
@@ -354,7 +354,7 @@ static int write_entries(struct coro *co, struct reset *reset)
         if (PLANT(declock_entries_kept)) bytes = sizeof(uint64_t);
         struct fabric_op op = fabric_op_write(fabric_addr_plus(reset->lock, sizeof(uint64_t)), words + 1, bytes);
         code = lockmgr_do(co, client, &op, 1);
-        if (code == -CELLAR_ERR_INDETERMINATE) code = -CELLAR_ERR_UNREACHABLE;
+        if (code == CELLAR_INDETERMINATE) code = CELLAR_UNREACHABLE;
     } while (declock_again(co, client, code, &tries));
     return code;
 }
@@ -433,12 +433,12 @@ static void resign(struct reset *reset)
 static int lead_on(struct coro *co, struct reset *reset, uint64_t until_ns)
 {
     int code = lead(co, reset, until_ns);
-    bool open = code == -CELLAR_ERR_DEADLINE || code == -CELLAR_ERR_UNREACHABLE || code == -CELLAR_ERR_INDETERMINATE;
+    bool open = code == CELLAR_DEADLINE || code == CELLAR_UNREACHABLE || code == CELLAR_INDETERMINATE;
     if (open && reset->named && !PLANT(declock_lead_dropped))
         leave_to_tender(reset);
     else
         resign(reset);
-    return code == -CELLAR_ERR_DEADLINE ? 0 : code;
+    return code == CELLAR_DEADLINE ? 0 : code;
 }
 
 /*
@@ -524,7 +524,7 @@ int declock_reset_await(struct coro *co, struct lockmgr_client *client, struct f
         if (code) return code;
         struct cql_header header = cql_header_of(&declock->cql, declock_client_of(client)->words[0]);
         if (header.resetter == 0) return 0;
-        if (lockmgr_now_ns(client) >= until_ns) return -CELLAR_ERR_DEADLINE;
+        if (lockmgr_now_ns(client) >= until_ns) return CELLAR_DEADLINE;
         bool late = pause >= SIGNAL_AGAIN_ROUND_TRIPS;
         if ((code = resetter_judge(co, client, lock, &header, late, until_ns))) return code;
         client->stats.retries++;

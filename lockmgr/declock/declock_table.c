@@ -47,7 +47,7 @@ int declock_table_open(struct declock *declock, uint32_t seats)
     declock->slots = calloc(slots, sizeof *declock->slots);
     declock->records = calloc(seats, sizeof *declock->records);
     declock->seats = calloc(seats, sizeof *declock->seats);
-    if (!declock->slots || !declock->records || !declock->seats) return -CELLAR_ERR_NOMEM;
+    if (!declock->slots || !declock->records || !declock->seats) return CELLAR_NOMEM;
     declock->seat_count = seats;
     declock_table_clear(declock);
     return 0;

@@ -27,10 +27,10 @@ int history_txn_add(struct history *history, const struct history_txn *txn, cons
 {
     void *all = grown(history->accesses, history->access_count, txn->count, &history->access_capacity,
                       sizeof *history->accesses);
-    if (!all) return -CELLAR_ERR_NOMEM;
+    if (!all) return CELLAR_NOMEM;
     history->accesses = all;
     void *txns = grown(history->txns, history->txn_count, 1, &history->txn_capacity, sizeof *history->txns);
-    if (!txns) return -CELLAR_ERR_NOMEM;
+    if (!txns) return CELLAR_NOMEM;
     history->txns = txns;
 
     if (txn->count) memcpy(history->accesses + history->access_count, accesses, (size_t)txn->count * sizeof *accesses);
@@ -45,7 +45,7 @@ static int state_add(struct history_final **states, uint64_t *count, uint64_t *c
                      const struct history_final *state)
 {
     void *larger = grown(*states, *count, 1, capacity, sizeof **states);
-    if (!larger) return -CELLAR_ERR_NOMEM;
+    if (!larger) return CELLAR_NOMEM;
     *states = larger;
     (*states)[(*count)++] = *state;
     return 0;
@@ -64,7 +64,7 @@ int history_loaded_add(struct history *history, const struct history_final *load
 int history_table_add(struct history *history, uint32_t table_id, uint32_t cells, const char *name)
 {
     struct history_name *tables = realloc(history->tables, ((size_t)history->table_count + 1) * sizeof *tables);
-    if (!tables) return -CELLAR_ERR_NOMEM;
+    if (!tables) return CELLAR_NOMEM;
     history->tables = tables;
     struct history_name *added = &tables[history->table_count++];
     added->table_id = table_id;

@@ -71,7 +71,7 @@ static int decide(struct check *check)
             if (rc || check->slice_count == 1) continue;
             changed = changed || !check->parts || memcmp(check->parts, check->items.parts, bytes) != 0;
             if (!check->parts) check->parts = malloc(bytes);
-            if (!check->parts) return -CELLAR_ERR_NOMEM;
+            if (!check->parts) return CELLAR_NOMEM;
             memcpy(check->parts, check->items.parts, bytes);
         }
     }
@@ -136,7 +136,7 @@ static int times_make(struct check *check)
 
     check->begin_ns = malloc(((size_t)count + 1) * sizeof *check->begin_ns);
     check->end_ns = malloc(((size_t)count + 1) * sizeof *check->end_ns);
-    if (!check->begin_ns || !check->end_ns) return -CELLAR_ERR_NOMEM;
+    if (!check->begin_ns || !check->end_ns) return CELLAR_NOMEM;
     for (uint32_t rank = 0; rank < count; rank++) {
         const struct history_txn *txn = history_items_txn(&check->items, rank);
         uint64_t end_ns = txn->end_ns > txn->begin_ns ? txn->end_ns : txn->begin_ns;
@@ -241,7 +241,7 @@ static int cycle_explain(struct check *check)
     if (!cycle->count) return 0;
     if (cycle->kinds[cycle->count - 1] != HISTORY_REALTIME) cycle_turn(cycle);
     check->reasons = calloc(cycle->count, sizeof *check->reasons);
-    if (!check->reasons) return -CELLAR_ERR_NOMEM;
+    if (!check->reasons) return CELLAR_NOMEM;
     /* The text holds no more of them than the verdict has room for ids. */
     for (uint32_t slice = 0; slice < check->slice_count && !rc; slice++) {
         rc = slice_open(check, slice);
@@ -287,7 +287,7 @@ static int judge(struct check *check, struct history_verdict *verdict)
         history_words_ok(&words, check->options->realtime);
         return 0;
     }
-    return -CELLAR_ERR_CORRUPT;
+    return CELLAR_CORRUPT;
 }
 
 static int check_single(struct check *check, struct history_verdict *verdict)

@@ -91,7 +91,7 @@ int history_cycle_components_find(const struct history_graph *graph, uint32_t ki
     free(tarjan.stack);
     free(tarjan.path);
     free(tarjan.next);
-    return memory ? 0 : -CELLAR_ERR_NOMEM;
+    return memory ? 0 : CELLAR_NOMEM;
 }
 
 void history_cycle_components_free(struct history_cycle_components *components)
@@ -246,7 +246,7 @@ static int cycle_of_realtime(struct history_search *search, const struct history
 {
     size_t nodes = (size_t)search->graph->node_count + 1;
     struct realtime realtime = {.graph = search->graph, .times = times};
-    int rc = -CELLAR_ERR_NOMEM;
+    int rc = CELLAR_NOMEM;
 
     realtime.sorted = malloc(nodes * sizeof *realtime.sorted);
     for (int i = 0; i < 2; i++) realtime.reach[i] = malloc(nodes * sizeof *realtime.reach[i]);

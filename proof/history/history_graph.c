@@ -79,7 +79,7 @@ int history_graph_finish(struct history_graph *graph)
 {
     graph->first = calloc((size_t)graph->node_count + 2, sizeof *graph->first);
     graph->targets = malloc((graph->edge_count + 1) * sizeof *graph->targets);
-    if (graph->failed || !graph->first || !graph->targets) return -CELLAR_ERR_NOMEM;
+    if (graph->failed || !graph->first || !graph->targets) return CELLAR_NOMEM;
 
     for (uint64_t i = 0; i < graph->edge_count; i++) graph->first[graph->edges[i].from + 2]++;
     for (uint32_t node = 0; node < graph->node_count; node++) graph->first[node + 2] += graph->first[node + 1];

@@ -24,7 +24,7 @@ static int ranks_make(struct history_items *items)
 {
     const struct history *history = items->history;
     struct ranked *ranked = malloc(((size_t)items->txn_count + 1) * sizeof *ranked);
-    if (!ranked) return -CELLAR_ERR_NOMEM;
+    if (!ranked) return CELLAR_NOMEM;
     bool sorted = true; /* as cellar writes them */
     for (uint32_t i = 0; i < items->txn_count; i++) {
         ranked[i] = (struct ranked){history->txns[i].id, i};
@@ -76,10 +76,10 @@ static int map_grow(const struct history_items *items, struct record_map *map)
 {
     uint64_t slots = map->slots ? ((uint64_t)map->mask + 1) * 2 : 1024;
     uint32_t *sample = realloc(map->sample, slots / 2 * sizeof *sample);
-    if (!sample) return -CELLAR_ERR_NOMEM;
+    if (!sample) return CELLAR_NOMEM;
     map->sample = sample;
     uint32_t *larger = malloc(slots * sizeof *larger);
-    if (!larger) return -CELLAR_ERR_NOMEM;
+    if (!larger) return CELLAR_NOMEM;
     memset(larger, 0xff, slots * sizeof *larger);
     free(map->slots);
     map->slots = larger;
@@ -141,7 +141,7 @@ static int records_fill(struct history_items *items, uint32_t entry_count)
     items->uncertain = calloc((size_t)items->record_count + 1, 1);
     if (!first || !items->uncertain) {
         free(first);
-        return -CELLAR_ERR_NOMEM;
+        return CELLAR_NOMEM;
     }
     items->record_first = first;
     for (uint32_t entry = 0; entry < entry_count; entry++) first[items->record_of[entry] + 2]++;
@@ -174,7 +174,7 @@ int history_items_open(struct history_items *items, const struct history *histor
     *items = (struct history_items){.history = history, .settled = settled};
     if (history->txn_count > TXNS_MAX || history->access_count >= HISTORY_NONE || finals >= HISTORY_NONE ||
         loaded >= HISTORY_NONE || entry_count >= HISTORY_NONE)
-        return -CELLAR_ERR_TOO_LARGE;
+        return CELLAR_TOO_LARGE;
     items->txn_count = (uint32_t)history->txn_count;
     items->final_count = (uint32_t)finals;
     items->txn_of = malloc((history->txn_count + 1) * sizeof *items->txn_of);
@@ -182,8 +182,7 @@ int history_items_open(struct history_items *items, const struct history *histor
     items->rank_of = malloc((history->access_count + 1) * sizeof *items->rank_of);
     items->record_of = malloc((entry_count + 1) * sizeof *items->record_of);
     items->entries = malloc((entry_count + 1) * sizeof *items->entries);
-    if (!items->txn_of || !items->parts || !items->rank_of || !items->record_of || !items->entries)
-        return -CELLAR_ERR_NOMEM;
+    if (!items->txn_of || !items->parts || !items->rank_of || !items->record_of || !items->entries) return CELLAR_NOMEM;
 
     int rc = ranks_make(items);
     if (!rc) rc = records_number(items, (uint32_t)entry_count);
@@ -276,7 +275,7 @@ int history_items_gather(struct history_items *items, uint32_t record, uint32_t 
         free(items->visits);
         items->visits = malloc(room * sizeof *items->visits);
         items->visits_capacity = items->visits ? (uint32_t)room : 0;
-        if (!items->visits) return -CELLAR_ERR_NOMEM;
+        if (!items->visits) return CELLAR_NOMEM;
     }
     *count = 0;
     for (uint32_t i = first; i < end; i++) *count += visit_make(items, items->entries[i], &items->visits[*count]);

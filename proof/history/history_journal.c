@@ -64,7 +64,7 @@ int history_journal_name(const char *path, char journal[HISTORY_JOURNAL_PATH_BYT
 {
     int length = snprintf(journal, HISTORY_JOURNAL_PATH_BYTES, "%s" HISTORY_JOURNAL_SUFFIX, path);
     if (length > 0 && length < HISTORY_JOURNAL_PATH_BYTES) return 0;
-    return err_set(error, CELLAR_ERR_INVALID, "%.120s: the name is too long", path);
+    return err_set(error, CELLAR_INVALID, "%.120s: the name is too long", path);
 }
 
 int history_journal_open(const char *path, const struct history *like, struct history_journal **out,
@@ -73,14 +73,14 @@ int history_journal_open(const char *path, const struct history *like, struct hi
     struct history_journal *journal = calloc(1, sizeof *journal);
 
     *out = NULL;
-    if (!journal) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a history");
+    if (!journal) return err_set(error, CELLAR_NOMEM, "no memory for a history");
     *journal = (struct history_journal){.file = -1, .end = PAGE};
     if (path) {
         journal->file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
         int code = journal->file < 0 ? errno : head_write(journal, like);
         if (code) {
             history_journal_close(journal);
-            return err_set(error, CELLAR_ERR_SYSTEM, "%.120s: %s", path, strerror(code));
+            return err_set(error, CELLAR_SYSTEM, "%.120s: %s", path, strerror(code));
         }
     }
     *out = journal;
@@ -161,7 +161,7 @@ static int txns_read(struct history *history, const struct history_chunk *chunk,
         const struct history_txn *txn = (const void *)at;
         const struct history_access *accesses = (const void *)(txn + 1);
         if ((uint64_t)(end - at) < sizeof *txn || !txn_valid(txn, accesses, (uint64_t)(end - at) - sizeof *txn))
-            return -CELLAR_ERR_CORRUPT;
+            return CELLAR_CORRUPT;
         rc = history_txn_add(history, txn, accesses);
         at += sizeof *txn + txn->count * sizeof *accesses;
     }
@@ -181,8 +181,7 @@ static int chunks_read(struct history *history, const uint8_t *bytes, uint64_t c
             continue;
         }
         uint64_t used = chunk->used;
-        if (chunk->bytes % 8 || chunk->bytes > count - at - sizeof *chunk || used > chunk->bytes)
-            return -CELLAR_ERR_CORRUPT;
+        if (chunk->bytes % 8 || chunk->bytes > count - at - sizeof *chunk || used > chunk->bytes) return CELLAR_CORRUPT;
         if (chunk->kind == kind)
             rc = kind == HISTORY_CHUNK_TXNS ? txns_read(history, chunk, used)
                                             : history_snapshot_read(chunk->data, used, touched, history);
@@ -207,7 +206,7 @@ static int all_read(struct history *history, const uint8_t *bytes, uint64_t coun
     if (count < PAGE || head->magic != MAGIC || head->txn_bytes != sizeof(struct history_txn) ||
         head->access_bytes != sizeof(struct history_access) || head->table_count > TABLES_MAX ||
         head->parts > HISTORY_PARTS_MAX || (head->parts && head->part >= head->parts))
-        return -CELLAR_ERR_CORRUPT;
+        return CELLAR_CORRUPT;
     history->no_epochs = head->no_epochs != 0;
     history->part = (uint32_t)head->part;
     history->parts = (uint32_t)head->parts;
@@ -215,7 +214,7 @@ static int all_read(struct history *history, const uint8_t *bytes, uint64_t coun
     history->died = 1;
     for (uint64_t i = 0; i < head->table_count && rc == 0; i++) {
         const struct history_name *table = &head->tables[i];
-        if (!memchr(table->name, 0, sizeof table->name) || table->cells > CELLAR_CELLS_MAX) return -CELLAR_ERR_CORRUPT;
+        if (!memchr(table->name, 0, sizeof table->name) || table->cells > CELLAR_CELLS_MAX) return CELLAR_CORRUPT;
         rc = history_table_add(history, table->table_id, table->cells, table->name);
     }
     if (rc == 0) rc = chunks_read(history, bytes, count, HISTORY_CHUNK_TXNS, NULL);
@@ -240,13 +239,13 @@ int history_journal_read(struct history *history, const char *path, struct cella
         bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
     int code = errno;
     if (file >= 0) close(file);
-    if (bytes == MAP_FAILED) return err_set(error, CELLAR_ERR_SYSTEM, "%.100s: %s", path, strerror(code));
+    if (bytes == MAP_FAILED) return err_set(error, CELLAR_SYSTEM, "%.100s: %s", path, strerror(code));
     int rc = all_read(history, bytes, (uint64_t)status.st_size);
     munmap(bytes, (size_t)status.st_size);
     if (rc == 0) return 0;
     history_free(history);
-    return err_set(error, err_code(rc),
-                   rc == -CELLAR_ERR_NOMEM ? "%.100s: no memory for a history of this size"
-                                           : "%.100s: a recording that is damaged, or of another build of this program",
+    return err_set(error, rc,
+                   rc == CELLAR_NOMEM ? "%.100s: no memory for a history of this size"
+                                      : "%.100s: a recording that is damaged, or of another build of this program",
                    path);
 }

@@ -52,7 +52,7 @@ struct logs {
     uint64_t unread[LAYOUT_NODES_MAX]; /* replicas of that node's logs that could not be read: a bit each */
 };
 
-#define LOGS_ERROR(logs, ...) err_set((logs)->error, CELLAR_ERR_CORRUPT, __VA_ARGS__)
+#define LOGS_ERROR(logs, ...) err_set((logs)->error, CELLAR_CORRUPT, __VA_ARGS__)
 #define TEXT(number) ((unsigned long long)(number))
 /* The name of a transaction, for messages. */
 #define WHO "transaction %llu (compute node %u, coordinator %u, TS %llu)"
@@ -85,9 +85,9 @@ static int txns_make(struct logs *logs)
     uint64_t count = 0;
 
     for (uint64_t i = 0; i < history->txn_count; i++) count += is_logged(logs, &history->txns[i]);
-    if (count >= UINT32_MAX) return -CELLAR_ERR_TOO_LARGE;
+    if (count >= UINT32_MAX) return CELLAR_TOO_LARGE;
     logs->txns = malloc((count + 1) * sizeof *logs->txns);
-    if (!logs->txns) return -CELLAR_ERR_NOMEM;
+    if (!logs->txns) return CELLAR_NOMEM;
     for (uint64_t i = 0; i < history->txn_count; i++) {
         const struct history_txn *txn = &history->txns[i];
         if (is_logged(logs, txn))
@@ -215,7 +215,7 @@ static int entry_keep(struct logs *logs, const struct loader_log *at, const stru
     if (logs->entry_count == logs->entry_capacity) {
         uint64_t capacity = logs->entry_capacity ? 2 * logs->entry_capacity : 1024;
         struct logged_entry *entries = realloc(logs->entries, capacity * sizeof *entries);
-        if (!entries) return err_set(logs->error, CELLAR_ERR_NOMEM, "no memory for what is in the logs");
+        if (!entries) return err_set(logs->error, CELLAR_NOMEM, "no memory for what is in the logs");
         logs->entries = entries;
         logs->entry_capacity = capacity;
     }
@@ -367,7 +367,7 @@ static int versions_make(struct logs *logs)
                                                                                     .cell = access->cell};
             }
         }
-        if (pass == 0 && !(logs->versions = malloc((count + 1) * sizeof *logs->versions))) return -CELLAR_ERR_NOMEM;
+        if (pass == 0 && !(logs->versions = malloc((count + 1) * sizeof *logs->versions))) return CELLAR_NOMEM;
     }
     qsort(logs->versions, logs->version_count, sizeof *logs->versions, version_compare);
     return 0;
@@ -507,7 +507,7 @@ static int logs_read(struct coro *co, struct coordinator *coordinator, void *arg
     for (uint32_t node = 0; node < catalog->mn_count; node++) {
         for (uint32_t replica = 0; replica <= catalog->replicas; replica++) {
             int rc = loader_logs(co, coordinator->worker->loader, node, replica, entry_seen, logs, logs->error);
-            if (rc == -CELLAR_ERR_UNREACHABLE || rc == -CELLAR_ERR_INDETERMINATE)
+            if (rc == CELLAR_UNREACHABLE || rc == CELLAR_INDETERMINATE)
                 logs->unread[node] |= 1ull << replica;
             else if (rc)
                 return rc;
@@ -524,7 +524,7 @@ int history_logs_check(const struct history *history, struct cellar *db, uint32_
 
     int rc = txns_make(&logs);
     if (rc == 0) rc = versions_make(&logs);
-    if (rc) err_set(error, err_code(rc), "no memory to judge the logs: %s", cellar_error_text(rc));
+    if (rc) err_set(error, rc, "no memory to judge the logs: %s", cellar_strerror(rc));
     if (rc == 0) rc = db_run_on(db, coordinator, logs_read, &logs);
     if (rc == 0) rc = order_check(&logs);
     if (rc == 0) versions_meet(&logs);

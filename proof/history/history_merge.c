@@ -24,17 +24,17 @@ static int parts_match(const struct history *parts, uint32_t count, struct cella
 
     for (uint32_t i = 0; i < count; i++) {
         if (parts[i].parts != count || count > HISTORY_PARTS_MAX)
-            return err_set(error, CELLAR_ERR_INVALID,
+            return err_set(error, CELLAR_INVALID,
                            parts[i].parts ? "a part of %u; %u files were given"
                                           : "no part of a run (%u); %u files were given",
                            parts[i].parts, count);
         if (seen[parts[i].part])
-            return err_set(error, CELLAR_ERR_INVALID, "part %u of %u is there twice", parts[i].part, count);
+            return err_set(error, CELLAR_INVALID, "part %u of %u is there twice", parts[i].part, count);
         seen[parts[i].part] = true;
         bool same = parts[i].run == parts[0].run;
         if (!same || !same_tables(&parts[i], &parts[0]))
-            return err_set(error, CELLAR_ERR_INVALID, "parts %u and %u are not of one run: their %s differ",
-                           parts[0].part, parts[i].part, same ? "tables" : "run numbers");
+            return err_set(error, CELLAR_INVALID, "parts %u and %u are not of one run: their %s differ", parts[0].part,
+                           parts[i].part, same ? "tables" : "run numbers");
     }
     return 0;
 }
@@ -62,7 +62,7 @@ static int txns_merge(const struct history *parts, uint32_t count, struct histor
 
     for (uint32_t i = 0; i < count; i++) all += parts[i].txn_count;
     struct ended *order = malloc((all + 1) * sizeof *order);
-    if (!order) return -CELLAR_ERR_NOMEM;
+    if (!order) return CELLAR_NOMEM;
     for (uint32_t i = 0; i < count; i++)
         for (uint64_t txn = 0; txn < parts[i].txn_count; txn++)
             order[at++] = (struct ended){parts[i].txns[txn].end_ns, i, txn};
@@ -101,7 +101,7 @@ static int states_merge(struct history *whole, struct history_final *states, uin
         if (!last || final_compare(last, state)) {
             states[kept++] = *state;
         } else if (last->version != state->version || last->digest != state->digest) {
-            return err_set(error, CELLAR_ERR_CORRUPT,
+            return err_set(error, CELLAR_CORRUPT,
                            "the parts found different %s versions of %s[%llu]: they are not of one run, or were not "
                            "%s at rest",
                            what, history_table_name(whole, state->table_id, name), (unsigned long long)state->key,
@@ -152,7 +152,7 @@ static int merge(const struct history *parts, uint32_t count, struct history *wh
     if (whole->died && !whole->final_all) whole->has_final = false; /* of what the dead wrote there may be none */
     if (!rc && whole->has_final) rc = finals_merge(parts, count, whole, error);
     if (!rc && whole->has_loaded) rc = loaded_merge(parts, count, whole, error);
-    if (rc == -CELLAR_ERR_NOMEM) err_set(error, CELLAR_ERR_NOMEM, "no memory for a history of %u parts", count);
+    if (rc == CELLAR_NOMEM) err_set(error, CELLAR_NOMEM, "no memory for a history of %u parts", count);
     return rc;
 }
 

@@ -59,7 +59,7 @@ static int slot_seen(void *arg, const struct cellar_table *table, struct fabric_
         return rc ? rc : cells_add(pool, table, image, cells);
     }
     if (record->found)
-        return err_set(pool->error, CELLAR_ERR_CORRUPT, "table %s: a second live record of key %llu at node %u, %#llx",
+        return err_set(pool->error, CELLAR_CORRUPT, "table %s: a second live record of key %llu at node %u, %#llx",
                        table->name, (unsigned long long)header->key, fabric_addr_node(addr),
                        (unsigned long long)fabric_addr_offset(addr));
     record->found = true;
@@ -97,7 +97,7 @@ int history_pool_read(struct cellar *db, uint32_t coordinator, struct history *h
     if (rc == 0) rc = db_run_on(db, coordinator, pool_walk, &pool);
     if (rc == 0) rc = presences_add(&pool);
     if (rc == 0 && since) rc = history_snapshot_gone(since->snapshot, &pool.touched, since->left_out, history);
-    if (rc == -CELLAR_ERR_NOMEM) err_set(pool.error, CELLAR_ERR_NOMEM, "no memory for the history's final versions");
+    if (rc == CELLAR_NOMEM) err_set(pool.error, CELLAR_NOMEM, "no memory for the history's final versions");
     history->has_final = rc == 0;
     history->final_all = rc == 0 && since;
     history_touched_free(&pool.touched);

@@ -59,7 +59,7 @@ static int places_make(const struct history *history, struct places *known)
     uint64_t loaded = history->has_loaded ? history->loaded_count : 0;
 
     known->all = malloc((history->access_count + finals + loaded + 1) * sizeof *known->all);
-    if (!known->all) return -CELLAR_ERR_NOMEM;
+    if (!known->all) return CELLAR_NOMEM;
     for (uint64_t i = 0; i < history->access_count; i++)
         if (history->accesses[i].kind != HISTORY_RANGE)
             known->all[known->count++] = (struct place){history->accesses[i].key, history->accesses[i].table_id};
@@ -82,7 +82,7 @@ static int resolved_add(struct resolved *resolved, const struct history_access *
     if (resolved->count == resolved->capacity) {
         uint64_t capacity = resolved->capacity ? 2 * resolved->capacity : 256;
         struct history_access *larger = realloc(resolved->accesses, capacity * sizeof *larger);
-        if (!larger) return -CELLAR_ERR_NOMEM;
+        if (!larger) return CELLAR_NOMEM;
         resolved->accesses = larger;
         resolved->capacity = capacity;
     }
@@ -115,7 +115,7 @@ static int txn_resolve(const struct history_access *accesses, uint32_t count, co
                        struct resolved *resolved)
 {
     struct places read = {.all = malloc(((size_t)count + 1) * sizeof *read.all)};
-    int rc = read.all ? 0 : -CELLAR_ERR_NOMEM;
+    int rc = read.all ? 0 : CELLAR_NOMEM;
 
     resolved->count = 0;
     for (uint32_t i = 0; i < count && rc == 0; i++) {
@@ -157,7 +157,7 @@ int history_range_resolve(const struct history *history, struct history *single)
     for (uint64_t i = 0; i < history->txn_count && rc == 0; i++) {
         struct history_txn txn = history->txns[i];
         rc = txn_resolve(history->accesses + txn.first, txn.count, &known, &resolved);
-        if (rc == 0 && resolved.count > UINT32_MAX) rc = -CELLAR_ERR_TOO_LARGE;
+        if (rc == 0 && resolved.count > UINT32_MAX) rc = CELLAR_TOO_LARGE;
         txn.count = (uint32_t)resolved.count;
         if (rc == 0) rc = history_txn_add(single, &txn, resolved.accesses);
     }

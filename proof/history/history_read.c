@@ -25,13 +25,12 @@ int history_reader_refuse(struct history_reader *reader, const char *format, ...
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    return err_set(reader->error, CELLAR_ERR_CORRUPT, "%.100s:%" PRIu64 ": %s", reader->path, reader->line_number,
-                   text);
+    return err_set(reader->error, CELLAR_CORRUPT, "%.100s:%" PRIu64 ": %s", reader->path, reader->line_number, text);
 }
 
 int history_reader_no_memory(struct history_reader *reader)
 {
-    return err_set(reader->error, CELLAR_ERR_NOMEM, "%.100s:%" PRIu64 ": no memory for a history of this size",
+    return err_set(reader->error, CELLAR_NOMEM, "%.100s:%" PRIu64 ": no memory for a history of this size",
                    reader->path, reader->line_number);
 }
 
@@ -55,7 +54,7 @@ static int refill(struct history_reader *reader)
     errno = 0;
     size_t bytes = fread(reader->buffer + reader->end, 1, reader->capacity - reader->end, reader->file);
     if (!bytes && ferror(reader->file))
-        return err_set(reader->error, CELLAR_ERR_SYSTEM, "%.100s: %s", reader->path, strerror(errno));
+        return err_set(reader->error, CELLAR_SYSTEM, "%.100s: %s", reader->path, strerror(errno));
     reader->end += bytes;
     reader->at_end = bytes == 0;
     __atomic_fetch_add(reader->bytes_read, bytes, __ATOMIC_RELAXED);
@@ -118,8 +117,8 @@ static int accesses_accept(struct history_reader *reader, uint32_t count)
 
 static int slice_failed(struct history_reader *reader, int rc)
 {
-    if (rc == -CELLAR_ERR_NOMEM) return history_reader_no_memory(reader);
-    return rc ? err_set(reader->error, CELLAR_ERR_SYSTEM, "%.100s: its slices could not be written: %s", reader->path,
+    if (rc == CELLAR_NOMEM) return history_reader_no_memory(reader);
+    return rc ? err_set(reader->error, CELLAR_SYSTEM, "%.100s: its slices could not be written: %s", reader->path,
                         strerror(errno))
               : 0;
 }
@@ -130,7 +129,7 @@ static int txn_slice(struct history_reader *reader, const struct history_txn *tx
 
     for (uint32_t i = 0; i < txn->count && !reader->ranges; i++)
         reader->ranges = reader->accesses[i].kind == HISTORY_RANGE;
-    if (reader->ranges) return -CELLAR_ERR_UNSUPPORTED;
+    if (reader->ranges) return CELLAR_UNSUPPORTED;
     bare.count = 0;
     if (history_txn_add(reader->history, &bare, NULL)) return history_reader_no_memory(reader);
     return slice_failed(
@@ -161,7 +160,7 @@ int history_reader_states(struct history_reader *reader, bool final)
         rc = reader->slices ? slice_failed(reader, history_slices_state(reader->slices, final, &state))
              : final        ? history_final_add(history, &state)
                             : history_loaded_add(history, &state);
-        if (rc == -CELLAR_ERR_NOMEM) rc = history_reader_no_memory(reader);
+        if (rc == CELLAR_NOMEM) rc = history_reader_no_memory(reader);
     }
     return rc;
 }
@@ -264,7 +263,7 @@ static int lines_read(struct history_reader *reader)
     if (rc) return rc;
     reader->line_number--;
     if (reader->line_number == 0)
-        return err_set(reader->error, CELLAR_ERR_CORRUPT, "%.100s: the file is empty", reader->path);
+        return err_set(reader->error, CELLAR_CORRUPT, "%.100s: the file is empty", reader->path);
     if (reader->stage != HISTORY_STAGE_END) {
         reader->history->torn = true;
         reader->history->torn_line = reader->line_number;
@@ -278,7 +277,7 @@ static int not_opened(const char *path, int code, struct cellar_error *error)
 {
     char journal[HISTORY_JOURNAL_PATH_BYTES];
     bool recording = code == ENOENT && history_journal_name(path, journal, NULL) == 0 && history_journal_is(journal);
-    return err_set(error, CELLAR_ERR_SYSTEM,
+    return err_set(error, CELLAR_SYSTEM,
                    recording ? "%.100s: %s; but its process left %.80s" HISTORY_JOURNAL_SUFFIX : "%.100s: %s", path,
                    strerror(code), path);
 }

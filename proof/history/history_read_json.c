@@ -194,7 +194,7 @@ static int header_read(struct history_reader *reader, const json_t *object)
         return history_reader_refuse(reader,
                                      "not a history of Cellar: its first line must begin with {\"cellar_history\":2");
     if (json_integer_value(format) != FORMAT)
-        return err_set(reader->error, CELLAR_ERR_UNSUPPORTED,
+        return err_set(reader->error, CELLAR_UNSUPPORTED,
                        "%.100s: version %lld of the format; this program reads version %d", reader->path,
                        (long long)json_integer_value(format), FORMAT);
     int rc = flag_read(reader, object, "nodes_lost", &reader->history->nodes_lost);

@@ -338,16 +338,16 @@ static void ended(void *arg, const struct txn *txn, int code, uint64_t ts)
      * whether all was applied.
      */
     bool stopped = atomic_load_explicit(&txn->home->gate->failed, memory_order_relaxed);
-    bool unknown = code == -CELLAR_ERR_INDETERMINATE || (ts && (code == -CELLAR_ERR_FENCED || (code == 0 && stopped)));
+    bool unknown = code == CELLAR_INDETERMINATE || (ts && (code == CELLAR_FENCED || (code == 0 && stopped)));
     uint64_t end_ns = clock_read(recorder, lane, txn);
     if (!unknown && code) pending_drop(lane);
-    if (!lane->pending && code != -CELLAR_ERR_RETRY && lane->count == lane->reads) {
+    if (!lane->pending && code != CELLAR_RETRY && lane->count == lane->reads) {
         history_recorder_notes(recorder, lane, txn);
         history_recorder_ranges(recorder, lane, txn);
     }
     if (lane->pending)
         pending_end(recorder, lane, unknown ? HISTORY_INDETERMINATE : HISTORY_COMMITTED, end_ns);
-    else if (code == -CELLAR_ERR_RETRY)
+    else if (code == CELLAR_RETRY)
         keep_aborted(recorder, lane, end_ns);
     else
         keep(recorder, lane,
@@ -380,7 +380,7 @@ static int journal_open(struct cellar *db, const struct history_recorder_file *f
         like.run = file->run;
     }
     int rc = file ? tables_add(db, &like) : 0;
-    rc = rc ? err_set(error, CELLAR_ERR_NOMEM, "no memory for a history")
+    rc = rc ? err_set(error, CELLAR_NOMEM, "no memory for a history")
             : history_journal_open(file ? file->path : NULL, &like, out, error);
     history_free(&like);
     return rc;
@@ -400,7 +400,7 @@ static int recorder_make(struct cellar *db, const struct history_recorder_file *
     memset(recorder->lost_ns, 0xff, sizeof recorder->lost_ns);
     uint32_t count = lanes_of(db);
     recorder->lanes = aligned_alloc(64, count * sizeof *recorder->lanes);
-    if (!recorder->lanes) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a history of %u coordinators", count);
+    if (!recorder->lanes) return err_set(error, CELLAR_NOMEM, "no memory for a history of %u coordinators", count);
     recorder->lane_count = count;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t session = i - db->coordinator_count; /* of those behind the others */
@@ -419,7 +419,7 @@ int history_recorder_open(struct cellar *db, history_clock_fn clock, uint64_t tx
 {
     *out = NULL;
     struct history_recorder *recorder = calloc(1, sizeof *recorder);
-    if (!recorder) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a history");
+    if (!recorder) return err_set(error, CELLAR_NOMEM, "no memory for a history");
     recorder->clock = clock ? clock : own_clock;
     recorder->txns_max = txns_max;
     recorder->observer = (struct observer){.arg = recorder,
@@ -512,7 +512,7 @@ static int finals_read(const struct history_recorder *recorder, struct history *
     const struct history_pool_since since = {recorder->snapshot, recorder->left_out};
     int rc = history_pool_read(recorder->db, cn * config->threads * config->coros, history,
                                recorder->cover ? &since : NULL, error);
-    return rc == -CELLAR_ERR_UNREACHABLE || rc == -CELLAR_ERR_INDETERMINATE ? 0 : rc;
+    return rc == CELLAR_UNREACHABLE || rc == CELLAR_INDETERMINATE ? 0 : rc;
 }
 
 int history_recorder_close(struct history_recorder *recorder, struct history *history, struct cellar_error *error)
@@ -524,12 +524,12 @@ int history_recorder_close(struct history_recorder *recorder, struct history *hi
     }
     history->no_epochs = recorder->versions == LAYOUT_TS_MAX;
     history_recorder_reserve(recorder, history);
-    int rc = atomic_load(&recorder->incomplete) ? -CELLAR_ERR_NOMEM : 0;
+    int rc = atomic_load(&recorder->incomplete) ? CELLAR_NOMEM : 0;
     if (rc == 0) rc = history_recorder_merge(recorder, history);
     if (rc == 0) rc = tables_add(recorder->db, history);
     if (rc == 0) rc = history_snapshot_add(recorder->snapshot, history);
     if (rc)
-        err_set(error, CELLAR_ERR_NOMEM, "no memory, or no space beside its file, for a history of %llu transactions",
+        err_set(error, CELLAR_NOMEM, "no memory, or no space beside its file, for a history of %llu transactions",
                 (unsigned long long)history_recorder_count(recorder));
     if (rc == 0) rc = finals_read(recorder, history, error);
     history_recorder_free(recorder);

@@ -18,7 +18,7 @@ int history_search_open(struct history_search *search, const struct history_grap
     search->queue = malloc(states * sizeof *search->queue);
     search->parent = malloc(states * sizeof *search->parent);
     search->via = malloc(states);
-    return search->seen && search->queue && search->parent && search->via ? 0 : -CELLAR_ERR_NOMEM;
+    return search->seen && search->queue && search->parent && search->via ? 0 : CELLAR_NOMEM;
 }
 
 void history_search_close(struct history_search *search)
@@ -60,10 +60,10 @@ static int cycle_keep(struct history_search *search, uint32_t at, enum history_e
     struct history_graph_cycle *cycle = search->cycle;
     uint32_t count = edges + (search->times != NULL); /* real time leads back from a further node */
     uint32_t *nodes = realloc(cycle->nodes, (size_t)count * sizeof *nodes);
-    if (!nodes) return -CELLAR_ERR_NOMEM;
+    if (!nodes) return CELLAR_NOMEM;
     cycle->nodes = nodes;
     uint8_t *kinds = realloc(cycle->kinds, count);
-    if (!kinds) return -CELLAR_ERR_NOMEM;
+    if (!kinds) return CELLAR_NOMEM;
     cycle->kinds = kinds;
 
     cycle->count = count;

@@ -52,7 +52,7 @@ int history_slices_open(uint32_t count, struct history_slices **out, struct cell
     *out = NULL;
     if (!slices || !(slices->streams = calloc(count, sizeof *slices->streams))) {
         free(slices);
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory for a history in %u slices", count);
+        return err_set(error, CELLAR_NOMEM, "no memory for a history in %u slices", count);
     }
     slices->count = count;
     snprintf(path, sizeof path, "%.480s/cellar-history-XXXXXX", folder && *folder ? folder : "/var/tmp");
@@ -60,8 +60,7 @@ int history_slices_open(uint32_t count, struct history_slices **out, struct cell
     if (slices->file < 0) {
         int code = errno;
         history_slices_close(slices);
-        return err_set(error, CELLAR_ERR_SYSTEM, "%.120s: %s; TMPDIR may name a folder with room", path,
-                       strerror(code));
+        return err_set(error, CELLAR_SYSTEM, "%.120s: %s; TMPDIR may name a folder with room", path, strerror(code));
     }
     unlink(path);
     *out = slices;
@@ -91,11 +90,11 @@ static int piece_flush(struct history_slices *slices, struct stream *stream)
     if (stream->piece_count == stream->piece_capacity) {
         uint32_t room = stream->piece_capacity ? 2 * stream->piece_capacity : 16;
         uint64_t *larger = realloc(stream->pieces, room * sizeof *larger);
-        if (!larger) return -CELLAR_ERR_NOMEM;
+        if (!larger) return CELLAR_NOMEM;
         stream->pieces = larger;
         stream->piece_capacity = room;
     }
-    if (pwrite_all(slices->file, stream->buffer, BUFFER_BYTES, (off_t)slices->end)) return -CELLAR_ERR_SYSTEM;
+    if (pwrite_all(slices->file, stream->buffer, BUFFER_BYTES, (off_t)slices->end)) return CELLAR_SYSTEM;
     stream->pieces[stream->piece_count++] = slices->end;
     slices->end += BUFFER_BYTES;
     stream->bytes += BUFFER_BYTES;
@@ -105,7 +104,7 @@ static int piece_flush(struct history_slices *slices, struct stream *stream)
 
 static int put(struct history_slices *slices, struct stream *stream, const void *entry, uint32_t bytes)
 {
-    if (!stream->buffer && !(stream->buffer = malloc(BUFFER_BYTES))) return -CELLAR_ERR_NOMEM;
+    if (!stream->buffer && !(stream->buffer = malloc(BUFFER_BYTES))) return CELLAR_NOMEM;
     memcpy(stream->buffer + stream->used, entry, bytes);
     stream->used += bytes;
     return stream->used == BUFFER_BYTES ? piece_flush(slices, stream) : 0;
@@ -173,11 +172,11 @@ static int stream_load(const struct history_slices *slices, const struct stream 
                        take_fn take)
 {
     uint8_t *piece = malloc(BUFFER_BYTES);
-    int rc = piece ? 0 : -CELLAR_ERR_NOMEM;
+    int rc = piece ? 0 : CELLAR_NOMEM;
 
     for (uint32_t i = 0; i < stream->piece_count && rc == 0; i++) {
         ssize_t got = pread(slices->file, piece, BUFFER_BYTES, (off_t)stream->pieces[i]);
-        rc = got == BUFFER_BYTES ? take(slice, piece, BUFFER_BYTES) : -CELLAR_ERR_SYSTEM;
+        rc = got == BUFFER_BYTES ? take(slice, piece, BUFFER_BYTES) : CELLAR_SYSTEM;
     }
     if (rc == 0) rc = take(slice, stream->buffer, stream->used);
     free(piece);
@@ -200,7 +199,7 @@ static int slice_prepare(const struct stream *accesses, const struct history *wh
     slice->clock_error_ns = whole->clock_error_ns;
     slice->txns = malloc((whole->txn_count + 1) * sizeof *slice->txns);
     slice->accesses = malloc((room + 1) * sizeof *slice->accesses);
-    if (!slice->txns || !slice->accesses) return -CELLAR_ERR_NOMEM;
+    if (!slice->txns || !slice->accesses) return CELLAR_NOMEM;
     slice->txn_count = slice->txn_capacity = whole->txn_count;
     slice->access_capacity = room;
     for (uint64_t i = 0; i < whole->txn_count; i++) {
@@ -222,8 +221,8 @@ int history_slices_load(struct history_slices *slices, uint32_t number, const st
     if (rc == 0) rc = stream_load(slices, &streams[STREAM_ACCESSES], slice, take_accesses);
     if (rc == 0) rc = stream_load(slices, &streams[STREAM_FINALS], slice, take_finals);
     if (rc == 0) rc = stream_load(slices, &streams[STREAM_LOADED], slice, take_loaded);
-    if (rc == -CELLAR_ERR_NOMEM) err_set(error, CELLAR_ERR_NOMEM, "no memory for a slice of the history");
-    if (rc == -CELLAR_ERR_SYSTEM)
-        err_set(error, CELLAR_ERR_SYSTEM, "a slice of the history could not be read back: %s", strerror(errno));
+    if (rc == CELLAR_NOMEM) err_set(error, CELLAR_NOMEM, "no memory for a slice of the history");
+    if (rc == CELLAR_SYSTEM)
+        err_set(error, CELLAR_SYSTEM, "a slice of the history could not be read back: %s", strerror(errno));
     return rc;
 }

@@ -51,7 +51,7 @@ static int grow(struct history_snapshot *snapshot)
     uint64_t old_count = snapshot->slot_count, slot_count = old_count ? 2 * old_count : 1024;
 
     struct record_state **slots = calloc(slot_count, sizeof *slots);
-    if (!slots) return -CELLAR_ERR_NOMEM;
+    if (!slots) return CELLAR_NOMEM;
     snapshot->slots = slots;
     snapshot->slot_count = slot_count;
     for (uint64_t i = 0; i < old_count; i++)
@@ -84,7 +84,7 @@ static int slot_seen(void *arg, const struct cellar_table *table, struct fabric_
     if (header->table_id != table->id || (header->flags & LAYOUT_RECORD_DELETED)) return 0;
     int rc = snapshot->count * 2 >= snapshot->slot_count ? grow(snapshot) : 0;
     struct record_state *record = rc ? NULL : record_room(snapshot, schema->cell_count);
-    if (!record) return -CELLAR_ERR_NOMEM;
+    if (!record) return CELLAR_NOMEM;
     record->key = header->key;
     record->table_id = table->id;
     record->cells = (uint16_t)schema->cell_count;
@@ -109,7 +109,7 @@ int history_snapshot_take(struct cellar *db, uint32_t coordinator, uint64_t vers
 {
     struct cellar_error unused;
     struct history_snapshot *snapshot = calloc(1, sizeof *snapshot);
-    int rc = snapshot ? 0 : -CELLAR_ERR_NOMEM;
+    int rc = snapshot ? 0 : CELLAR_NOMEM;
 
     *out = snapshot;
     if (rc == 0)
@@ -118,7 +118,7 @@ int history_snapshot_take(struct cellar *db, uint32_t coordinator, uint64_t vers
     if (rc == 0) rc = grow(snapshot);
     if (rc == 0) rc = db_run_on(db, coordinator, pool_walk, snapshot);
     if (rc == 0) return 0;
-    if (rc == -CELLAR_ERR_NOMEM) err_set(error, CELLAR_ERR_NOMEM, "no memory for what was loaded before the history");
+    if (rc == CELLAR_NOMEM) err_set(error, CELLAR_NOMEM, "no memory for what was loaded before the history");
     history_snapshot_free(snapshot);
     *out = NULL;
     return rc;
@@ -212,7 +212,7 @@ int history_snapshot_read(const uint64_t *words, uint64_t bytes, const struct hi
     while (rc == 0 && (uint64_t)(end - at) >= sizeof(struct record_state)) {
         const struct record_state *record = (const void *)at;
         if (record->cells > CELLAR_CELLS_MAX || RECORD_BYTES(record->cells) > (uint64_t)(end - at))
-            return -CELLAR_ERR_CORRUPT;
+            return CELLAR_CORRUPT;
         const struct history_touched_record *found = history_touched_find(touched, record->table_id, record->key);
         rc = found ? record_add(found, record, history) : untouched_add(touched, record, history);
         at += RECORD_BYTES(record->cells);

@@ -20,12 +20,12 @@ static uint32_t *slot_of(const struct history_touched *touched, uint32_t table_i
 static int grow(struct history_touched *touched)
 {
     uint32_t capacity = touched->capacity ? 2 * touched->capacity : 1024;
-    if (capacity > UINT32_MAX / 4) return -CELLAR_ERR_NOMEM;
+    if (capacity > UINT32_MAX / 4) return CELLAR_NOMEM;
     struct history_touched_record *records = realloc(touched->records, capacity * sizeof *records);
-    if (!records) return -CELLAR_ERR_NOMEM;
+    if (!records) return CELLAR_NOMEM;
     touched->records = records;
     uint32_t *slots = calloc(2 * (size_t)capacity, sizeof *slots);
-    if (!slots) return -CELLAR_ERR_NOMEM;
+    if (!slots) return CELLAR_NOMEM;
     free(touched->slots);
     touched->slots = slots;
     touched->capacity = capacity;
@@ -59,7 +59,7 @@ static int span_widen(struct history_touched *touched, const struct history_acce
     while (span < touched->spans + touched->span_count && span->table_id != range->table_id) span++;
     if (span == touched->spans + touched->span_count) {
         struct history_touched_span *spans = realloc(touched->spans, (touched->span_count + 1) * sizeof *spans);
-        if (!spans) return -CELLAR_ERR_NOMEM;
+        if (!spans) return CELLAR_NOMEM;
         touched->spans = spans;
         span = &spans[touched->span_count++];
         *span = (struct history_touched_span){range->table_id, range->key, range->over};

@@ -56,7 +56,7 @@ int history_txns_turns(const struct history_items *items, const struct history_s
     struct turn *turns = malloc(((size_t)items->txn_count + 1) * sizeof *turns);
     uint32_t count = 0;
 
-    if (!turns) return -CELLAR_ERR_NOMEM;
+    if (!turns) return CELLAR_NOMEM;
     for (uint32_t rank = 0; rank < items->txn_count; rank++) {
         const struct history_txn *txn = history_items_txn(items, rank);
         uint64_t end_ns = txn->outcome == HISTORY_INDETERMINATE ? txn->begin_ns : txn->end_ns;

@@ -259,13 +259,13 @@ int history_write(const struct history *history, const char *path, struct cellar
     struct partial partial;
 
     if (!writable(history))
-        return err_set(error, CELLAR_ERR_INVALID, "%.120s: an id or a time of the history is too large", path);
+        return err_set(error, CELLAR_INVALID, "%.120s: an id or a time of the history is too large", path);
     int code = partial_open(&partial, path, error);
     if (code) return code;
     int cause = write_to(partial.file, history);
     if (cause) {
         partial_drop(&partial);
-        return err_set(error, CELLAR_ERR_SYSTEM, "%.120s: %s", path, strerror(cause));
+        return err_set(error, CELLAR_SYSTEM, "%.120s: %s", path, strerror(cause));
     }
     code = partial_end(&partial, path, error);
     if (code == 0 && !history_journal_name(path, journal, NULL)) unlink(journal);

@@ -80,7 +80,7 @@ void sim_cells_row_make(const struct cells_table *table, uint32_t number, uint32
 
 static bool skipped(struct cellar_txn *txn, const struct cells_call *call, uint32_t i)
 {
-    return call->txn->accesses[i].if_absent && cellar_found(txn, call->refs[i - 1]);
+    return call->txn->accesses[i].if_absent && cellar_proc_found(txn, call->refs[i - 1]);
 }
 
 static int declare(struct cellar_txn *txn, struct cells_call *call, uint32_t i)
@@ -93,10 +93,10 @@ static int declare(struct cellar_txn *txn, struct cells_call *call, uint32_t i)
     if (skipped(txn, call, i)) return 0;
     if (access->kind == CELLS_INSERT) {
         sim_cells_row_make(table, access->table, access->key, call->writer, call->digest, row);
-        call->refs[i] = cellar_insert(txn, table->table, sim_cells_key(access->key), row);
+        call->refs[i] = cellar_proc_insert(txn, table->table, sim_cells_key(access->key), row);
     } else {
         call->refs[i] =
-            cellar_access(txn, table->table, sim_cells_key(access->key), access->read, access->write, flags);
+            cellar_proc_access(txn, table->table, sim_cells_key(access->key), access->read, access->write, flags);
     }
     return call->refs[i] < 0 ? call->refs[i] : 0;
 }
@@ -106,11 +106,11 @@ static int take_reads(struct cellar_txn *txn, struct cells_call *call, uint32_t 
     const struct cells_access *access = &call->txn->accesses[i];
     const struct cells_table *table = &call->cells->tables[access->table];
     uint8_t value[SIM_CELLS_VALUE_BYTES_MAX];
-    bool found = cellar_found(txn, call->refs[i]);
+    bool found = cellar_proc_found(txn, call->refs[i]);
     call->digest = sim_cells_mix(call->digest, found);
     for (uint32_t cell = 0; found && cell < table->cells; cell++) {
         if (!(access->read >> cell & 1)) continue;
-        int code = cellar_get(txn, call->refs[i], (int)cell, value);
+        int code = cellar_proc_get(txn, call->refs[i], (int)cell, value);
         if (code != 0) return code;
         uint64_t id;
         memcpy(&id, value, sizeof id);
@@ -128,12 +128,12 @@ static int put_writes(struct cellar_txn *txn, struct cells_call *call, uint32_t 
     const struct cells_access *access = &call->txn->accesses[i];
     const struct cells_table *table = &call->cells->tables[access->table];
     uint8_t value[SIM_CELLS_VALUE_BYTES_MAX];
-    if (!cellar_found(txn, call->refs[i])) return 0;
+    if (!cellar_proc_found(txn, call->refs[i])) return 0;
     for (uint32_t cell = 0; cell < table->cells; cell++) {
         if (!(access->write >> cell & 1)) continue;
         sim_cells_value_make(value, table->columns[cell].bytes,
                              sim_cells_identity(call->writer, access->table, access->key, cell), call->digest);
-        int code = cellar_put(txn, call->refs[i], (int)cell, value);
+        int code = cellar_proc_put(txn, call->refs[i], (int)cell, value);
         if (code != 0) return code;
     }
     return 0;
@@ -153,7 +153,7 @@ static int run_block(struct cellar_txn *txn, struct cells_call *call, uint32_t f
     const struct cells_access *accesses = call->txn->accesses;
     int code = 0;
     for (uint32_t i = first; i < end && code == 0; i++) code = declare(txn, call, i);
-    if (code == 0) code = cellar_fetch(txn);
+    if (code == 0) code = cellar_proc_fetch(txn);
     for (uint32_t i = first; i < end && code == 0; i++)
         if (accesses[i].kind != CELLS_INSERT) code = take_reads(txn, call, i);
     return code == 0 && !call->txn->writes_last ? put_all(txn, call, first, end) : code;
@@ -383,10 +383,10 @@ static int cells_open(const struct sim_plan *plan, struct cellar *db, struct sim
 {
     if (plan->keys > SIM_CELLS_KEYS_MAX || plan->cell_bytes > SIM_CELLS_VALUE_BYTES_MAX ||
         plan->cells * plan->cell_bytes > SIM_CELLS_ROW_BYTES_MAX || plan->accesses_max > SIM_ACCESSES_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "cells has at most %d keys, rows of %d bytes, and %d accesses",
+        return err_set(error, CELLAR_INVALID, "cells has at most %d keys, rows of %d bytes, and %d accesses",
                        SIM_CELLS_KEYS_MAX, SIM_CELLS_ROW_BYTES_MAX, SIM_ACCESSES_MAX);
     struct cells *cells = calloc(1, sizeof *cells);
-    if (!cells) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a workload");
+    if (!cells) return err_set(error, CELLAR_NOMEM, "no memory for a workload");
     cells->load.ops = sim_load_find(plan->workload);
     cells->load.plan = plan;
     int code = cells->load.ops == &sim_load_sessions ? sim_sessions_open(cells, error) : 0;
@@ -405,17 +405,17 @@ static int cells_reopen(struct sim_load *load, struct cellar *db, struct cellar_
     return cells_make(cells, db, error);
 }
 
-static int cells_fill(struct sim_load *load, struct cellar_client *self, struct cellar_error *error)
+static int cells_fill(struct sim_load *load, struct cellar_lab_client *self, struct cellar_error *error)
 {
     struct cells *cells = cells_of(load);
     uint8_t row[SIM_CELLS_ROW_BYTES_MAX];
     int code = 0;
-    if (cellar_client_index(self) != 0) return 0;
+    if (cellar_lab_index(self) != 0) return 0;
     for (uint32_t t = 0; t < load->plan->tables; t++) {
         for (uint32_t key = 0; key < load->plan->keys && code == 0; key++) {
             if (sim_cells_mix(load->plan->seed, t << 8 | key) % 16 >= LOADED_SIXTEENTHS) continue;
             sim_cells_row_make(&cells->tables[t], t, key, 0, 0, row);
-            code = cellar_load(self, cells->tables[t].table, sim_cells_key(key), row, error);
+            code = cellar_lab_load(self, cells->tables[t].table, sim_cells_key(key), row, error);
         }
     }
     return code;
@@ -428,16 +428,16 @@ static bool reads_only(const struct cells_txn *txn)
     return true;
 }
 
-static int cells_next(struct sim_load *load, struct cellar_client *self, uint32_t index,
+static int cells_next(struct sim_load *load, struct cellar_lab_client *self, uint32_t index,
                       const struct cellar_call_options *options, struct cellar_result *result)
 {
     struct cells *cells = cells_of(load);
-    uint32_t client = cellar_client_index(self);
+    uint32_t client = cellar_lab_index(self);
     struct cells_txn txn;
     sim_cells_draw(cells, client, index, &txn);
     struct cells_call call = {.cells = cells, .txn = &txn, .writer = sim_plan_txn(load->plan, client, index) + 1};
     const struct cellar_proc *proc = cells->read_proc && reads_only(&txn) ? cells->read_proc : cells->proc;
-    int code = cellar_exec(self, proc, &call, options, result);
+    int code = cellar_lab_exec(self, proc, &call, options, result);
     if (code == 0 && call.complaint[0])
         sim_load_complain(load, "transaction %u read %s", call.writer - 1, call.complaint);
     return code;
@@ -453,7 +453,7 @@ static int scan_row(void *arg, uint64_t key, const void *row)
     if (number >= cells->load.plan->keys || sim_cells_key(number) != key || cells->seen[number]) {
         sim_load_complain(&cells->load, "table %s has a record of key %llu, which was never inserted or is there twice",
                           table->name, (unsigned long long)key);
-        return -CELLAR_ERR_CORRUPT;
+        return CELLAR_CORRUPT;
     }
     cells->seen[number] = true;
     for (uint32_t cell = 0; cell < table->cells; cell++) {
@@ -462,31 +462,31 @@ static int scan_row(void *arg, uint64_t key, const void *row)
             continue;
         sim_load_complain(&cells->load, "table %s, key %u, cell %u is left with a value that no client wrote so",
                           table->name, number, cell);
-        return -CELLAR_ERR_CORRUPT;
+        return CELLAR_CORRUPT;
     }
     return 0;
 }
 
-static int cells_check(struct sim_load *load, struct cellar_client *self, char verdict[SIM_LOAD_VERDICT_BYTES])
+static int cells_check(struct sim_load *load, struct cellar_lab_client *self, char verdict[SIM_LOAD_VERDICT_BYTES])
 {
     struct cells *cells = cells_of(load);
     struct cellar_error error = {0};
     for (cells->scanning = 0; cells->scanning < load->plan->tables; cells->scanning++) {
         memset(cells->seen, 0, sizeof cells->seen);
-        int code = cellar_scan(self, cells->tables[cells->scanning].table, scan_row, cells, &error);
+        int code = cellar_lab_scan(self, cells->tables[cells->scanning].table, scan_row, cells, &error);
         if (code == 0) continue;
         snprintf(verdict, SIM_LOAD_VERDICT_BYTES, "%s", load->verdict[0] ? load->verdict : error.text);
-        return -CELLAR_ERR_CORRUPT;
+        return CELLAR_CORRUPT;
     }
     return 0;
 }
 
 /* Half of the transactions are interactive ones; the others are procedures beside them. */
-static int sessions_next(struct sim_load *load, struct cellar_client *self, uint32_t index,
+static int sessions_next(struct sim_load *load, struct cellar_lab_client *self, uint32_t index,
                          const struct cellar_call_options *options, struct cellar_result *result)
 {
     struct cells *cells = cells_of(load);
-    uint32_t client = cellar_client_index(self), txn = sim_plan_txn(load->plan, client, index);
+    uint32_t client = cellar_lab_index(self), txn = sim_plan_txn(load->plan, client, index);
     if (sim_cells_mix(load->plan->seed, txn) % 2) return cells_next(load, self, index, options, result);
     return sim_sessions_next(cells, self, index, options, result);
 }

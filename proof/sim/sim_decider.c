@@ -95,11 +95,10 @@ static int end(const struct cellar_decider *base, uint32_t cn, struct cellar_rul
     uint64_t now_ns = fabric_sim_now_ns(decider->fabric);
     pass(decider);
     bool arrived = question->arrives_ns == UINT64_MAX;
-    if (!arrived || now_ns < question->answered_ns) return -CELLAR_ERR_EXISTS;
+    if (!arrived || now_ns < question->answered_ns) return CELLAR_EXISTS;
     question->asked = false;
     *now = question->answer;
-    return question->lost || question->unheard ? err_set(error, CELLAR_ERR_UNREACHABLE, "the register does not answer")
-                                               : 0;
+    return question->lost || question->unheard ? err_set(error, CELLAR_UNREACHABLE, "the register does not answer") : 0;
 }
 
 void sim_decider_open(struct sim_decider *decider, const struct fabric *fabric, uint64_t seed, bool prompt)

@@ -103,7 +103,7 @@ static bool next_schedule(struct sim_explore *explore, uint32_t max_preemptions)
 static int check_config(const struct sim_explore_config *config, struct sim_explore_result *result)
 {
     *result = (struct sim_explore_result){0};
-    return config->scenario && config->max_preemptions <= SIM_EXPLORE_PREEMPTIONS_MAX ? 0 : -CELLAR_ERR_INVALID;
+    return config->scenario && config->max_preemptions <= SIM_EXPLORE_PREEMPTIONS_MAX ? 0 : CELLAR_INVALID;
 }
 
 int sim_explore_run(const struct sim_explore_config *config, struct sim_explore_result *result)
@@ -118,7 +118,7 @@ int sim_explore_run(const struct sim_explore_config *config, struct sim_explore_
     }
     result->complete = well && !more;
     free(explore.path);
-    return well ? 0 : -CELLAR_ERR_CORRUPT;
+    return well ? 0 : CELLAR_CORRUPT;
 }
 
 int sim_explore_sample(const struct sim_explore_config *config, uint64_t seed, uint64_t schedules,
@@ -127,7 +127,7 @@ int sim_explore_sample(const struct sim_explore_config *config, uint64_t seed, u
     struct prng prng;
     struct sim_explore explore = {0};
     int code = check_config(config, result);
-    if (code != 0 || config->max_preemptions == 0) return code ? code : -CELLAR_ERR_INVALID;
+    if (code != 0 || config->max_preemptions == 0) return code ? code : CELLAR_INVALID;
     prng_seed(&prng, seed);
     bool well = run_one(&explore, config, result); /* how long is it? */
     explore.prng = &prng;
@@ -137,7 +137,7 @@ int sim_explore_sample(const struct sim_explore_config *config, uint64_t seed, u
         well = run_one(&explore, config, result);
     }
     free(explore.path);
-    return well ? 0 : -CELLAR_ERR_CORRUPT;
+    return well ? 0 : CELLAR_CORRUPT;
 }
 
 /* Fills the path from text: "12:1 40:3". */
@@ -165,8 +165,8 @@ int sim_explore_replay(const struct sim_explore_config *config, const char *choi
 {
     struct sim_explore explore = {0};
     int code = check_config(config, result);
-    if (code == 0 && !parse(&explore, choices)) code = -CELLAR_ERR_INVALID;
-    if (code == 0 && !run_one(&explore, config, result)) code = -CELLAR_ERR_CORRUPT;
+    if (code == 0 && !parse(&explore, choices)) code = CELLAR_INVALID;
+    if (code == 0 && !run_one(&explore, config, result)) code = CELLAR_CORRUPT;
     free(explore.path);
     return code;
 }

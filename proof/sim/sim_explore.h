@@ -40,7 +40,7 @@ struct sim_explore_result {
 };
 
 /*
- * Stops at the first failing schedule. Returns 0 when none failed, else -CELLAR_ERR_CORRUPT; -INVALID for a bad
+ * Stops at the first failing schedule. Returns 0 when none failed, else CELLAR_CORRUPT; -INVALID for a bad
  * configuration.
  */
 int sim_explore_run(const struct sim_explore_config *config, struct sim_explore_result *result);

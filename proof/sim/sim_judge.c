@@ -89,10 +89,9 @@ bool sim_judge_any_lost(const struct sim_state *state) { return sim_recover_due(
 /* A call that ended with a conclusion: committed, or the procedure's own doing. */
 bool sim_judge_concluded(const struct sim_state *state, int code)
 {
-    if (code == 0 || code == -CELLAR_ERR_FULL) return true;
+    if (code == 0 || code == CELLAR_FULL) return true;
     if (!state->load->ops->concludes) return false;
-    return code == -CELLAR_ERR_NOT_FOUND || code == -CELLAR_ERR_EXISTS || code == -CELLAR_ERR_DUPLICATE ||
-           code == -CELLAR_ERR_USER_ABORT;
+    return code == CELLAR_NOT_FOUND || code == CELLAR_EXISTS || code == CELLAR_DUPLICATE || code == CELLAR_USER_ABORT;
 }
 
 /*
@@ -110,12 +109,11 @@ static bool locks_outlive(const struct sim_plan *plan)
  */
 static bool excused(const struct sim_state *state, uint32_t cn, int code)
 {
-    if (code == -CELLAR_ERR_FENCED) return sim_judge_cn_lost(state, cn);
-    if (code != -CELLAR_ERR_DEADLINE && code != -CELLAR_ERR_UNREACHABLE && code != -CELLAR_ERR_INDETERMINATE)
-        return false;
+    if (code == CELLAR_FENCED) return sim_judge_cn_lost(state, cn);
+    if (code != CELLAR_DEADLINE && code != CELLAR_UNREACHABLE && code != CELLAR_INDETERMINATE) return false;
     if (!state->healing || sim_judge_mn_lost(state) || sim_judge_cn_lost(state, cn)) return true;
-    if (code == -CELLAR_ERR_DEADLINE && any_cn_lost(state) && !locks_outlive(state->plan)) return true;
-    return code == -CELLAR_ERR_DEADLINE && sim_recover_due(state) && !state->plan->lease_ns;
+    if (code == CELLAR_DEADLINE && any_cn_lost(state) && !locks_outlive(state->plan)) return true;
+    return code == CELLAR_DEADLINE && sim_recover_due(state) && !state->plan->lease_ns;
 }
 
 void sim_judge_stop(struct sim_state *state, struct sim_client *client, uint64_t now_ns)
@@ -135,14 +133,14 @@ void sim_judge_stop(struct sim_state *state, struct sim_client *client, uint64_t
 void sim_judge_call(struct sim_state *state, uint32_t txn, uint32_t cn, int code, uint32_t attempts)
 {
     if (sim_judge_concluded(state, code)) return;
-    if (state->healing && code == -CELLAR_ERR_DEADLINE && !sim_judge_cn_lost(state, cn)) state->vain_calls++;
+    if (state->healing && code == CELLAR_DEADLINE && !sim_judge_cn_lost(state, cn)) state->vain_calls++;
     if (excused(state, cn, code)) return;
-    bool slow = code == -CELLAR_ERR_DEADLINE || code == -CELLAR_ERR_UNREACHABLE || code == -CELLAR_ERR_INDETERMINATE;
+    bool slow = code == CELLAR_DEADLINE || code == CELLAR_UNREACHABLE || code == CELLAR_INDETERMINATE;
     state->report->culprits[0] = txn;
     state->report->culprit_count = 1;
     sim_judge_complain(state->report, slow ? "progress" : "outcome",
                        "transaction %u on compute node %u ended after %u attempts with: %s%s", txn, cn, attempts,
-                       cellar_error_text(code),
+                       cellar_strerror(code),
                        slow ? "; but all faults had ended, and no node was lost that it could have waited for"
                             : ", which no transaction here may");
 }
@@ -192,8 +190,8 @@ static int close_recorder(struct sim_state *state)
     }
     state->recorder = NULL;
     int code = history_recorder_close(recorder, &state->history, state->error);
-    if (code == -CELLAR_ERR_CORRUPT) sim_judge_complain(state->report, "final", "%s", state->error->text);
-    if (code && code != -CELLAR_ERR_CORRUPT) return code;
+    if (code == CELLAR_CORRUPT) sim_judge_complain(state->report, "final", "%s", state->error->text);
+    if (code && code != CELLAR_CORRUPT) return code;
     const struct mode *mode = mode_of(state->plan->cc);
     if ((mode->shares || mode->undo) && sim_recover_due(state)) state->history.has_final = false;
     state->history.nodes_lost = sim_judge_any_lost(state);
@@ -205,10 +203,10 @@ static int judge_history(struct sim_state *state)
 {
     struct history_verdict *verdict = &state->verdict;
     int code = close_recorder(state);
-    if (code) return code == -CELLAR_ERR_CORRUPT ? 0 : code;
+    if (code) return code == CELLAR_CORRUPT ? 0 : code;
     const struct history_check_options options = {.realtime = true, .settled = !state->history.nodes_lost};
     code = history_check(&state->history, &options, verdict);
-    if (code != -CELLAR_ERR_CORRUPT || state->report->checker) return code == -CELLAR_ERR_CORRUPT ? 0 : code;
+    if (code != CELLAR_CORRUPT || state->report->checker) return code == CELLAR_CORRUPT ? 0 : code;
     sim_judge_complain(state->report, strcmp(verdict->kind, "final") == 0 ? "final" : "history", "%s: %s",
                        verdict->kind, verdict->text);
     note_culprits(state, verdict);
@@ -232,9 +230,9 @@ static int judge_logs(struct sim_state *state)
     if (cn == plan->cns) return 0;
     int code =
         history_logs_check(&state->history, state->db, cn * plan->threads * plan->coros, state->reopened_ns, &error);
-    if (code == -CELLAR_ERR_CORRUPT) sim_judge_complain(state->report, "logs", "%s", error.text);
-    if (code < 0 && code != -CELLAR_ERR_CORRUPT && state->error) *state->error = error;
-    return code == -CELLAR_ERR_CORRUPT ? 0 : code;
+    if (code == CELLAR_CORRUPT) sim_judge_complain(state->report, "logs", "%s", error.text);
+    if (code < 0 && code != CELLAR_CORRUPT && state->error) *state->error = error;
+    return code == CELLAR_CORRUPT ? 0 : code;
 }
 
 /* ---- at rest: compute nodes, and the pool ---- */
@@ -260,10 +258,10 @@ static int audit_pool(struct coro *co, struct coordinator *coordinator, void *ar
     struct sim_state *state = arg;
     struct cellar_error error = {0};
     (void)co;
-    int code = cellar_audit(coordinator->client, &error);
-    if (code == -CELLAR_ERR_CORRUPT) sim_judge_complain(state->report, "audit", "%s", error.text);
-    if (code < 0 && code != -CELLAR_ERR_CORRUPT && state->error) *state->error = error;
-    return code == -CELLAR_ERR_CORRUPT ? 0 : code;
+    int code = cellar_cluster_audit(coordinator->client, &error);
+    if (code == CELLAR_CORRUPT) sim_judge_complain(state->report, "audit", "%s", error.text);
+    if (code < 0 && code != CELLAR_CORRUPT && state->error) *state->error = error;
+    return code == CELLAR_CORRUPT ? 0 : code;
 }
 
 static int check_load(struct coro *co, struct coordinator *coordinator, void *arg)

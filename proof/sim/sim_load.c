@@ -57,10 +57,10 @@ static void whole_close(struct sim_load *load)
 static int clients_make(struct whole *whole, uint32_t count)
 {
     whole->clients = calloc(count, sizeof *whole->clients);
-    if (!whole->clients) return -CELLAR_ERR_NOMEM;
+    if (!whole->clients) return CELLAR_NOMEM;
     for (; whole->client_count < count; whole->client_count++) {
         struct workload_client *client = calloc(1, whole->workload->client_bytes);
-        if (!client) return -CELLAR_ERR_NOMEM;
+        if (!client) return CELLAR_NOMEM;
         workload_client_begin(client, whole->load.plan->seed, whole->client_count, count);
         whole->clients[whole->client_count] = client;
     }
@@ -76,10 +76,10 @@ static int run_open(struct whole *whole, struct cellar *db, struct cellar_error 
     return whole->workload->open(db, &room.config, txns, &whole->run, error);
 }
 
-static int client_begin(struct cellar_client *self, void *arg)
+static int client_begin(struct cellar_lab_client *self, void *arg)
 {
     struct whole *whole = arg;
-    return whole->workload->client_init(whole->run, self, whole->clients[cellar_client_index(self)]);
+    return whole->workload->client_init(whole->run, self, whole->clients[cellar_lab_index(self)]);
 }
 
 /* What clients have counted goes on; their run is another process's, which has loaded nothing. */
@@ -89,19 +89,19 @@ static int whole_reopen(struct sim_load *load, struct cellar *db, struct cellar_
     whole->workload->close(whole->run);
     whole->run = NULL;
     int code = run_open(whole, db, error);
-    return code ? code : cellar_run(db, client_begin, whole);
+    return code ? code : cellar_lab_run(db, client_begin, whole);
 }
 
 static int whole_open(const struct sim_plan *plan, struct cellar *db, struct sim_load **out, struct cellar_error *error)
 {
     struct whole *whole = calloc(1, sizeof *whole);
-    if (!whole) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a workload");
+    if (!whole) return err_set(error, CELLAR_NOMEM, "no memory for a workload");
     whole->load.ops = &sim_load_whole;
     whole->load.plan = plan;
     whole->workload = workload_find(plan->workload);
     int code = run_open(whole, db, error);
     if (code == 0 && (code = clients_make(whole, sim_plan_clients(plan))) < 0)
-        (void)err_set(error, CELLAR_ERR_NOMEM, "no memory for clients");
+        (void)err_set(error, CELLAR_NOMEM, "no memory for clients");
     if (code < 0)
         whole_close(&whole->load);
     else
@@ -109,25 +109,25 @@ static int whole_open(const struct sim_plan *plan, struct cellar *db, struct sim
     return code;
 }
 
-static int whole_fill(struct sim_load *load, struct cellar_client *self, struct cellar_error *error)
+static int whole_fill(struct sim_load *load, struct cellar_lab_client *self, struct cellar_error *error)
 {
     struct whole *whole = whole_of(load);
     int code = whole->workload->load(whole->run, self, &whole->rows, error);
     if (code < 0) return code;
-    return whole->workload->client_init(whole->run, self, whole->clients[cellar_client_index(self)]);
+    return whole->workload->client_init(whole->run, self, whole->clients[cellar_lab_index(self)]);
 }
 
-static int whole_next(struct sim_load *load, struct cellar_client *self, uint32_t index,
+static int whole_next(struct sim_load *load, struct cellar_lab_client *self, uint32_t index,
                       const struct cellar_call_options *options, struct cellar_result *result)
 {
     struct whole *whole = whole_of(load);
-    struct workload_client *client = whole->clients[cellar_client_index(self)];
+    struct workload_client *client = whole->clients[cellar_lab_index(self)];
     uint32_t type;
     prng_seed_stream(&client->prng, load->plan->seed, (uint64_t)index << 32 | (client->index + 1));
     return whole->workload->next(whole->run, self, client, &type, options, result);
 }
 
-static int whole_check(struct sim_load *load, struct cellar_client *self, char verdict[SIM_LOAD_VERDICT_BYTES])
+static int whole_check(struct sim_load *load, struct cellar_lab_client *self, char verdict[SIM_LOAD_VERDICT_BYTES])
 {
     struct whole *whole = whole_of(load);
     struct workload_report report = {0};
@@ -135,12 +135,12 @@ static int whole_check(struct sim_load *load, struct cellar_client *self, char v
     int code = whole->workload->check(whole->run, self, whole->clients, whole->client_count, &report, &error);
     if (code < 0) {
         snprintf(verdict, SIM_LOAD_VERDICT_BYTES, "the check ends with: %s", error.text);
-        return -CELLAR_ERR_CORRUPT;
+        return CELLAR_CORRUPT;
     }
     for (uint32_t i = 0; i < report.check_count; i++) {
         if (report.checks[i].ok) continue;
         snprintf(verdict, SIM_LOAD_VERDICT_BYTES, "%s: %s", report.checks[i].name, report.checks[i].text);
-        return -CELLAR_ERR_CORRUPT;
+        return CELLAR_CORRUPT;
     }
     return 0;
 }

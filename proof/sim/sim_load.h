@@ -17,12 +17,12 @@ struct sim_load_ops {
     /* The same tables and procedures in another database, which has opened that pool again. */
     int (*reopen)(struct sim_load *load, struct cellar *db, struct cellar_error *error);
     /* By each client, before anything else: its share of the rows, in bulk. */
-    int (*fill)(struct sim_load *load, struct cellar_client *client, struct cellar_error *error);
+    int (*fill)(struct sim_load *load, struct cellar_lab_client *client, struct cellar_error *error);
     /* Runs one transaction; returns its code. */
-    int (*next)(struct sim_load *load, struct cellar_client *client, uint32_t index,
+    int (*next)(struct sim_load *load, struct cellar_lab_client *client, uint32_t index,
                 const struct cellar_call_options *options, struct cellar_result *result);
     /* By one client, at rest, with no node lost: 0, or CORRUPT with a verdict in words. */
-    int (*check)(struct sim_load *load, struct cellar_client *client, char verdict[SIM_LOAD_VERDICT_BYTES]);
+    int (*check)(struct sim_load *load, struct cellar_lab_client *client, char verdict[SIM_LOAD_VERDICT_BYTES]);
     void (*close)(struct sim_load *load);
 };
 

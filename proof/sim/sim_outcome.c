@@ -1,6 +1,6 @@
 /*
- * sim_outcome.c - holds what cellar_outcome says of calls that ended INDETERMINATE against the pool: a write of a
- * committed one is there, or what came over it; of an aborted one none is. In a simulated run no index is used twice,
+ * sim_outcome.c - holds what cellar_cluster_outcome says of calls that ended INDETERMINATE against the pool: a write of
+ * a committed one is there, or what came over it; of an aborted one none is. In a simulated run no index is used twice,
  * so each is one or the other.
  */
 #include "db_recover.h"

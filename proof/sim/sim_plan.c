@@ -469,7 +469,7 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
 
 /* ---- judging ---- */
 
-#define REFUSE(...) return err_set(error, CELLAR_ERR_INVALID, __VA_ARGS__)
+#define REFUSE(...) return err_set(error, CELLAR_INVALID, __VA_ARGS__)
 
 static bool workload_known(const char *name)
 {

@@ -76,8 +76,8 @@ int sim_plan_drop_txns(struct sim_plan *plan, const char *text, struct cellar_er
         if (*at == 0) return 0;
         if (*at++ != ',') break;
     }
-    return err_set(error, CELLAR_ERR_INVALID,
-                   "--drop-txns needs at most %d ascending numbers such as 0-5,9, not '%.60s'", SIM_DROPS_MAX, text);
+    return err_set(error, CELLAR_INVALID, "--drop-txns needs at most %d ascending numbers such as 0-5,9, not '%.60s'",
+                   SIM_DROPS_MAX, text);
 }
 
 /* The kind whose name stands at *text before a colon, a comma or the end; KINDS when there is none. */
@@ -111,6 +111,6 @@ int sim_plan_drop_faults(struct sim_plan *plan, const char *text, struct cellar_
         if (*at == 0) return 0;
         if (*at++ != ',') break;
     }
-    return err_set(error, CELLAR_ERR_INVALID,
+    return err_set(error, CELLAR_INVALID,
                    "--drop-faults needs names and numbers such as cn_crash:0,delay:3-5,reorder, not '%.60s'", text);
 }

@@ -102,20 +102,20 @@ static void complain(struct ranges_call *call, const char *what, uint64_t key)
 
 static int columns_put(struct cellar_txn *txn, int ref, const struct ranges_row *row, bool moves)
 {
-    int code = moves ? cellar_put(txn, ref, RANGES_A, &row->a) : 0;
-    if (code == 0 && moves) code = cellar_put(txn, ref, RANGES_TAIL, row->tail);
-    if (code == 0 && moves) code = cellar_put(txn, ref, RANGES_B, &row->b);
-    return code ? code : cellar_put(txn, ref, RANGES_N, &row->n);
+    int code = moves ? cellar_proc_put(txn, ref, RANGES_A, &row->a) : 0;
+    if (code == 0 && moves) code = cellar_proc_put(txn, ref, RANGES_TAIL, row->tail);
+    if (code == 0 && moves) code = cellar_proc_put(txn, ref, RANGES_B, &row->b);
+    return code ? code : cellar_proc_put(txn, ref, RANGES_N, &row->n);
 }
 
 static int step_insert(struct cellar_txn *txn, struct ranges_call *call, const struct ranges_step *step)
 {
     struct ranges_row row = row_of(step->key, step->a, step->b);
-    int ref = cellar_insert(txn, call->ranges->table, step->key, &row);
+    int ref = cellar_proc_insert(txn, call->ranges->table, step->key, &row);
     if (ref < 0) return ref;
     call->there[step->key] = true;
     call->a[step->key] = step->a;
-    return cellar_fetch(txn);
+    return cellar_proc_fetch(txn);
 }
 
 /* A record that may be there or not: what is to become of it. */
@@ -123,18 +123,18 @@ static int step_change(struct cellar_txn *txn, struct ranges_call *call, const s
 {
     bool gone = step->kind == RANGES_DELETE, moves = step->kind == RANGES_MOVE || step->kind == RANGES_PUT;
     struct ranges_row then;
-    int ref = cellar_access(txn, call->ranges->table, step->key, gone ? 0 : CELLAR_ALL, gone ? 0 : CELLAR_ALL,
-                            CELLAR_OPTIONAL | (gone ? CELLAR_DELETE : 0));
+    int ref = cellar_proc_access(txn, call->ranges->table, step->key, gone ? 0 : CELLAR_ALL, gone ? 0 : CELLAR_ALL,
+                                 CELLAR_OPTIONAL | (gone ? CELLAR_DELETE : 0));
     if (ref < 0) return ref;
-    int code = cellar_fetch(txn);
+    int code = cellar_proc_fetch(txn);
     if (code) return code;
-    bool found = cellar_found(txn, ref);
+    bool found = cellar_proc_found(txn, ref);
     if (call->own_known[step->key] && found != call->there[step->key])
         complain(call, "a record and its entry do not agree", step->key);
     if (gone) call->there[step->key] = false;
     if (!found) return step->kind == RANGES_PUT ? step_insert(txn, call, step) : 0;
     if (gone) return 0;
-    code = cellar_get_row(txn, ref, &then);
+    code = cellar_proc_get_row(txn, ref, &then);
     if (code) return code;
     if (!row_sound(step->key, &then)) complain(call, "a row that no client wrote so", step->key);
     struct ranges_row row = moves ? row_of(step->key, step->a, step->b) : then;
@@ -147,15 +147,15 @@ static int step_lookup(struct cellar_txn *txn, struct ranges_call *call, const s
 {
     struct ranges_row wanted = row_of(step->key, step->a, step->b), row;
     uint64_t key;
-    int found = cellar_lookup(txn, call->ranges->by_b, &wanted, &key);
+    int found = cellar_proc_lookup(txn, call->ranges->by_b, &wanted, &key);
     if (found != 1) return found;
-    int ref = cellar_access(txn, call->ranges->table, key, CELLAR_ALL, 0, CELLAR_OPTIONAL);
-    if (ref == -CELLAR_ERR_DUPLICATE) return ref;
+    int ref = cellar_proc_access(txn, call->ranges->table, key, CELLAR_ALL, 0, CELLAR_OPTIONAL);
+    if (ref == CELLAR_DUPLICATE) return ref;
     if (ref < 0) return ref;
-    int code = cellar_fetch(txn);
+    int code = cellar_proc_fetch(txn);
     if (code) return code;
-    if (!cellar_found(txn, ref)) complain(call, "an entry leads to a record that is not there", key);
-    if (cellar_found(txn, ref) && (code = cellar_get_row(txn, ref, &row)) == 0 && row.b != step->b)
+    if (!cellar_proc_found(txn, ref)) complain(call, "an entry leads to a record that is not there", key);
+    if (cellar_proc_found(txn, ref) && (code = cellar_proc_get_row(txn, ref, &row)) == 0 && row.b != step->b)
         complain(call, "a lookup leads to a record with other columns", key);
     return code;
 }
@@ -175,8 +175,8 @@ static int cursor_open(struct cellar_txn *txn, const struct ranges_call *call, u
     struct cellar_range range = {.low = {&low, 1, scan->low_excluded}, .high = {&high, 1, scan->high_excluded}};
     if (scan->index == call->ranges->by_key)
         range = (struct cellar_range){.low_key = scan->low, .high_key = scan->high};
-    return cellar_cursor_open(txn, scan->index, &range, scan->columns ? CELLAR_ALL : 0, 0,
-                              scan->backward ? CELLAR_BACKWARD : 0, limit);
+    return cellar_proc_cursor_open(txn, scan->index, &range, scan->columns ? CELLAR_ALL : 0, 0,
+                                   scan->backward ? CELLAR_BACKWARD : 0, limit);
 }
 
 /* Where the record stands in the order, as far as the transaction knows. */
@@ -192,8 +192,8 @@ static int row_look(struct cellar_txn *txn, struct ranges_call *call, int cursor
     bool by_key = scan->index == call->ranges->by_key;
     const bool covers = call->ranges->covers, known = scan->columns || covers;
     struct ranges_row row = {0}, entry = {0};
-    int code = scan->columns ? cellar_get_row(txn, ref, &row) : 0;
-    if (code == 0 && covers) code = cellar_cursor_row(txn, cursor, &entry);
+    int code = scan->columns ? cellar_proc_get_row(txn, ref, &row) : 0;
+    if (code == 0 && covers) code = cellar_proc_cursor_row(txn, cursor, &entry);
     if (code) return code;
     if (scan->columns && covers && memcmp(&row, &entry, sizeof row) != 0)
         complain(call, "an entry covers other values than its record has", key);
@@ -214,17 +214,17 @@ static int scan_run(struct cellar_txn *txn, struct ranges_call *call, uint64_t l
     uint32_t count = 0;
     int cursor = cursor_open(txn, call, limit), ref = -1, got;
     if (cursor < 0) return cursor;
-    while ((got = cellar_cursor_next(txn, cursor, &key, &ref)) == 1) {
+    while ((got = cellar_proc_cursor_next(txn, cursor, &key, &ref)) == 1) {
         if (key >= call->ranges->keys || found[key]) {
             complain(call, "a scan found a key that was never inserted, or one twice", key);
-            return -CELLAR_ERR_USER_ABORT;
+            return CELLAR_USER_ABORT;
         }
         found[key] = true;
         int code = row_look(txn, call, cursor, key, ref, &last, count++);
         if (code) return code;
     }
     if (got == 0 && limit && count > limit) complain(call, "a scan found more than its limit", 0);
-    return got < 0 ? got : cellar_cursor_close(txn, cursor);
+    return got < 0 ? got : cellar_proc_cursor_close(txn, cursor);
 }
 
 static int scan_first(struct cellar_txn *txn, struct ranges_call *call)
@@ -320,30 +320,30 @@ static void draw_call(struct ranges *ranges, uint32_t client, uint32_t index, st
     call->user_abort = prng_below(&prng, 24) == 0;
 }
 
-static int ranges_next(struct sim_load *load, struct cellar_client *self, uint32_t index,
+static int ranges_next(struct sim_load *load, struct cellar_lab_client *self, uint32_t index,
                        const struct cellar_call_options *options, struct cellar_result *result)
 {
     struct ranges *ranges = ranges_of(load);
     struct ranges_call call;
-    draw_call(ranges, cellar_client_index(self), index, &call);
-    int code = cellar_exec(self, ranges->proc, &call, options, result);
+    draw_call(ranges, cellar_lab_index(self), index, &call);
+    int code = cellar_lab_exec(self, ranges->proc, &call, options, result);
     if (code == 0 && call.complaint[0]) sim_load_complain(load, "transaction %u: %s", call.number, call.complaint);
     return code;
 }
 
 /* ---- tables ---- */
 
-static int fill(struct cellar_client *self, void *arg)
+static int fill(struct cellar_lab_client *self, void *arg)
 {
     struct ranges *ranges = arg;
     struct cellar_error error;
     int code = 0;
-    if (cellar_client_index(self) != 0) return 0;
+    if (cellar_lab_index(self) != 0) return 0;
     for (uint64_t key = 0; key < ranges->keys && code == 0; key++) {
         uint64_t drawn = mix(ranges->load.plan->seed, key);
         if (drawn % 2) continue;
         struct ranges_row row = row_of(key, (uint16_t)(drawn / 2 % ranges->values), key);
-        code = cellar_load(self, ranges->table, key, &row, &error);
+        code = cellar_lab_load(self, ranges->table, key, &row, &error);
     }
     return code;
 }
@@ -383,8 +383,8 @@ static int ranges_make(struct ranges *ranges, struct cellar *db, bool fresh, str
     const struct cellar_proc_def def = {
         .name = "ranges", .fn = run_txn, .records_max = RECORDS_MAX, .writes_max = STEPS_MAX};
     int code = cellar_table_create(db, &schema, &ranges->table, error);
-    if (code == 0 && fresh && (code = cellar_run(db, fill, ranges)) < 0)
-        err_set(error, err_code(code), "cannot load the table: %s", cellar_error_text(code));
+    if (code == 0 && fresh && (code = cellar_lab_run(db, fill, ranges)) < 0)
+        err_set(error, code, "cannot load the table: %s", cellar_strerror(code));
     if (code == 0) code = indexes_make(ranges, db, error);
     return code ? code : cellar_proc_register(db, &def, &ranges->proc, error);
 }
@@ -396,7 +396,7 @@ static int ranges_open(const struct sim_plan *plan, struct cellar *db, struct si
 {
     static const uint32_t keys[] = {8, 30, 60, 120, KEYS_DRAWN_MAX}, values[] = {4, 16, 64, 1000};
     struct ranges *ranges = calloc(1, sizeof *ranges);
-    if (!ranges) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a workload");
+    if (!ranges) return err_set(error, CELLAR_NOMEM, "no memory for a workload");
     ranges->load = (struct sim_load){.ops = &sim_load_ranges, .plan = plan};
     ranges->keys = keys[mix(plan->seed, 1) % 5];
     ranges->values = values[mix(plan->seed, 2) % 4];
@@ -414,7 +414,7 @@ static int ranges_reopen(struct sim_load *load, struct cellar *db, struct cellar
     return ranges_make(ranges_of(load), db, false, error);
 }
 
-static int ranges_fill(struct sim_load *load, struct cellar_client *client, struct cellar_error *error)
+static int ranges_fill(struct sim_load *load, struct cellar_lab_client *client, struct cellar_error *error)
 {
     (void)load, (void)client, (void)error; /* before its indexes were made */
     return 0;
@@ -433,17 +433,17 @@ static int scan_row(void *arg, uint64_t key, const void *row)
     }
     sim_load_complain(&ranges->load, "the record of key %llu is left twice, or with a row that no client wrote so",
                       (unsigned long long)key);
-    return -CELLAR_ERR_CORRUPT;
+    return CELLAR_CORRUPT;
 }
 
-static int ranges_check(struct sim_load *load, struct cellar_client *self, char verdict[SIM_LOAD_VERDICT_BYTES])
+static int ranges_check(struct sim_load *load, struct cellar_lab_client *self, char verdict[SIM_LOAD_VERDICT_BYTES])
 {
     struct ranges *ranges = ranges_of(load);
     struct cellar_error error = {0};
     memset(ranges->seen, 0, sizeof ranges->seen);
-    int code = cellar_scan(self, ranges->table, scan_row, ranges, &error);
+    int code = cellar_lab_scan(self, ranges->table, scan_row, ranges, &error);
     if (code) snprintf(verdict, SIM_LOAD_VERDICT_BYTES, "%s", load->verdict[0] ? load->verdict : error.text);
-    return code ? -CELLAR_ERR_CORRUPT : 0;
+    return code ? CELLAR_CORRUPT : 0;
 }
 
 const struct sim_load_ops sim_load_ranges = {.concludes = true,

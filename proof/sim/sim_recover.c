@@ -82,8 +82,7 @@ static void recover_one(struct sim_state *state, struct coro *co, struct coordin
      * Its own node is lost, another one is quicker, or a memory node does not answer: then it waits for another
      * one.
      */
-    if (code == 0 || code == -CELLAR_ERR_FENCED || code == -CELLAR_ERR_EXISTS || code == -CELLAR_ERR_UNREACHABLE)
-        return;
+    if (code == 0 || code == CELLAR_FENCED || code == CELLAR_EXISTS || code == CELLAR_UNREACHABLE) return;
     if (!sim_judge_cn_lost(state, coordinator->worker->cn))
         sim_judge_complain(state->report, "recovery", "compute node %u cannot recover compute node %u: %s",
                            coordinator->worker->cn, cn, error.text);

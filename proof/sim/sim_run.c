@@ -41,7 +41,7 @@ static void count_call(struct sim_report *report, int code)
 {
     if (code == 0)
         report->committed++;
-    else if (code == -CELLAR_ERR_INDETERMINATE)
+    else if (code == CELLAR_INDETERMINATE)
         report->indeterminate++;
     else
         report->failed++;
@@ -97,13 +97,13 @@ static int run_client(struct coro *co, struct coordinator *coordinator, void *ar
         uint64_t begin_ns = fabric_sim_true_ns(ep);
         int code = state->load->ops->next(state->load, coordinator->client, index, &options, &result);
         state->spans[txn] = (struct sim_span){begin_ns, fabric_sim_true_ns(ep)};
-        client->fenced = code == -CELLAR_ERR_FENCED || sim_judge_cn_lost(state, client->cn);
-        bool given_up = code == -CELLAR_ERR_RETRY && result.attempts == options.attempts_max;
-        if (!given_up && (!bereft || code != -CELLAR_ERR_DEADLINE))
+        client->fenced = code == CELLAR_FENCED || sim_judge_cn_lost(state, client->cn);
+        bool given_up = code == CELLAR_RETRY && result.attempts == options.attempts_max;
+        if (!given_up && (!bereft || code != CELLAR_DEADLINE))
             sim_judge_call(state, txn, client->cn, code, result.attempts);
         count_call(state->report, code);
         if (sim_judge_concluded(state, code)) sim_judge_stop(state, client, state->spans[txn].end_ns);
-        if (code == -CELLAR_ERR_INDETERMINATE) {
+        if (code == CELLAR_INDETERMINATE) {
             memcpy(client->unsettled, result.txn_id, sizeof client->unsettled);
             client->unsettled_txn = txn;
         }
@@ -112,13 +112,13 @@ static int run_client(struct coro *co, struct coordinator *coordinator, void *ar
     return 0;
 }
 
-/* As cellar_run, but a cluster in which nothing more happens is a verdict. */
+/* As cellar_lab_run, but a cluster in which nothing more happens is a verdict. */
 static int run_phase(struct sim_state *state, db_fn client)
 {
     struct cellar *db = state->db;
     uint32_t count = db->coordinator_count, pending = count;
     struct db_request *requests = calloc(count, sizeof *requests);
-    if (!requests) return err_set(state->error, CELLAR_ERR_NOMEM, "no memory for the clients' requests");
+    if (!requests) return err_set(state->error, CELLAR_NOMEM, "no memory for the clients' requests");
     state->choosing = true;
     for (uint32_t i = 0; i < count; i++) {
         struct worker *worker = &db->workers[i / db->config.coros];
@@ -215,7 +215,7 @@ static int open_cluster(struct sim_state *state)
     return code ? code : sim_run_open(state, state->error);
 }
 
-static int fill_client(struct cellar_client *self, void *arg)
+static int fill_client(struct cellar_lab_client *self, void *arg)
 {
     struct sim_state *state = arg;
     return state->load->ops->fill(state->load, self, state->error);
@@ -260,11 +260,11 @@ static int fill(struct sim_state *state)
     uint64_t txns = (uint64_t)sim_plan_clients(plan) * (plan->txns + sim_plan_heal_txns(plan));
     state->clients = calloc(state->db->coordinator_count, sizeof *state->clients);
     state->spans = calloc(txns, sizeof *state->spans);
-    if (!state->clients || !state->spans) return err_set(state->error, CELLAR_ERR_NOMEM, "no memory for clients");
+    if (!state->clients || !state->spans) return err_set(state->error, CELLAR_NOMEM, "no memory for clients");
     for (uint32_t i = 0; i < state->db->coordinator_count; i++)
         state->clients[i].cn = i / (plan->threads * plan->coros);
     int code = sim_load_find(plan->workload)->open(plan, state->db, &state->load, state->error);
-    if (code == 0) code = cellar_run(state->db, fill_client, state);
+    if (code == 0) code = cellar_lab_run(state->db, fill_client, state);
     if (code == 0) code = record(state);
     return code ? code : trace_begin(state);
 }
@@ -338,7 +338,7 @@ static void close_all(struct sim_state *state)
 int sim_run(const struct sim_plan *plan, struct sim_report *report, struct cellar_error *error)
 {
     struct sim_state *state = calloc(1, sizeof *state);
-    if (!state) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a run");
+    if (!state) return err_set(error, CELLAR_NOMEM, "no memory for a run");
     memset(report, 0, sizeof *report);
     plant_choose_en_small(plan->en_small);
     state->plan = plan;
@@ -357,5 +357,5 @@ int sim_run(const struct sim_plan *plan, struct sim_report *report, struct cella
     int traced = trace_end(state);
     if (code == 0) code = traced;
     if (!state->hung) free(state);
-    return code == 0 && report->checker ? -CELLAR_ERR_CORRUPT : code;
+    return code == 0 && report->checker ? CELLAR_CORRUPT : code;
 }

@@ -98,22 +98,22 @@ static int declare(struct cellar_txn *txn, const struct call *call, const struct
     uint32_t flags =
         (access->optional ? CELLAR_OPTIONAL : 0) | (access->kind == SIM_SCENARIO_DELETE ? CELLAR_DELETE : 0);
     if (access->kind != SIM_SCENARIO_INSERT)
-        return cellar_access(txn, table, access->key, access->read, access->write, flags);
+        return cellar_proc_access(txn, table, access->key, access->read, access->write, flags);
     for (uint32_t cell = 0; cell < SIM_SCENARIO_CELLS; cell++) {
         row_put(&row, cell, sim_scenario_value(call->digest, call->txn, access->key, cell));
     }
-    return cellar_insert(txn, table, access->key, &row);
+    return cellar_proc_insert(txn, table, access->key, &row);
 }
 
 static int take_reads(struct cellar_txn *txn, struct call *call, const struct sim_scenario_access *access, int ref)
 {
     struct row row;
     if (access->kind == SIM_SCENARIO_INSERT) return 0;
-    bool found = cellar_found(txn, ref);
+    bool found = cellar_proc_found(txn, ref);
     call->digest = sim_scenario_mix(call->digest, found);
     for (int cell = 0; found && cell < SIM_SCENARIO_CELLS; cell++) {
         if (!(access->read >> cell & 1)) continue;
-        int code = cellar_get(txn, ref, cell, cell == 0 ? &row.a : cell == 1 ? &row.b : row.wide);
+        int code = cellar_proc_get(txn, ref, cell, cell == 0 ? &row.a : cell == 1 ? &row.b : row.wide);
         if (code != 0) return code;
         call->digest = sim_scenario_mix(call->digest, row_get(&row, (uint32_t)cell, &call->torn));
     }
@@ -124,11 +124,11 @@ static int put_writes(struct cellar_txn *txn, const struct call *call, const str
                       int ref)
 {
     struct row row;
-    if (access->kind != SIM_SCENARIO_ACCESS || !cellar_found(txn, ref)) return 0;
+    if (access->kind != SIM_SCENARIO_ACCESS || !cellar_proc_found(txn, ref)) return 0;
     for (int cell = 0; cell < SIM_SCENARIO_CELLS; cell++) {
         if (!(access->write >> cell & 1)) continue;
         row_put(&row, (uint32_t)cell, sim_scenario_value(call->digest, call->txn, access->key, (uint32_t)cell));
-        int code = cellar_put(txn, ref, cell, cell == 0 ? &row.a : cell == 1 ? &row.b : row.wide);
+        int code = cellar_proc_put(txn, ref, cell, cell == 0 ? &row.a : cell == 1 ? &row.b : row.wide);
         if (code != 0) return code;
     }
     return 0;
@@ -143,7 +143,7 @@ static int run_block(struct cellar_txn *txn, struct call *call, const struct sim
         refs[i] = declare(txn, call, &accesses[i]);
         if (refs[i] < 0) return refs[i];
     }
-    code = cellar_fetch(txn);
+    code = cellar_proc_fetch(txn);
     for (uint32_t i = first; i < end && code == 0; i++) code = take_reads(txn, call, &accesses[i], refs[i]);
     for (uint32_t i = first; i < end && code == 0; i++) code = put_writes(txn, call, &accesses[i], refs[i]);
     return code;
@@ -170,32 +170,32 @@ static int read_loaded(struct cellar_txn *txn, void *args)
     const struct lab *lab = args;
     for (uint32_t key = 0; key < SIM_SCENARIO_KEYS; key++) {
         if (!(lab->scenario->loaded >> key & 1)) continue;
-        int ref = cellar_access(txn, lab->table, key, CELLAR_ALL, 0, 0);
+        int ref = cellar_proc_access(txn, lab->table, key, CELLAR_ALL, 0, 0);
         if (ref < 0) return ref;
     }
-    return cellar_fetch(txn);
+    return cellar_proc_fetch(txn);
 }
 
 /* ---- clients ---- */
 
-static int warm_client(struct cellar_client *self, void *arg)
+static int warm_client(struct cellar_lab_client *self, void *arg)
 {
     struct lab *lab = arg;
     struct cellar_result result;
-    return cellar_exec(self, lab->warm_proc, lab, NULL, &result);
+    return cellar_lab_exec(self, lab->warm_proc, lab, NULL, &result);
 }
 
-static int load_client(struct cellar_client *self, void *arg)
+static int load_client(struct cellar_lab_client *self, void *arg)
 {
     struct lab *lab = arg;
     struct sim_scenario_state state;
     int code = 0;
-    if (cellar_client_index(self) != 0) return 0;
+    if (cellar_lab_index(self) != 0) return 0;
     sim_scenario_state_load(&state, lab->scenario->loaded);
     for (uint32_t key = 0; key < SIM_SCENARIO_KEYS && code == 0; key++) {
         struct row row = {0};
         for (uint32_t cell = 0; cell < SIM_SCENARIO_CELLS; cell++) row_put(&row, cell, state.cells[key][cell]);
-        if (state.present[key]) code = cellar_load(self, lab->table, key, &row, &lab->error);
+        if (state.present[key]) code = cellar_lab_load(self, lab->table, key, &row, &lab->error);
     }
     return code;
 }
@@ -203,22 +203,22 @@ static int load_client(struct cellar_client *self, void *arg)
 static int scan_row(void *arg, uint64_t key, const void *bytes)
 {
     struct lab *lab = arg;
-    if (key >= SIM_SCENARIO_KEYS || lab->final.present[key]) return -CELLAR_ERR_CORRUPT;
+    if (key >= SIM_SCENARIO_KEYS || lab->final.present[key]) return CELLAR_CORRUPT;
     lab->final.present[key] = true;
     for (uint32_t cell = 0; cell < SIM_SCENARIO_CELLS; cell++)
         lab->final.cells[key][cell] = row_get(bytes, cell, &lab->torn_value);
     return 0;
 }
 
-static int audit_client(struct cellar_client *self, void *arg)
+static int audit_client(struct cellar_lab_client *self, void *arg)
 {
     struct lab *lab = arg;
     uint32_t cn = 0;
     while (fabric_sim_cn_lost_ns(lab->fabric, cn) != UINT64_MAX) cn++;
-    if (cellar_client_cn(self) != cn || lab->audited) return 0;
+    if (cellar_lab_cn(self) != cn || lab->audited) return 0;
     lab->audited = true;
-    int code = cellar_scan(self, lab->table, scan_row, lab, &lab->error);
-    return code ? code : cellar_audit(self, &lab->error);
+    int code = cellar_lab_scan(self, lab->table, scan_row, lab, &lab->error);
+    return code ? code : cellar_cluster_audit(self, &lab->error);
 }
 
 /* Dead, or has it stopped of itself? */
@@ -252,16 +252,15 @@ static void run_txn(struct lab *lab, struct coordinator *coordinator, uint32_t t
     lab->spans[txn].begin = ++lab->clock;
     const struct cellar_proc *proc =
         lab->read_proc && reads_only(&lab->scenario->txns[txn]) ? lab->read_proc : lab->run_proc;
-    outcome->code = cellar_exec(coordinator->client, proc, &call, &options, &result);
+    outcome->code = cellar_lab_exec(coordinator->client, proc, &call, &options, &result);
     lab->spans[txn].end = ++lab->clock;
     outcome->attempts = result.attempts;
     outcome->digest = call.digest;
     if (outcome->code == 0 && call.torn) lab->torn_value = true;
-    if (outcome->code == -CELLAR_ERR_INDETERMINATE && coordinator->txn->log.sequence != logged)
+    if (outcome->code == CELLAR_INDETERMINATE && coordinator->txn->log.sequence != logged)
         memcpy(outcome->name, result.txn_id, sizeof outcome->name);
     /* Fenced, it tries until its time is over: that says no more than that it gave up. */
-    if (outcome->code == -CELLAR_ERR_DEADLINE && is_lost(lab, coordinator->worker->cn))
-        outcome->code = -CELLAR_ERR_FENCED;
+    if (outcome->code == CELLAR_DEADLINE && is_lost(lab, coordinator->worker->cn)) outcome->code = CELLAR_FENCED;
 }
 
 static int run_client(struct coro *co, struct coordinator *coordinator, void *arg)
@@ -308,7 +307,7 @@ static void recover_lost(struct lab *lab, struct coro *co, struct coordinator *c
      * A memory node that refuses now may answer later; if it never does the run has no end, and is complained of for
      * that.
      */
-    if (code != 0 && code != -CELLAR_ERR_UNREACHABLE && code != -CELLAR_ERR_EXISTS && code != -CELLAR_ERR_FENCED &&
+    if (code != 0 && code != CELLAR_UNREACHABLE && code != CELLAR_EXISTS && code != CELLAR_FENCED &&
         !is_lost(lab, coordinator->worker->cn))
         (void)fail(lab, "compute node %u is not recovered: %s", cn, error.text);
 }
@@ -372,7 +371,7 @@ static void submit(struct lab *lab, struct db_request *request, uint32_t coordin
     worker_submit(worker, request);
 }
 
-/* As cellar_run, but a cluster in which nothing more happens is a verdict. */
+/* As cellar_lab_run, but a cluster in which nothing more happens is a verdict. */
 static const char *run_clients(struct lab *lab)
 {
     struct db_request requests[SIM_SCENARIO_CLIENTS + SIM_SCENARIO_SPARES];
@@ -464,8 +463,8 @@ static int make_table(struct lab *lab)
     if (code == 0 && mode_of(lab->options->cc)->versions)
         code = cellar_proc_register(lab->db, &read, &lab->read_proc, &lab->error);
     if (code == 0) code = cellar_proc_register(lab->db, &warm, &lab->warm_proc, &lab->error);
-    if (code == 0) code = cellar_run(lab->db, load_client, lab);
-    if (code == 0 && lab->options->warm) code = cellar_run(lab->db, warm_client, lab);
+    if (code == 0) code = cellar_lab_run(lab->db, load_client, lab);
+    if (code == 0 && lab->options->warm) code = cellar_lab_run(lab->db, warm_client, lab);
     return code;
 }
 
@@ -480,7 +479,7 @@ static int ask_fates(struct coro *co, struct coordinator *coordinator, void *arg
         int code = db_outcome(co, coordinator, outcome->name, &outcome->fate, &lab->error);
         if (code) return code;
         if (outcome->fate == CELLAR_FATE_UNKNOWN)
-            return err_set(&lab->error, CELLAR_ERR_CORRUPT, "the outcome of transaction %u is unknown", txn);
+            return err_set(&lab->error, CELLAR_CORRUPT, "the outcome of transaction %u is unknown", txn);
     }
     return 0;
 }
@@ -492,7 +491,7 @@ static const char *settle(struct lab *lab)
     while (cn < lab->db->config.cns && is_lost(lab, cn)) cn++;
     if (cn == lab->db->config.cns || !lab->report->recovered) return NULL;
     int code = db_run_on(lab->db, cn * per_cn, ask_fates, lab);
-    return code ? fail(lab, "%s", lab->error.text[0] ? lab->error.text : cellar_error_text(code)) : NULL;
+    return code ? fail(lab, "%s", lab->error.text[0] ? lab->error.text : cellar_strerror(code)) : NULL;
 }
 
 /* ---- the judges ---- */
@@ -510,7 +509,7 @@ static int judge_history(struct lab *lab)
     int code = history_recorder_close(recorder, &history, &lab->error);
     lab->history.kind = "unread";
     if (code == 0) code = history_check(&history, &options, &lab->history);
-    if (code == 0 || code == -CELLAR_ERR_CORRUPT) {
+    if (code == 0 || code == CELLAR_CORRUPT) {
         judges->history_asked = true;
         judges->history_holds = code == 0;
         snprintf(judges->kind, sizeof judges->kind, "%s", lab->history.kind);
@@ -524,8 +523,8 @@ static int judge_history(struct lab *lab)
 static const char *judge_model(struct lab *lab)
 {
     if (lab->torn_value) return fail(lab, "a value was torn");
-    int code = cellar_run(lab->db, audit_client, lab);
-    if (code != 0) return fail(lab, "%s", lab->error.text[0] ? lab->error.text : cellar_error_text(code));
+    int code = cellar_lab_run(lab->db, audit_client, lab);
+    if (code != 0) return fail(lab, "%s", lab->error.text[0] ? lab->error.text : cellar_strerror(code));
     if (lab->torn_value) return fail(lab, "a value is torn");
     struct sim_scenario_judges *judges = &lab->report->judges;
     judges->model_asked = true;
@@ -542,13 +541,12 @@ static const char *judge(struct lab *lab)
     if (lab->report->stopped && !lab->options->spares) return NULL;
     if (lab->report->stopped) return fail(lab, "no compute node is left to recover the others");
     for (uint32_t txn = 0; txn < lab->txn_count; txn++) {
-        if (lab->report->outcomes[txn].code == -CELLAR_ERR_DEADLINE)
-            return fail(lab, "transaction %u tries for ever", txn);
+        if (lab->report->outcomes[txn].code == CELLAR_DEADLINE) return fail(lab, "transaction %u tries for ever", txn);
     }
     if (lab->options->ends_only) return NULL;
     if (settle(lab)) return lab->report->verdict;
     int code = lab->recorder ? judge_history(lab) : 0;
-    if (code != 0) return fail(lab, "no history: %s: %s", cellar_error_text(code), lab->error.text);
+    if (code != 0) return fail(lab, "no history: %s: %s", cellar_strerror(code), lab->error.text);
     const struct sim_scenario_judges *judges = &lab->report->judges;
     const char *verdict = judge_model(lab);
     if (!verdict && judges->history_asked && !judges->history_holds)
@@ -565,11 +563,11 @@ static const char *run_lab(struct lab *lab, bool *open)
     if (code == 0 && lab->options->history)
         code = history_recorder_open(lab->db, fabric_sim_true_ns, RECORDED_MAX, NULL, &lab->recorder, &lab->error);
     if (code == 0 && lab->recorder) history_recorder_start(lab->recorder);
-    if (code != 0) return fail(lab, "not set up: %s: %s", cellar_error_text(code), lab->error.text);
-    cellar_stats_reset(lab->db);
+    if (code != 0) return fail(lab, "not set up: %s: %s", cellar_strerror(code), lab->error.text);
+    cellar_lab_stats_reset(lab->db);
     const char *verdict = run_clients(lab);
     *open = !verdict;
-    cellar_stats_read(lab->db, &lab->report->stats);
+    cellar_lab_stats_read(lab->db, &lab->report->stats);
     return verdict ? verdict : judge(lab);
 }
 

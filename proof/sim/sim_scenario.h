@@ -77,10 +77,10 @@ struct sim_scenario_options {
 };
 
 struct sim_scenario_outcome {
-    int code; /* as cellar_exec returned it */
+    int code; /* as cellar_lab_exec returned it */
     uint32_t attempts;
     uint64_t digest;       /* of all it has read; with an error: up to the block that ended in it */
-    uint64_t name[2];      /* INDETERMINATE, and perhaps logged: for cellar_outcome; else zero */
+    uint64_t name[2];      /* INDETERMINATE, and perhaps logged: for cellar_cluster_outcome; else zero */
     enum cellar_fate fate; /* what that said after the recovery */
 };
 
@@ -94,8 +94,8 @@ struct sim_scenario_judges {
 struct sim_scenario_report {
     struct sim_scenario_judges judges;
     struct sim_scenario_outcome outcomes[SIM_SCENARIO_TXNS];
-    struct cellar_stats stats; /* of the clients' time */
-    uint64_t ops;              /* that faults were asked for */
+    struct cellar_lab_stats stats; /* of the clients' time */
+    uint64_t ops;                  /* that faults were asked for */
     uint64_t elapsed_ns;
     uint32_t refilled;    /* memory nodes that were replaced */
     uint64_t halt_ns;     /* the longest time that all stood still for one */

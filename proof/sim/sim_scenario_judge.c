@@ -38,11 +38,11 @@ static int model_read(const struct sim_scenario_access *access, bool looked, con
                       uint64_t *digest)
 {
     bool present = state->present[access->key];
-    if (access->kind == SIM_SCENARIO_DELETE && looked) return -CELLAR_ERR_DUPLICATE;
-    if (access->kind == SIM_SCENARIO_INSERT && present) return looked ? -CELLAR_ERR_DUPLICATE : -CELLAR_ERR_EXISTS;
+    if (access->kind == SIM_SCENARIO_DELETE && looked) return CELLAR_DUPLICATE;
+    if (access->kind == SIM_SCENARIO_INSERT && present) return looked ? CELLAR_DUPLICATE : CELLAR_EXISTS;
     if (access->kind == SIM_SCENARIO_INSERT) return 0;
     *digest = sim_scenario_mix(*digest, present);
-    if (!present) return access->optional ? 0 : -CELLAR_ERR_NOT_FOUND;
+    if (!present) return access->optional ? 0 : CELLAR_NOT_FOUND;
     for (uint32_t cell = 0; cell < SIM_SCENARIO_CELLS; cell++) {
         if (access->read >> cell & 1) *digest = sim_scenario_mix(*digest, state->cells[access->key][cell]);
     }
@@ -114,7 +114,7 @@ static bool may_follow(const struct search *search, uint32_t txn, uint32_t done)
 }
 
 /* Codes that promise "no effect" without having to be true of some state. */
-static bool gave_up(int code) { return code == -CELLAR_ERR_UNREACHABLE || code == -CELLAR_ERR_FENCED; }
+static bool gave_up(int code) { return code == CELLAR_UNREACHABLE || code == CELLAR_FENCED; }
 
 static bool explain(const struct search *search, uint32_t done, const struct sim_scenario_state *state)
 {
@@ -122,7 +122,7 @@ static bool explain(const struct search *search, uint32_t done, const struct sim
     for (uint32_t txn = 0; txn < search->count; txn++) {
         if ((done >> txn & 1) || !may_follow(search, txn, done)) continue;
         const struct sim_scenario_outcome *outcome = &search->outcomes[txn];
-        bool unknown = outcome->code == -CELLAR_ERR_INDETERMINATE;
+        bool unknown = outcome->code == CELLAR_INDETERMINATE;
         bool nothing = gave_up(outcome->code) || (unknown && outcome->fate != CELLAR_FATE_COMMITTED);
         if (nothing && explain(search, done | 1u << txn, state)) return true;
         if (gave_up(outcome->code) || (unknown && outcome->fate == CELLAR_FATE_ABORTED)) continue;

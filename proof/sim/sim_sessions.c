@@ -28,7 +28,7 @@ struct sim_sessions {
 /* One transaction of a client, made anew until it commits. */
 struct dialog {
     struct cells *cells;
-    struct cellar_client *client;
+    struct cellar_lab_client *client;
     struct cellar_session *session;
     const struct cells_txn *todo;
     struct sim_texts *texts; /* NULL: the plan has no values */
@@ -47,11 +47,11 @@ int sim_sessions_open(struct cells *cells, struct cellar_error *error)
 {
     uint32_t count = sim_plan_clients(cells->load.plan);
     cells->sessions = calloc(1, sizeof *cells->sessions + count * sizeof cells->sessions->sessions[0]);
-    if (!cells->sessions) return err_set(error, CELLAR_ERR_NOMEM, "no memory for sessions");
+    if (!cells->sessions) return err_set(error, CELLAR_NOMEM, "no memory for sessions");
     cells->sessions->count = count;
     if (!cells->load.plan->values) return 0;
     cells->sessions->texts = calloc(count, sizeof *cells->sessions->texts);
-    return cells->sessions->texts ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for values");
+    return cells->sessions->texts ? 0 : err_set(error, CELLAR_NOMEM, "no memory for values");
 }
 
 void sim_sessions_end(struct sim_sessions *sessions)
@@ -101,7 +101,7 @@ static int look_again(struct dialog *dialog, const struct cells_access *access, 
 {
     uint8_t again[SIM_CELLS_VALUE_BYTES_MAX];
     int code = get(dialog, access, cell, again);
-    if (code == -CELLAR_ERR_NOT_FOUND)
+    if (code == CELLAR_NOT_FOUND)
         complain(dialog, access, cell, "it has read a record that it does not find again");
     else if (code == 0 && memcmp(again, value, dialog->cells->tables[access->table].columns[cell].bytes) != 0)
         complain(dialog, access, cell, "it does not read the same twice");
@@ -214,7 +214,7 @@ static int step(struct dialog *dialog, const struct cells_access *access)
 /* What a client does with a record that is not there, or is. */
 static bool goes_on(const struct cells_access *access, int code)
 {
-    return access->optional && (code == -CELLAR_ERR_NOT_FOUND || code == -CELLAR_ERR_EXISTS);
+    return access->optional && (code == CELLAR_NOT_FOUND || code == CELLAR_EXISTS);
 }
 
 /* Half of the transactions. */
@@ -251,9 +251,8 @@ static int play(struct dialog *dialog)
 /* An end that a client tells of rests on what it has read, which is to have been true at one moment. */
 static int told(struct dialog *dialog, int code, struct cellar_result *result)
 {
-    int rc = code == -CELLAR_ERR_NOT_FOUND || code == -CELLAR_ERR_EXISTS || code == CELLAR_USER_ABORT
-                 ? cellar_check(dialog->txn)
-                 : 0;
+    int rc =
+        code == CELLAR_NOT_FOUND || code == CELLAR_EXISTS || code == CELLAR_USER_ABORT ? cellar_check(dialog->txn) : 0;
     (void)cellar_abort(dialog->txn);
     return result->code = rc ? rc : code;
 }
@@ -284,11 +283,11 @@ static uint64_t gone_ns(const struct dialog *dialog, uint64_t begin_ns)
     return fabric_now_ns(dialog->client->coordinator->worker->ep) - begin_ns;
 }
 
-int sim_sessions_next(struct cells *cells, struct cellar_client *client, uint32_t index,
+int sim_sessions_next(struct cells *cells, struct cellar_lab_client *client, uint32_t index,
                       const struct cellar_call_options *options, struct cellar_result *result)
 {
     const struct sim_plan *plan = cells->load.plan;
-    uint32_t number = cellar_client_index(client), tries = 0;
+    uint32_t number = cellar_lab_index(client), tries = 0;
     uint64_t begin_ns = fabric_now_ns(client->coordinator->worker->ep), left_ns = options->timeout_ns;
     struct cells_txn todo;
     struct dialog dialog = {.cells = cells,
@@ -308,10 +307,10 @@ int sim_sessions_next(struct cells *cells, struct cellar_client *client, uint32_
     for (;;) {
         code = try_once(&dialog, left_ns, result);
         result->attempts = ++tries;
-        if (code != -CELLAR_ERR_RETRY || tries == options->attempts_max) break;
+        if (code != CELLAR_RETRY || tries == options->attempts_max) break;
         coordinator_pause(client->co, client->coordinator, tries);
         uint64_t gone = gone_ns(&dialog, begin_ns), most_ns = options->timeout_ns + THOUGHT_SHARE * dialog.thought_ns;
-        if (gone >= most_ns) return result->code = -CELLAR_ERR_DEADLINE;
+        if (gone >= most_ns) return result->code = CELLAR_DEADLINE;
         left_ns = most_ns - gone;
     }
     if (code == 0 && dialog.complaint[0])

@@ -13,5 +13,5 @@ void sim_sessions_end(struct sim_sessions *sessions);
 /* NULL is allowed. */
 void sim_sessions_close(struct sim_sessions *sessions);
 /* As sim_load_ops.next. */
-int sim_sessions_next(struct cells *cells, struct cellar_client *client, uint32_t index,
+int sim_sessions_next(struct cells *cells, struct cellar_lab_client *client, uint32_t index,
                       const struct cellar_call_options *options, struct cellar_result *result);

@@ -46,8 +46,8 @@ static bool run_trial(struct shrink *shrink)
     memset(&shrink->trial_report, 0, sizeof shrink->trial_report);
     int code = shrink->run(shrink->arg, &shrink->trial, &shrink->trial_report, &error);
     shrink->runs++;
-    if (code != 0 && code != -CELLAR_ERR_CORRUPT) shrink->runs_max = shrink->runs; /* no run: the user has enough */
-    bool fails = code == -CELLAR_ERR_CORRUPT && shrink->trial_report.checker &&
+    if (code != 0 && code != CELLAR_CORRUPT) shrink->runs_max = shrink->runs; /* no run: the user has enough */
+    bool fails = code == CELLAR_CORRUPT && shrink->trial_report.checker &&
                  strcmp(shrink->trial_report.checker, shrink->checker) == 0;
     if (fails) {
         *shrink->plan = shrink->trial;

@@ -109,7 +109,7 @@ int sim_templates_pct(const struct sim_template *template, uint32_t depth, uint6
                       struct sim_templates_result *result)
 {
     *result = (struct sim_templates_result){0};
-    if (depth < 1 || depth > SIM_SCHEDULE_DEPTH_MAX) return -CELLAR_ERR_INVALID;
+    if (depth < 1 || depth > SIM_SCHEDULE_DEPTH_MAX) return CELLAR_INVALID;
     bool well = true;
     for (uint64_t i = 0; well && i < schedules; i++, seed++) {
         struct sim_schedule_state schedule;
@@ -121,7 +121,7 @@ int sim_templates_pct(const struct sim_template *template, uint32_t depth, uint6
             snprintf(result->failing, sizeof result->failing, "pct %llu %u %llu", (unsigned long long)seed, this_depth,
                      (unsigned long long)window);
     }
-    return well ? 0 : -CELLAR_ERR_CORRUPT;
+    return well ? 0 : CELLAR_CORRUPT;
 }
 
 int sim_templates_preempt(const struct sim_template *template, uint64_t seed, uint64_t schedules,
@@ -138,7 +138,7 @@ int sim_templates_preempt(const struct sim_template *template, uint64_t seed, ui
             snprintf(result->failing, sizeof result->failing, "preempt %llu %llu", (unsigned long long)seed,
                      (unsigned long long)stride);
     }
-    return well ? 0 : -CELLAR_ERR_CORRUPT;
+    return well ? 0 : CELLAR_CORRUPT;
 }
 
 /* ---- one of them again ---- */
@@ -163,10 +163,10 @@ int sim_templates_replay(const struct sim_template *template, const char *text, 
     *result = (struct sim_templates_result){0};
     if (text[0] == 'p') {
         struct sim_schedule_state schedule;
-        if (!parse_schedule(text, &schedule)) return -CELLAR_ERR_INVALID;
+        if (!parse_schedule(text, &schedule)) return CELLAR_INVALID;
         bool well = run_one(template, &schedule, result);
         snprintf(result->failing, sizeof result->failing, "%s", well ? "" : text);
-        return well ? 0 : -CELLAR_ERR_CORRUPT;
+        return well ? 0 : CELLAR_CORRUPT;
     }
     struct runner runner = {.template = template, .result = result};
     struct sim_explore_config config = {

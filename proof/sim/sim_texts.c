@@ -97,7 +97,7 @@ static int look_again(struct sim_texts *texts, uint32_t key, uint64_t digest)
 {
     uint64_t again;
     int code = look(texts, key, &again);
-    if (code == -CELLAR_ERR_NOT_FOUND || (code == 0 && again != digest))
+    if (code == CELLAR_NOT_FOUND || (code == 0 && again != digest))
         snprintf(texts->contradiction, sizeof texts->contradiction, "texts, key %u: it does not read the same twice",
                  key);
     return code;
@@ -148,7 +148,7 @@ int sim_texts_step(struct sim_texts *texts)
     uint32_t key = texts->key;
     texts->key = (key + 1) % KEYS;
     int code = look(texts, key, &digest);
-    if (code == -CELLAR_ERR_NOT_FOUND) return insert(texts, key);
+    if (code == CELLAR_NOT_FOUND) return insert(texts, key);
     if (code == 0 && once_in(texts, 6)) code = look_again(texts, key, digest);
     if (code == 0 && once_in(texts, 6)) code = change_mind(texts, key, digest);
     if (code || (!texts->large && once_in(texts, 3))) return code;

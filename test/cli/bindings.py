@@ -22,7 +22,7 @@ def locked(session, work):
         try:
             return session.transact(work)
         except cellar.Error as error:
-            if error.code != 14:
+            if error.code != -14:
                 raise
 
 
@@ -63,7 +63,8 @@ with cellar.open(path=path, pool_bytes=32 << 20, log_bytes=1 << 20) as db:
             pass
         assert session.transact(lambda txn: txn.get(people, 1, "cents")) == 1000
         assert refused(cellar.NotFound, "key 999", lambda: session.transact(lambda txn: txn.get(people, 999, "cents")))
-        assert refused(KeyError, "", lambda: session.transact(lambda txn: txn.delete(people, 999))).code == 8
+        missing = refused(KeyError, "", lambda: session.transact(lambda txn: txn.delete(people, 999)))
+        assert missing.code == cellar.NOT_FOUND
         assert refused(cellar.Error, "", lambda: session.transact(
             lambda txn: txn.insert(people, 1, cents=0, name=b"", share=0, rank=0))).code == cellar.EXISTS
         # byte-string keys

@@ -22,7 +22,7 @@ for name, struct in STRUCTS.items():
     for field, *_ in struct._fields_:
         lines.append(f'    printf("{name}.{field} %zu %zu\\n", offsetof(struct {name}, {field}),'
                      f' sizeof(((struct {name} *)0)->{field}));')
-constants = {**{name: f"CELLAR_ERR_{name}" for name in
+constants = {**{name: f"CELLAR_{name}" for name in
                 ("INVALID", "NOT_FOUND", "EXISTS", "TOO_LARGE", "CLOSED", "RETRY", "BUSY")},
              "TXN_RECORDS_MAX": "CELLAR_TXN_RECORDS_MAX", "VALUE_BYTES_MAX": "CELLAR_VALUE_BYTES_MAX"}
 lines += [f'    printf("{name} %d\\n", {told});' for name, told in constants.items()]

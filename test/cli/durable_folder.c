@@ -89,14 +89,14 @@ static void fill(struct cellar *db, uint64_t count)
     if (cellar_wait_durable(db, NULL, &error)) fail("fill", error.text);
 }
 
-static int rows_load(struct cellar_client *client, void *arg)
+static int rows_load(struct cellar_lab_client *client, void *arg)
 {
     const struct deed *deed = arg;
     const struct account row = {.cents = 100};
     struct cellar_error error;
     int code = 0;
-    for (uint64_t key = 0; key < deed->key && code == 0 && cellar_client_index(client) == 0; key++)
-        code = cellar_load(client, deed->table, 1000 + key, &row, &error);
+    for (uint64_t key = 0; key < deed->key && code == 0 && cellar_lab_index(client) == 0; key++)
+        code = cellar_lab_load(client, deed->table, 1000 + key, &row, &error);
     return code;
 }
 
@@ -104,7 +104,7 @@ static void load(struct cellar *db, uint64_t count)
 {
     struct deed deed = {.table = cellar_table_find(db, "accounts"), .key = count};
     struct cellar_error error;
-    if (cellar_run(db, rows_load, &deed)) fail("load", "rows");
+    if (cellar_lab_run(db, rows_load, &deed)) fail("load", "rows");
     if (cellar_wait_durable(db, NULL, &error)) fail("load", error.text);
 }
 
@@ -121,11 +121,11 @@ static void look(const char *folder, uint64_t count)
     struct cellar_config config = {.durable = folder, .pool_private = true, .level = CELLAR_LEVEL_DURABLE};
     struct cellar_error error;
     struct cellar *db;
-    if (cellar_open(&config, &db, &error) != -CELLAR_ERR_INVALID) fail("look", "level durable");
+    if (cellar_open(&config, &db, &error) != CELLAR_INVALID) fail("look", "level durable");
     config.level = CELLAR_LEVEL_MEMORY;
     if (cellar_open(&config, &db, &error)) fail("look", error.text);
     each(db, count, add);
-    if (cellar_wait_durable(db, NULL, &error) != -CELLAR_ERR_INVALID) fail("look", "it waits for a disk");
+    if (cellar_wait_durable(db, NULL, &error) != CELLAR_INVALID) fail("look", "it waits for a disk");
     cellar_close(db);
 }
 

@@ -1,6 +1,6 @@
 /*
  * session_cost.c - for test_session_instructions.sh: reads, changes and writes one record, N times, as a procedure by
- * cellar_exec or cellar_call, or as interactive transactions. Arguments: exec, call or session, and N.
+ * cellar_lab_exec or cellar_proc_run, or as interactive transactions. Arguments: exec, call or session, and N.
  */
 #include <cellar.h>
 
@@ -23,13 +23,13 @@ struct work {
     uint64_t turns, key;
 };
 
-static int load(struct cellar_client *client, void *arg)
+static int load(struct cellar_lab_client *client, void *arg)
 {
     const struct work *work = arg;
     int code = 0;
     for (uint64_t key = 0; key < RECORDS && code == 0; key++) {
         struct row row = {key};
-        code = cellar_load(client, work->table, key, &row, NULL);
+        code = cellar_lab_load(client, work->table, key, &row, NULL);
     }
     return code;
 }
@@ -38,21 +38,21 @@ static int add_proc(struct cellar_txn *txn, void *arg)
 {
     const struct work *work = arg;
     uint64_t value = 0;
-    int ref = cellar_access(txn, work->table, work->key, 1, 1, 0);
+    int ref = cellar_proc_access(txn, work->table, work->key, 1, 1, 0);
     if (ref < 0) return ref;
-    int code = cellar_fetch(txn);
-    if (code == 0) code = cellar_get(txn, ref, 0, &value);
+    int code = cellar_proc_fetch(txn);
+    if (code == 0) code = cellar_proc_get(txn, ref, 0, &value);
     value++;
-    return code ? code : cellar_put(txn, ref, 0, &value);
+    return code ? code : cellar_proc_put(txn, ref, 0, &value);
 }
 
-static int exec_all(struct cellar_client *client, void *arg)
+static int exec_all(struct cellar_lab_client *client, void *arg)
 {
     struct work *work = arg;
     int code = 0;
     for (uint64_t i = 0; i < work->turns && code == 0; i++) {
         work->key = i * 7 % RECORDS;
-        code = cellar_exec(client, work->proc, work, NULL, NULL);
+        code = cellar_lab_exec(client, work->proc, work, NULL, NULL);
     }
     return code;
 }
@@ -62,7 +62,7 @@ static int call_all(struct cellar *db, struct work *work)
     int code = 0;
     for (uint64_t i = 0; i < work->turns && code == 0; i++) {
         work->key = i * 7 % RECORDS;
-        code = cellar_call(db, work->proc, work, NULL, NULL);
+        code = cellar_proc_run(db, work->proc, work, NULL, NULL);
     }
     return code;
 }
@@ -85,16 +85,16 @@ static int add_session(struct cellar_session *session, const struct work *work, 
  */
 static int settle(struct cellar *db, struct cellar_session *session, const struct work *work)
 {
-    struct cellar_way way = {0};
+    struct cellar_lab_way way = {0};
     for (uint64_t i = 0; i < SETTLE_TURNS; i++) {
         int code = add_session(session, work, i % RECORDS);
         if (code) return code;
-        cellar_way_read(db, &way);
+        cellar_lab_way_read(db, &way);
         if (way.plain == way.nodes) return 0;
         usleep(1000);
     }
     fprintf(stderr, "calls do not go the plain way\n");
-    return -CELLAR_ERR_DEADLINE;
+    return CELLAR_DEADLINE;
 }
 
 static int session_all(struct cellar_session *session, const struct work *work)
@@ -116,14 +116,14 @@ int main(int argc, char **argv)
     int code = cellar_open(&(struct cellar_config){.coros = 1}, &db, &error);
     if (code == 0) code = cellar_table_create(db, &schema, &work.table, &error);
     if (code == 0) code = cellar_proc_register(db, &def, &work.proc, &error);
-    if (code == 0) code = cellar_run(db, load, &work);
+    if (code == 0) code = cellar_lab_run(db, load, &work);
     if (code == 0) code = cellar_session_open(db, &session, &error);
     if (code == 0) code = settle(db, session, &work);
     if (code == 0)
-        code = strcmp(argv[1], "exec") == 0   ? cellar_run(db, exec_all, &work)
+        code = strcmp(argv[1], "exec") == 0   ? cellar_lab_run(db, exec_all, &work)
                : strcmp(argv[1], "call") == 0 ? call_all(db, &work)
                                               : session_all(session, &work);
-    if (code) fprintf(stderr, "%s: %s %s\n", argv[1], cellar_error_text(code), error.text);
+    if (code) fprintf(stderr, "%s: %s %s\n", argv[1], cellar_strerror(code), error.text);
     cellar_session_close(session);
     cellar_close(db);
     return code != 0;

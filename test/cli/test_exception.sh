@@ -42,7 +42,7 @@ int main(int count, char **)
     const cellar_proc *proc;
     if (cellar_open(&config, &db, &error) || cellar_proc_register(db, &def, &proc, &error)) return 3;
     try {
-        int code = cellar_call(db, proc, count > 1 ? &count : nullptr, nullptr, nullptr);
+        int code = cellar_proc_run(db, proc, count > 1 ? &count : nullptr, nullptr, nullptr);
         cellar_close(db);
         return code == CELLAR_USER_ABORT ? 0 : 4;
     } catch (...) {

@@ -73,8 +73,8 @@ static int move(cellar_txn *txn, void *arg)
 {
     const cellar_table *points = static_cast<const cellar_table *>(arg);
     const point to = {1, 2};
-    int ref = cellar_insert(txn, points, 7, &to);
-    return ref < 0 ? ref : cellar_fetch(txn);
+    int ref = cellar_proc_insert(txn, points, 7, &to);
+    return ref < 0 ? ref : cellar_proc_fetch(txn);
 }
 
 int main()
@@ -99,8 +99,8 @@ int main()
     int code = cellar_open(&config, &db, &error);
     if (code == 0) code = cellar_table_create(db, &schema, &points, &error);
     if (code == 0) code = cellar_proc_register(db, &def, &proc, &error);
-    if (code == 0) code = cellar_call(db, proc, const_cast<cellar_table *>(points), nullptr, nullptr);
-    if (code == 0 && cellar_call(db, proc, const_cast<cellar_table *>(points), nullptr, nullptr) != -CELLAR_ERR_EXISTS) code = 1;
+    if (code == 0) code = cellar_proc_run(db, proc, const_cast<cellar_table *>(points), nullptr, nullptr);
+    if (code == 0 && cellar_proc_run(db, proc, const_cast<cellar_table *>(points), nullptr, nullptr) != CELLAR_EXISTS) code = 1;
     cellar_close(db);
     if (code != 0) std::fprintf(stderr, "%d: %s\n", code, error.text);
     return code != 0;
@@ -150,8 +150,8 @@ static int outlived()
         auto txn = session->begin();
         session.reset();
         WANTS(txn.get<double>(numbers, 1, 0).value == 1.5 && txn.put(numbers, 1, 0, 2.5) == 0);
-        WANTS(txn.commit() == 0 && txn.get<double>(numbers, 1, 0).code == -CELLAR_ERR_INVALID);
-        WANTS(txn.commit() == -CELLAR_ERR_INVALID);
+        WANTS(txn.commit() == 0 && txn.get<double>(numbers, 1, 0).code == CELLAR_INVALID);
+        WANTS(txn.commit() == CELLAR_INVALID);
     }
     auto first = cellarpp::database::open({}, error), second = cellarpp::database::open({}, error);
     auto moved = cellarpp::session::open(first, error);
@@ -159,7 +159,7 @@ static int outlived()
     first = std::move(second);
     moved = cellarpp::session::open(first, error);
     WANTS(begun && moved && moved.begin() && begun.commit() == 0 && !second && !cellarpp::session::open(second, error));
-    WANTS(error.code == CELLAR_ERR_INVALID);
+    WANTS(error.code == CELLAR_INVALID);
     return 0;
 }
 
@@ -216,7 +216,7 @@ static int thrown(const cellarpp::database &db, const cellarpp::session &session
     std::optional<cellarpp::transaction> kept;
     WANTS(session.transact([&](cellarpp::transaction &lent) { return kept.emplace(std::move(lent)) ? -1 : 0; }) == 0);
     auto later = session.begin();
-    WANTS(kept->put(pairs, 2, 0, 9.5) == -CELLAR_ERR_INVALID);
+    WANTS(kept->put(pairs, 2, 0, 9.5) == CELLAR_INVALID);
     kept.reset();
     WANTS(later.get<double>(pairs, 2, 0).value == 2.5 && later.commit() == 0);
     return 0;
@@ -228,8 +228,8 @@ static int sizes(const cellarpp::session &session, cellarpp::table pairs)
     auto txn = session.begin();
     const std::byte byte{};
     const cellar_txn_read read{};
-    WANTS(txn.find(pairs, {&byte, (std::size_t{1} << 32) + 1}).code == -CELLAR_ERR_TOO_LARGE);
-    WANTS(txn.prefetch({&read, std::size_t{1} << 32}) == -CELLAR_ERR_TOO_LARGE);
+    WANTS(txn.find(pairs, {&byte, (std::size_t{1} << 32) + 1}).code == CELLAR_TOO_LARGE);
+    WANTS(txn.prefetch({&read, std::size_t{1} << 32}) == CELLAR_TOO_LARGE);
     return 0;
 }
 
@@ -251,7 +251,7 @@ int main()
     schema.row_bytes = sizeof(pair_of);
     schema.columns = columns;
     schema.column_count = 2;
-    WANTS(!db.create(schema, error) && error.code == CELLAR_ERR_INVALID);
+    WANTS(!db.create(schema, error) && error.code == CELLAR_INVALID);
     schema.records_max = 100;
     cellarpp::table pairs = db.create(schema, error);
     WANTS(pairs && db.find("pairs") == pairs && !db.find("others"));
@@ -269,10 +269,10 @@ int main()
         auto dropped = session.begin();
         WANTS(dropped.insert(pairs, 1, pair_of{1.5, 2}) == 0);
         WANTS(!session.begin());
-        WANTS(session.last_error().code == CELLAR_ERR_INVALID);
+        WANTS(session.last_error().code == CELLAR_INVALID);
     }
     auto txn = session.begin();
-    WANTS(txn.get<double>(pairs, 1, 0).code == -CELLAR_ERR_NOT_FOUND);
+    WANTS(txn.get<double>(pairs, 1, 0).code == CELLAR_NOT_FOUND);
     WANTS(txn.insert(pairs, 1, pair_of{1.5, 2}) == 0 && txn.insert(pairs, 2, pair_of{2.5, 3}) == 0);
     int savepoint = txn.savepoint();
     WANTS(txn.remove(pairs, 1) == 0 && txn.rollback_to(savepoint) == 0);
@@ -281,7 +281,7 @@ int main()
     int runs = 0;
     WANTS(session.transact([&](cellarpp::transaction &going) {
         auto y = going.get_for_update<std::uint32_t>(pairs, 2, 1);
-        return ++runs == 1 ? -CELLAR_ERR_RETRY : y ? going.put(pairs, 2, 1, y.value + 1) : y.code;
+        return ++runs == 1 ? CELLAR_RETRY : y ? going.put(pairs, 2, 1, y.value + 1) : y.code;
     }) == 0 && runs == 2);
     WANTS(session.transact([&](cellarpp::transaction &) { return CELLAR_USER_ABORT; }) == CELLAR_USER_ABORT);
     auto last = session.begin();

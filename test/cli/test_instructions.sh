@@ -30,12 +30,12 @@ if ! command -v valgrind >/dev/null || ! grep -q '^CMAKE_BUILD_TYPE:.*=Release' 
 fi
 ! grep -q '^CMAKE_C_COMPILER:.*clang' "$cache" || most=()
 
-total() { # WORKLOAD MODE TRANSACTIONS: instructions of the run, without its load (the program's first cellar_run) and its checks (the third)
+total() { # WORKLOAD MODE TRANSACTIONS: instructions of the run, without its load (the program's first cellar_lab_run) and its checks (the third)
     local cc=(--cc "$2") file=$folder/$1.$2.$3
     [ "$2" != shared ] || cc=(--cc cellar --way plain-ns=0)
     [ "$2" != traced ] || cc=(--cc cellar --trace "$folder/trace.json")
     # shellcheck disable=SC2086
-    timeout -k 5 240 valgrind --tool=callgrind --callgrind-out-file="$file" --dump-before='cellar_run*' \
+    timeout -k 5 240 valgrind --tool=callgrind --callgrind-out-file="$file" --dump-before='cellar_lab_run*' \
         "$cellar" bench "$1" ${arguments[$1]} --threads 1 "${cc[@]}" --txns "$3" >"$folder/log" 2>&1 ||
         { tail -n 5 "$folder/log" >&2; return 1; }
     awk '/^(summary|totals):/ { print $2; exit }' "$file.3"

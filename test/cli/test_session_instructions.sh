@@ -1,10 +1,10 @@
 #!/bin/bash
 # Instructions of an interactive transaction that reads, changes and writes one record, against the same as a procedure
-# by cellar_exec, which is wanted to be twice as many at most (and is not yet), and by cellar_call. Counted by callgrind
+# by cellar_lab_exec, which is wanted to be twice as many at most (and is not yet), and by cellar_proc_run. Counted by callgrind
 # as the difference of two lengths of run, on one thread.
 set -u
 source "$(dirname "$0")/prelude.sh"
-MOST_THOUSANDTHS=2330 # of cellar_exec; 2,285 at most with gcc 12, on a quiet machine and on a busy one
+MOST_THOUSANDTHS=2330 # of cellar_lab_exec; 2,285 at most with gcc 12, on a quiet machine and on a busy one
 source_folder=$(cd "$(dirname "$0")/../.." && pwd)
 
 cache=${CELLAR_BUILD:?}/CMakeCache.txt
@@ -36,7 +36,7 @@ for kind in exec call session; do
     [ "${each[$kind]}" -gt 500 ] || fail "$kind: ${each[$kind]} instructions cannot be"
 done
 ratio=$((each[session] * 1000 / each[exec]))
-echo "instructions of a change of one record: cellar_exec ${each[exec]}, cellar_call ${each[call]}, interactive ${each[session]}:" \
-    "$ratio thousandths of cellar_exec, wanted 2000"
+echo "instructions of a change of one record: cellar_lab_exec ${each[exec]}, cellar_proc_run ${each[call]}, interactive ${each[session]}:" \
+    "$ratio thousandths of cellar_lab_exec, wanted 2000"
 [ $ratio -le $MOST_THOUSANDTHS ] || fail "more than $MOST_THOUSANDTHS thousandths"
 [ $failures -eq 0 ]

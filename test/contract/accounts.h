@@ -40,18 +40,18 @@ static inline int transfer_fn(struct cellar_txn *txn, void *args)
 {
     const struct transfer *transfer = args;
     struct account from, to;
-    int a = cellar_access(txn, transfer->side->accounts, transfer->from, CELLAR_ALL, CELLAR_ALL, 0);
+    int a = cellar_proc_access(txn, transfer->side->accounts, transfer->from, CELLAR_ALL, CELLAR_ALL, 0);
     if (a < 0) return a;
-    int b = cellar_access(txn, transfer->side->accounts, transfer->to, CELLAR_ALL, CELLAR_ALL, 0);
+    int b = cellar_proc_access(txn, transfer->side->accounts, transfer->to, CELLAR_ALL, CELLAR_ALL, 0);
     if (b < 0) return b;
-    int rc = cellar_fetch(txn);
-    if (rc == 0) rc = cellar_get_row(txn, a, &from);
-    if (rc == 0) rc = cellar_get_row(txn, b, &to);
+    int rc = cellar_proc_fetch(txn);
+    if (rc == 0) rc = cellar_proc_get_row(txn, a, &from);
+    if (rc == 0) rc = cellar_proc_get_row(txn, b, &to);
     if (rc) return rc;
     from.balance--, to.balance++;
     for (int i = 0; i < ACCOUNT_WORDS; i++) from.text[i] = from.balance, to.text[i] = to.balance;
-    rc = cellar_put_row(txn, a, &from);
-    return rc ? rc : cellar_put_row(txn, b, &to);
+    rc = cellar_proc_put_row(txn, a, &from);
+    return rc ? rc : cellar_proc_put_row(txn, b, &to);
 }
 
 /* Opens the pool, with the table and the procedure; 0 or a code, as side->error says. */
@@ -66,13 +66,13 @@ static inline int side_open(struct side *side, const struct cellar_config *confi
     return rc ? rc : cellar_proc_register(side->db, &transfer, &side->transfer, &side->error);
 }
 
-static inline int load_job(struct cellar_client *client, void *arg)
+static inline int load_job(struct cellar_lab_client *client, void *arg)
 {
     struct side *side = arg;
-    for (uint64_t key = cellar_client_index(client); key < ACCOUNTS; key += cellar_client_count(client)) {
+    for (uint64_t key = cellar_lab_index(client); key < ACCOUNTS; key += cellar_lab_count(client)) {
         struct account row = {.balance = ACCOUNT_BALANCE};
         for (int i = 0; i < ACCOUNT_WORDS; i++) row.text[i] = ACCOUNT_BALANCE;
-        int rc = cellar_load(client, side->accounts, key, &row, NULL);
+        int rc = cellar_lab_load(client, side->accounts, key, &row, NULL);
         if (rc) return rc;
     }
     return 0;
@@ -94,20 +94,20 @@ static inline int sum_row(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-static inline int sum_job(struct cellar_client *client, void *arg)
+static inline int sum_job(struct cellar_lab_client *client, void *arg)
 {
     struct sums *sums = arg;
-    if (cellar_client_index(client) != 0) return 0;
-    int rc = cellar_audit(client, &sums->side->error);
-    return rc ? rc : cellar_scan(client, sums->side->accounts, sum_row, sums, &sums->side->error);
+    if (cellar_lab_index(client) != 0) return 0;
+    int rc = cellar_cluster_audit(client, &sums->side->error);
+    return rc ? rc : cellar_lab_scan(client, sums->side->accounts, sum_row, sums, &sums->side->error);
 }
 
 /* The pool passes its audit, and nothing was lost, made twice or torn. */
 static inline void assert_accounts(struct side *side)
 {
     struct sums sums = {.side = side};
-    int rc = cellar_run(side->db, sum_job, &sums);
-    if (rc) fail_msg("%s: %s", cellar_error_text(rc), side->error.text);
+    int rc = cellar_lab_run(side->db, sum_job, &sums);
+    if (rc) fail_msg("%s: %s", cellar_strerror(rc), side->error.text);
     assert_int_equal(sums.accounts, ACCOUNTS);
     assert_int_equal(sums.balance, ACCOUNTS * ACCOUNT_BALANCE);
     assert_int_equal(sums.torn, 0);

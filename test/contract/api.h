@@ -78,7 +78,7 @@ struct api {
 
 static inline void api_fail(const struct cellar_error *error, const char *what, int rc)
 {
-    fail_msg("%s: %d (%s): %s", what, rc, cellar_error_text(rc), error->text);
+    fail_msg("%s: %d (%s): %s", what, rc, cellar_strerror(rc), error->text);
 }
 
 #define MUST(error, call)                                                                                              \
@@ -92,17 +92,17 @@ static inline void api_fail(const struct cellar_error *error, const char *what, 
     do {                                                                                                               \
         *(error) = (struct cellar_error){0};                                                                           \
         int fails_rc = (call);                                                                                         \
-        if (fails_rc != -(wanted) || (error)->code != (wanted) || !strstr((error)->text, word))                        \
+        if (fails_rc != (wanted) || (error)->code != (wanted) || !strstr((error)->text, word))                         \
             fail_msg("%s: %d (%d, \"%s\"), not %d with \"%s\"", #call, fails_rc, (error)->code, (error)->text,         \
-                     -(wanted), word);                                                                                 \
+                     (wanted), word);                                                                                  \
     } while (0)
 
 #define assert_code(got, wanted)                                                                                       \
     do {                                                                                                               \
         int code_rc = (got);                                                                                           \
         if (code_rc != (wanted))                                                                                       \
-            fail_msg("%s:%d: %s: %d (%s), not %d (%s)", __FILE__, __LINE__, #got, code_rc, cellar_error_text(code_rc), \
-                     (wanted), cellar_error_text(wanted));                                                             \
+            fail_msg("%s:%d: %s: %d (%s), not %d (%s)", __FILE__, __LINE__, #got, code_rc, cellar_strerror(code_rc),   \
+                     (wanted), cellar_strerror(wanted));                                                               \
     } while (0)
 
 /* For procedures: ends one with what went wrong. */
@@ -135,7 +135,7 @@ static inline int api_run_with(struct api *api, api_body body, void *args, const
 {
     struct api_call *call = args;
     *call = (struct api_call){.body = body, .items = api->items};
-    return cellar_call(api->db, api->any, args, options, &api->result);
+    return cellar_proc_run(api->db, api->any, args, options, &api->result);
 }
 
 /* One call; `args` begins with a struct api_call, which is set here. */
@@ -203,7 +203,7 @@ static inline void api_close(struct api *api)
 
 /* ---- one client alone ---- */
 
-typedef int (*api_job)(struct cellar_client *client, void *arg, struct cellar_error *error);
+typedef int (*api_job)(struct cellar_lab_client *client, void *arg, struct cellar_error *error);
 
 struct api_alone {
     api_job job;
@@ -211,17 +211,17 @@ struct api_alone {
     struct cellar_error *error;
 };
 
-static int api_alone_client(struct cellar_client *client, void *arg)
+static int api_alone_client(struct cellar_lab_client *client, void *arg)
 {
     struct api_alone *alone = arg;
-    return cellar_client_index(client) == 0 ? alone->job(client, alone->arg, alone->error) : 0;
+    return cellar_lab_index(client) == 0 ? alone->job(client, alone->arg, alone->error) : 0;
 }
 
 static inline int api_alone(struct api *api, api_job job, void *arg)
 {
     struct api_alone alone = {job, arg, &api->error};
     api->error = (struct cellar_error){0};
-    return cellar_run(api->db, api_alone_client, &alone);
+    return cellar_lab_run(api->db, api_alone_client, &alone);
 }
 
 /* A row that tells its key in all columns. */
@@ -241,13 +241,13 @@ struct api_range {
     uint64_t first, count, sum_a, seen;
 };
 
-static int api_load_job(struct cellar_client *client, void *arg, struct cellar_error *error)
+static int api_load_job(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct api_range *range = arg;
     int rc = 0;
     for (; rc == 0 && range->seen < range->count; range->seen += rc == 0) {
         struct item item = item_of(range->first + range->seen);
-        rc = cellar_load(client, range->table, range->first + range->seen, &item, error);
+        rc = cellar_lab_load(client, range->table, range->first + range->seen, &item, error);
     }
     return rc;
 }
@@ -267,10 +267,10 @@ static int api_sum(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-static int api_scan_job(struct cellar_client *client, void *arg, struct cellar_error *error)
+static int api_scan_job(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct api_range *range = arg;
-    return cellar_scan(client, range->table, api_sum, range, error);
+    return cellar_lab_scan(client, range->table, api_sum, range, error);
 }
 
 /* How many items there are, and the sum of their column a. */
@@ -281,10 +281,10 @@ static inline struct api_range api_totals(struct api *api)
     return range;
 }
 
-static int api_audit_job(struct cellar_client *client, void *arg, struct cellar_error *error)
+static int api_audit_job(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     (void)arg;
-    return cellar_audit(client, error);
+    return cellar_cluster_audit(client, error);
 }
 
 static inline int api_audit(struct api *api) { return api_alone(api, api_audit_job, NULL); }

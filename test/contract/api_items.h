@@ -20,11 +20,11 @@ struct look {
 static inline int look(struct cellar_txn *txn, struct api_call *call)
 {
     struct look *look = (struct look *)call;
-    int ref = cellar_access(txn, call->items, look->key, CELLAR_ALL, 0, CELLAR_OPTIONAL);
+    int ref = cellar_proc_access(txn, call->items, look->key, CELLAR_ALL, 0, CELLAR_OPTIONAL);
     TRY(ref);
-    TRY(cellar_fetch(txn));
-    look->found = cellar_found(txn, ref);
-    return look->found ? cellar_get_row(txn, ref, &look->item) : 0;
+    TRY(cellar_proc_fetch(txn));
+    look->found = cellar_proc_found(txn, ref);
+    return look->found ? cellar_proc_get_row(txn, ref, &look->item) : 0;
 }
 
 /* The record of that key as a transaction sees it. */
@@ -34,7 +34,7 @@ static inline struct look look_at(struct api *api, uint64_t key)
     struct api_call *call = &args.call;
     call->body = look;
     call->items = api->items;
-    assert_code(cellar_call(api->db, api->any, &args, NULL, &api->result), 0);
+    assert_code(cellar_proc_run(api->db, api->any, &args, NULL, &api->result), 0);
     return args;
 }
 
@@ -61,27 +61,27 @@ static inline int insert_absent(struct cellar_txn *txn, struct api_call *call)
 {
     struct upsert *args = (struct upsert *)call;
     struct item item = item_of(args->key);
-    int ref = cellar_access(txn, call->items, args->key, CELL_A, 0, CELLAR_OPTIONAL);
+    int ref = cellar_proc_access(txn, call->items, args->key, CELL_A, 0, CELLAR_OPTIONAL);
     TRY(ref);
-    TRY(cellar_fetch(txn));
-    args->found = cellar_found(txn, ref);
+    TRY(cellar_proc_fetch(txn));
+    args->found = cellar_proc_found(txn, ref);
     if (args->found) return 0;
-    ref = cellar_insert(txn, call->items, args->key, &item);
+    ref = cellar_proc_insert(txn, call->items, args->key, &item);
     TRY(ref);
-    TRY(cellar_fetch(txn));
-    return cellar_found(txn, ref) ? 0 : -1000;
+    TRY(cellar_proc_fetch(txn));
+    return cellar_proc_found(txn, ref) ? 0 : -1000;
 }
 
 static inline int erase(struct cellar_txn *txn, struct api_call *call)
 {
     struct upsert *args = (struct upsert *)call;
     uint64_t a;
-    int ref = cellar_access(txn, call->items, args->key, CELL_A, 0, CELLAR_DELETE | CELLAR_OPTIONAL);
+    int ref = cellar_proc_access(txn, call->items, args->key, CELL_A, 0, CELLAR_DELETE | CELLAR_OPTIONAL);
     TRY(ref);
-    TRY(cellar_fetch(txn));
-    args->found = cellar_found(txn, ref);
+    TRY(cellar_proc_fetch(txn));
+    args->found = cellar_proc_found(txn, ref);
     if (!args->found) return 0;
-    TRY(cellar_get(txn, ref, ITEM_A, &a)); /* what is deleted can still be read */
+    TRY(cellar_proc_get(txn, ref, ITEM_A, &a)); /* what is deleted can still be read */
     return a == args->key * 3 ? 0 : -1000;
 }
 
@@ -89,7 +89,7 @@ static inline int run_upsert(struct api *api, api_body body, uint64_t key, bool 
 {
     struct upsert args = {.key = key};
     args.call = (struct api_call){.body = body, .items = api->items};
-    int rc = cellar_call(api->db, api->any, &args, NULL, &api->result);
+    int rc = cellar_proc_run(api->db, api->any, &args, NULL, &api->result);
     *found = args.found;
     return rc;
 }
@@ -106,13 +106,14 @@ static inline int add(struct cellar_txn *txn, struct api_call *call)
     const struct add *args = (const struct add *)call;
     int refs[2];
     uint32_t count = args->keys[0] == args->keys[1] ? 1 : 2;
-    for (uint32_t i = 0; i < count; i++) TRY(refs[i] = cellar_access(txn, call->items, args->keys[i], 0, CELL_A, 0));
-    TRY(cellar_fetch(txn));
+    for (uint32_t i = 0; i < count; i++)
+        TRY(refs[i] = cellar_proc_access(txn, call->items, args->keys[i], 0, CELL_A, 0));
+    TRY(cellar_proc_fetch(txn));
     for (uint32_t i = 0; i < count; i++) {
         uint64_t a;
-        TRY(cellar_get(txn, refs[i], ITEM_A, &a));
+        TRY(cellar_proc_get(txn, refs[i], ITEM_A, &a));
         a = i ? a - 1 : a + 1;
-        TRY(cellar_put(txn, refs[i], ITEM_A, &a));
+        TRY(cellar_proc_put(txn, refs[i], ITEM_A, &a));
     }
     return 0;
 }
@@ -125,7 +126,7 @@ static inline struct add add_args(const struct api *api, uint64_t to, uint64_t f
 static inline int add_one(struct api *api, uint64_t key, const struct cellar_call_options *options)
 {
     struct add args = add_args(api, key, key);
-    return cellar_call(api->db, api->any, &args, options, &api->result);
+    return cellar_proc_run(api->db, api->any, &args, options, &api->result);
 }
 
 /*

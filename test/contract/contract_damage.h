@@ -30,7 +30,7 @@ static inline void damaged_all(struct pool *pool, struct fabric_addr addr, const
     uint8_t before[64];
     peek(pool, addr, before, size);
     for (uint32_t i = 0; i <= 1; i++) poke(pool, catalog_replica(pool->catalog, addr, i), bytes, size);
-    FAILS(pool, loader_audit(NULL, pool->loader, &pool->error), CELLAR_ERR_CORRUPT, word);
+    FAILS(pool, loader_audit(NULL, pool->loader, &pool->error), CELLAR_CORRUPT, word);
     for (uint32_t i = 0; i <= 1; i++) poke(pool, catalog_replica(pool->catalog, addr, i), before, size);
     audit_clean(pool);
 }

@@ -44,8 +44,8 @@ static inline void fail_pool(const struct pool *pool, const char *what, int rc)
     do {                                                                                                               \
         (pool)->error = (struct cellar_error){0};                                                                      \
         int fails_rc = (call);                                                                                         \
-        if (fails_rc != -(code) || !strstr((pool)->error.text, word))                                                  \
-            fail_msg("%s: %d (%s), not %d with \"%s\"", #call, fails_rc, (pool)->error.text, -(code), word);           \
+        if (fails_rc != (code) || !strstr((pool)->error.text, word))                                                   \
+            fail_msg("%s: %d (%s), not %d with \"%s\"", #call, fails_rc, (pool)->error.text, (code), word);            \
     } while (0)
 
 static inline int open_as(struct pool *pool, struct catalog_shape shape, bool fresh, bool shared)
@@ -247,7 +247,7 @@ static inline void delete_record(struct pool *pool, const struct cellar_table *t
 static inline int stop_at_3(void *arg, uint64_t key, const void *row)
 {
     (void)key, (void)row;
-    return ++*(int *)arg == 3 ? -CELLAR_ERR_CANCELLED : 0;
+    return ++*(int *)arg == 3 ? CELLAR_CANCELLED : 0;
 }
 
 #define ENTRY(name)                                                                                                    \

@@ -129,11 +129,11 @@ static inline int contract_attach(const char *paths, uint32_t cn_index, uint32_t
                                   struct cellar_error *error)
 {
     struct fabric_shm_config config = {.memnode_paths = paths, .cn_index = cn_index, .cns = cns, .seed = 1};
-    int code = -CELLAR_ERR_UNREACHABLE;
+    int code = CELLAR_UNREACHABLE;
 
-    for (int tries = 0; tries < 6000 && code == -CELLAR_ERR_UNREACHABLE; tries++) {
+    for (int tries = 0; tries < 6000 && code == CELLAR_UNREACHABLE; tries++) {
         code = fabric_shm_open(&config, out, error);
-        if (code == -CELLAR_ERR_UNREACHABLE) nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        if (code == CELLAR_UNREACHABLE) nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
     return code;
 }

@@ -57,11 +57,11 @@ static inline void contract_verbs_start(const struct contract_shape *shape, char
 static inline int contract_verbs_connect(const struct fabric_verbs_config *config, struct fabric **out,
                                          struct cellar_error *error)
 {
-    int code = -CELLAR_ERR_UNREACHABLE;
+    int code = CELLAR_UNREACHABLE;
 
-    for (int tries = 0; tries < 100 && code == -CELLAR_ERR_UNREACHABLE; tries++) {
+    for (int tries = 0; tries < 100 && code == CELLAR_UNREACHABLE; tries++) {
         code = fabric_verbs_open(config, out, error);
-        if (code == -CELLAR_ERR_UNREACHABLE) nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        if (code == CELLAR_UNREACHABLE) nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     }
     return code;
 }

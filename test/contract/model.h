@@ -146,7 +146,7 @@ static bool is_reversed(const struct call *call)
 static bool scan_is_right(const struct state *state, const struct call *call)
 {
     uint32_t keys[KEYS], count = 0;
-    if (is_reversed(call)) return call->code == -CELLAR_ERR_INVALID;
+    if (is_reversed(call)) return call->code == CELLAR_INVALID;
     if (call->order == BY_U && breaks_unique(state)) return true; /* they have no order */
     for (uint32_t k = 0; k < KEYS; k++) {
         const struct row *row = &state->rows[call->table][k];
@@ -166,7 +166,7 @@ static bool scan_is_right(const struct state *state, const struct call *call)
 
 static bool value_is_right(const struct row *row, const struct call *call)
 {
-    if (!row->there) return call->code == -CELLAR_ERR_NOT_FOUND;
+    if (!row->there) return call->code == CELLAR_NOT_FOUND;
     if (call->code) return false;
     if (call->column != TEXT) return call->value == row->values[call->column];
     static uint8_t room[CELLAR_VALUE_BYTES_MAX];
@@ -180,7 +180,7 @@ static bool put_is_right(struct state *state, const struct call *call)
     struct row *row = &state->rows[call->table][call->key];
     if (!row->there) {
         state->doomed = call->code == 0;
-        return call->code == 0 || call->code == -CELLAR_ERR_NOT_FOUND;
+        return call->code == 0 || call->code == CELLAR_NOT_FOUND;
     }
     if (call->code) return false;
     row->values[call->column] = call->row.values[call->column];
@@ -194,7 +194,7 @@ static bool insert_is_right(struct state *state, const struct call *call)
     struct row *row = &state->rows[call->table][call->key];
     if (row->there) {
         state->doomed = call->code == 0;
-        return call->code == 0 || call->code == -CELLAR_ERR_EXISTS;
+        return call->code == 0 || call->code == CELLAR_EXISTS;
     }
     *row = call->row;
     return call->code == 0;
@@ -206,7 +206,7 @@ static bool delete_is_right(struct state *state, const struct call *call)
     struct row *row = &state->rows[call->table][call->key];
     if (!row->there) {
         state->doomed = call->code == 0;
-        return call->code == 0 || call->code == -CELLAR_ERR_NOT_FOUND;
+        return call->code == 0 || call->code == CELLAR_NOT_FOUND;
     }
     row->there = false;
     return call->code == 0;

@@ -66,14 +66,15 @@ static inline int ordered_scan(struct cellar_txn *txn, struct api_call *call)
 {
     struct ordered_scan *scan = (struct ordered_scan *)call;
     scan->count = 0;
-    int cursor = cellar_cursor_open(txn, scan->index, &scan->range, scan->read, 0, scan->flags, scan->limit), got, ref;
+    int cursor = cellar_proc_cursor_open(txn, scan->index, &scan->range, scan->read, 0, scan->flags, scan->limit), got,
+        ref;
     TRY(cursor);
-    while ((got = cellar_cursor_next(txn, cursor, &scan->keys[scan->count], &ref)) == 1) {
-        if (scan->read) TRY(cellar_get(txn, ref, ITEM_A, &scan->a[scan->count]));
-        if (++scan->count == ORDERED_LIMIT) return -CELLAR_ERR_USER_ABORT;
+    while ((got = cellar_proc_cursor_next(txn, cursor, &scan->keys[scan->count], &ref)) == 1) {
+        if (scan->read) TRY(cellar_proc_get(txn, ref, ITEM_A, &scan->a[scan->count]));
+        if (++scan->count == ORDERED_LIMIT) return CELLAR_USER_ABORT;
     }
     TRY(got);
-    return cellar_cursor_close(txn, cursor);
+    return cellar_proc_cursor_close(txn, cursor);
 }
 
 /* ---- changing ---- */
@@ -96,22 +97,22 @@ static inline int ordered_change(struct cellar_txn *txn, struct api_call *call)
     int refs[16];
     for (uint32_t i = 0; i < change->count; i++) {
         bool gone = change->steps[i].kind == ORDERED_DELETE;
-        refs[i] = cellar_access(txn, call->items, change->steps[i].key, 0, gone ? 0 : CELL_A | CELL_N,
-                                CELLAR_OPTIONAL | (gone ? CELLAR_DELETE : 0));
+        refs[i] = cellar_proc_access(txn, call->items, change->steps[i].key, 0, gone ? 0 : CELL_A | CELL_N,
+                                     CELLAR_OPTIONAL | (gone ? CELLAR_DELETE : 0));
         TRY(refs[i]);
     }
-    TRY(cellar_fetch(txn));
+    TRY(cellar_proc_fetch(txn));
     for (uint32_t i = 0; i < change->count; i++) {
         struct item item = ordered_item(change->steps[i].key, change->steps[i].a);
         if (change->steps[i].kind == ORDERED_DELETE) continue;
-        if (!cellar_found(txn, refs[i])) {
-            TRY(cellar_insert(txn, call->items, change->steps[i].key, &item));
+        if (!cellar_proc_found(txn, refs[i])) {
+            TRY(cellar_proc_insert(txn, call->items, change->steps[i].key, &item));
             continue;
         }
-        TRY(cellar_put(txn, refs[i], ITEM_A, &item.a));
-        TRY(cellar_put(txn, refs[i], ITEM_N, &item.n));
+        TRY(cellar_proc_put(txn, refs[i], ITEM_A, &item.a));
+        TRY(cellar_proc_put(txn, refs[i], ITEM_N, &item.n));
     }
-    return cellar_fetch(txn);
+    return cellar_proc_fetch(txn);
 }
 
 /* In the model. */

@@ -79,19 +79,19 @@ struct transfer {
 static inline int add(struct cellar_txn *txn, int ref, int64_t cents)
 {
     int64_t have;
-    int rc = cellar_get(txn, ref, 0, &have);
+    int rc = cellar_proc_get(txn, ref, 0, &have);
     have += cents;
-    return rc ? rc : cellar_put(txn, ref, 0, &have);
+    return rc ? rc : cellar_proc_put(txn, ref, 0, &have);
 }
 
 static inline int transfer_fn(struct cellar_txn *txn, void *arg)
 {
     const struct transfer *args = arg;
     const struct cellar_table *rows = args->bank->rows;
-    int from = cellar_access(txn, rows, args->from, 0, 1, 0);
-    int to = from < 0 ? from : cellar_access(txn, rows, args->to, 0, 1, 0);
-    int counter = to < 0 ? to : cellar_access(txn, rows, ACCOUNTS + args->counter, 0, 1, 0);
-    int rc = counter < 0 ? counter : cellar_fetch(txn);
+    int from = cellar_proc_access(txn, rows, args->from, 0, 1, 0);
+    int to = from < 0 ? from : cellar_proc_access(txn, rows, args->to, 0, 1, 0);
+    int counter = to < 0 ? to : cellar_proc_access(txn, rows, ACCOUNTS + args->counter, 0, 1, 0);
+    int rc = counter < 0 ? counter : cellar_proc_fetch(txn);
     if (rc == 0) rc = add(txn, from, -1);
     if (rc == 0) rc = add(txn, to, 1);
     return rc ? rc : add(txn, counter, 1);
@@ -101,14 +101,14 @@ static inline int transfer_fn(struct cellar_txn *txn, void *arg)
 static inline int make_fn(struct cellar_txn *txn, void *arg)
 {
     const struct bank *bank = arg;
-    int first = cellar_access(txn, bank->rows, 0, 1, 0, CELLAR_OPTIONAL);
-    int rc = first < 0 ? first : cellar_fetch(txn);
-    if (rc || cellar_found(txn, first)) return rc;
+    int first = cellar_proc_access(txn, bank->rows, 0, 1, 0, CELLAR_OPTIONAL);
+    int rc = first < 0 ? first : cellar_proc_fetch(txn);
+    if (rc || cellar_proc_found(txn, first)) return rc;
     for (uint64_t key = 0; key < ACCOUNTS + COUNTERS && rc >= 0; key++) {
         struct shared_row row = {key < ACCOUNTS ? OPENING : 0};
-        rc = cellar_insert(txn, bank->rows, key, &row);
+        rc = cellar_proc_insert(txn, bank->rows, key, &row);
     }
-    return rc < 0 ? rc : cellar_fetch(txn);
+    return rc < 0 ? rc : cellar_proc_fetch(txn);
 }
 
 static inline int bank_open(struct bank *bank, const struct cellar_config *config)
@@ -123,8 +123,8 @@ static inline int bank_open(struct bank *bank, const struct cellar_config *confi
     rc = cellar_table_create(bank->db, &schema, &bank->rows, &bank->error);
     if (rc == 0) rc = cellar_proc_register(bank->db, &transfer, &bank->transfer, &bank->error);
     if (rc == 0) rc = cellar_proc_register(bank->db, &make, &maker, &bank->error);
-    if (rc == 0 && (rc = cellar_call(bank->db, maker, bank, NULL, NULL)))
-        snprintf(bank->error.text, sizeof bank->error.text, "rows: %s", cellar_error_text(rc));
+    if (rc == 0 && (rc = cellar_proc_run(bank->db, maker, bank, NULL, NULL)))
+        snprintf(bank->error.text, sizeof bank->error.text, "rows: %s", cellar_strerror(rc));
     return rc;
 }
 
@@ -132,7 +132,7 @@ static inline int bank_transfer(const struct bank *bank, struct prng *prng, uint
 {
     struct transfer args = {bank, prng_below(prng, ACCOUNTS), prng_below(prng, ACCOUNTS - 1), counter};
     args.to += args.to >= args.from;
-    return cellar_call(bank->db, bank->transfer, &args, NULL, NULL);
+    return cellar_proc_run(bank->db, bank->transfer, &args, NULL, NULL);
 }
 
 /* ---- the verdict ---- */
@@ -159,12 +159,12 @@ struct judging {
     struct sums sums;
 };
 
-static inline int judge_client(struct cellar_client *client, void *arg)
+static inline int judge_client(struct cellar_lab_client *client, void *arg)
 {
     struct judging *judging = arg;
-    if (cellar_client_index(client) != 0) return 0;
-    int rc = cellar_scan(client, judging->bank->rows, sum_row, &judging->sums, &judging->bank->error);
-    return rc ? rc : cellar_audit(client, &judging->bank->error);
+    if (cellar_lab_index(client) != 0) return 0;
+    int rc = cellar_lab_scan(client, judging->bank->rows, sum_row, &judging->sums, &judging->bank->error);
+    return rc ? rc : cellar_cluster_audit(client, &judging->bank->error);
 }
 
 /* Opens what all have left: whole, audited, and the sum is what it was. Closed again, `cellar check` says so, too. */
@@ -175,7 +175,7 @@ static inline void pool_judge(const struct place *place, enum cellar_cc cc, stru
     struct judging judging = {.bank = &bank};
     char command[160];
     if (bank_open(&bank, &config)) fail_msg("%s", bank.error.text);
-    if (cellar_run(bank.db, judge_client, &judging)) fail_msg("%s", bank.error.text);
+    if (cellar_lab_run(bank.db, judge_client, &judging)) fail_msg("%s", bank.error.text);
     cellar_close(bank.db);
     assert_int_equal(judging.sums.rows, ACCOUNTS + COUNTERS);
     assert_int_equal(judging.sums.accounts, ACCOUNTS * OPENING);

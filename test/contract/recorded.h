@@ -32,17 +32,17 @@ static inline int step_run(struct cellar_txn *txn, struct script *script, const 
 
     switch (step->kind) {
     case INSERT:
-        rc = cellar_insert(txn, script->call.items, step->key, &item);
+        rc = cellar_proc_insert(txn, script->call.items, step->key, &item);
         script->refs[step->key] = rc;
         return rc < 0 ? rc : 0;
     case FETCH:
-        return cellar_fetch(txn);
+        return cellar_proc_fetch(txn);
     case PUT:
-        return cellar_put(txn, script->refs[step->key], __builtin_ctz(step->write), &step->value);
+        return cellar_proc_put(txn, script->refs[step->key], __builtin_ctz(step->write), &step->value);
     case ABORT:
         return CELLAR_USER_ABORT;
     default:
-        rc = cellar_access(txn, script->call.items, step->key, step->read, step->write, flags);
+        rc = cellar_proc_access(txn, script->call.items, step->key, step->read, step->write, flags);
         script->refs[step->key] = rc;
         return rc < 0 ? rc : 0;
     }

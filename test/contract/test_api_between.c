@@ -32,24 +32,24 @@ static int wait(struct cellar_txn *txn, struct api_call *call)
     struct between *between = between_of(call);
     __atomic_store_n(&between->has_read, 1, __ATOMIC_SEQ_CST);
     for (uint64_t key = 100; key < LAST && !__atomic_load_n(&between->changed, __ATOMIC_SEQ_CST); key++) {
-        TRY(cellar_access(txn, call->items, key, CELL_A, 0, 0));
-        TRY(cellar_fetch(txn));
+        TRY(cellar_proc_access(txn, call->items, key, CELL_A, 0, 0));
+        TRY(cellar_proc_fetch(txn));
         if (between->api->variant->threads) usleep(1000);
     }
     between->behind = __atomic_load_n(&between->changed, __ATOMIC_SEQ_CST);
     return 0;
 }
 
-static int client(struct cellar_client *client, void *arg)
+static int client(struct cellar_lab_client *client, void *arg)
 {
     struct between *between = arg;
     struct cellar_result result;
     struct look look_args = {.call = {.body = look, .items = between->api->items}, .key = 9};
-    if (cellar_client_index(client) == 0)
-        return cellar_exec(client, between->proc, &between->first, NULL, &between->result);
+    if (cellar_lab_index(client) == 0)
+        return cellar_lab_exec(client, between->proc, &between->first, NULL, &between->result);
     while (!__atomic_load_n(&between->has_read, __ATOMIC_SEQ_CST))
-        TRY(cellar_exec(client, between->api->any, &look_args, NULL, &result));
-    TRY(cellar_exec(client, between->api->any, &between->second, NULL, &result));
+        TRY(cellar_lab_exec(client, between->api->any, &look_args, NULL, &result));
+    TRY(cellar_lab_exec(client, between->api->any, &between->second, NULL, &result));
     __atomic_store_n(&between->changed, 1, __ATOMIC_SEQ_CST);
     return 0;
 }
@@ -59,16 +59,16 @@ static void run(struct between *between, api_body first, api_body second)
     between->first = (struct step){{.body = first, .items = between->api->items}, between};
     between->second = (struct step){{.body = second, .items = between->api->items}, between};
     between->has_read = between->changed = between->seen = 0;
-    assert_code(cellar_run(between->api->db, client, between), 0);
+    assert_code(cellar_lab_run(between->api->db, client, between), 0);
 }
 
 static int count(struct cellar_txn *txn, struct between *between)
 {
     const struct cellar_range all = {0};
     uint64_t key;
-    int cursor = cellar_cursor_open(txn, between->by_a, &all, 0, 0, 0, 0), got;
+    int cursor = cellar_proc_cursor_open(txn, between->by_a, &all, 0, 0, 0, 0), got;
     TRY(cursor);
-    for (between->seen = 0; (got = cellar_cursor_next(txn, cursor, &key, NULL)) == 1;) between->seen++;
+    for (between->seen = 0; (got = cellar_proc_cursor_next(txn, cursor, &key, NULL)) == 1;) between->seen++;
     return got;
 }
 
@@ -78,11 +78,11 @@ static int count_and_say(struct cellar_txn *txn, struct api_call *call)
     struct between *between = between_of(call);
     TRY(count(txn, between));
     TRY(wait(txn, call));
-    int ref = cellar_access(txn, call->items, 7, 0, CELL_A, 0);
+    int ref = cellar_proc_access(txn, call->items, 7, 0, CELL_A, 0);
     TRY(ref);
-    TRY(cellar_fetch(txn));
+    TRY(cellar_proc_fetch(txn));
     const uint64_t seen = between->seen;
-    return cellar_put(txn, ref, ITEM_A, &seen);
+    return cellar_proc_put(txn, ref, ITEM_A, &seen);
 }
 
 /* A count that finds no row inserts one: into the data cell that it has read. */
@@ -93,22 +93,22 @@ static int count_and_come(struct cellar_txn *txn, struct api_call *call)
     TRY(count(txn, between));
     TRY(wait(txn, call));
     if (between->seen) return 0;
-    TRY(cellar_insert(txn, between->few, 2, &item));
-    return cellar_fetch(txn);
+    TRY(cellar_proc_insert(txn, between->few, 2, &item));
+    return cellar_proc_fetch(txn);
 }
 
 static int come(struct cellar_txn *txn, struct api_call *call)
 {
     struct item item = item_of(1);
-    TRY(cellar_insert(txn, between_of(call)->few, 1, &item));
-    return cellar_fetch(txn);
+    TRY(cellar_proc_insert(txn, between_of(call)->few, 1, &item));
+    return cellar_proc_fetch(txn);
 }
 
 static int go(struct cellar_txn *txn, struct api_call *call)
 {
     for (uint64_t key = 1; key <= 2; key++)
-        TRY(cellar_access(txn, between_of(call)->few, key, 0, 0, CELLAR_DELETE | CELLAR_OPTIONAL));
-    return cellar_fetch(txn);
+        TRY(cellar_proc_access(txn, between_of(call)->few, key, 0, 0, CELLAR_DELETE | CELLAR_OPTIONAL));
+    return cellar_proc_fetch(txn);
 }
 
 /* ---- two transactions ---- */
@@ -116,7 +116,7 @@ static int go(struct cellar_txn *txn, struct api_call *call)
 static void call_alone(struct between *between, api_body body)
 {
     struct step step = {{.body = body, .items = between->api->items}, between};
-    assert_code(cellar_call(between->api->db, between->api->any, &step, NULL, &between->api->result), 0);
+    assert_code(cellar_proc_run(between->api->db, between->api->any, &step, NULL, &between->api->result), 0);
 }
 
 static void open_between(struct between *between, struct api *api, const struct api_variant *variant)

@@ -26,7 +26,7 @@ static void *caller_main(void *arg)
     for (uint32_t i = 0; i < CALLS; i++) {
         struct cellar_result result;
         struct add args = add_args(caller->api, 1, i % 2 ? 2 : 1); /* all at the same record */
-        int rc = cellar_call(caller->api->db, caller->api->any, &args, NULL, &result);
+        int rc = cellar_proc_run(caller->api->db, caller->api->any, &args, NULL, &result);
         caller->failed += rc != 0 || result.code != 0 || result.latency_ns == 0;
         caller->attempts += result.attempts;
         memcpy(caller->ids[i], result.txn_id, sizeof result.txn_id);
@@ -41,11 +41,11 @@ static void threads_may_call_at_once(void **state)
     struct api api;
     static struct caller callers[THREADS];
     static uint64_t ids[THREADS * CALLS][2];
-    struct cellar_stats stats;
+    struct cellar_lab_stats stats;
     uint64_t attempts = 0;
     api_open_with(&api, *state, (struct cellar_config){.cns = 2, .threads = 2, .coros = 2});
     api_load(&api, 0, 10);
-    cellar_stats_reset(api.db);
+    cellar_lab_stats_reset(api.db);
     for (uint32_t i = 0; i < THREADS; i++) {
         callers[i] = (struct caller){.api = &api, .index = i};
         assert_int_equal(pthread_create(&callers[i].thread, NULL, caller_main, &callers[i]), 0);
@@ -61,7 +61,7 @@ static void threads_may_call_at_once(void **state)
     struct api_range totals = api_totals(&api);
     assert_int_equal(totals.seen, 10);
     assert_int_equal(totals.sum_a, 3 * 45 + THREADS * CALLS / 2);
-    cellar_stats_read(api.db, &stats);
+    cellar_lab_stats_read(api.db, &stats);
     assert_int_equal(stats.committed, THREADS * CALLS);
     assert_int_equal(stats.aborted, attempts - THREADS * CALLS);
     api_audit_clean(&api);
@@ -105,8 +105,8 @@ static void a_number_of_attempts_ends_the_retries(void **state)
     assert_code(add_one(&api, 5, &options), 0);
     lock_five(&api, true);
     for (; options.attempts_max <= 5; options.attempts_max++) {
-        assert_code(add_one(&api, 5, &options), -CELLAR_ERR_RETRY);
-        assert_int_equal(api.result.code, -CELLAR_ERR_RETRY);
+        assert_code(add_one(&api, 5, &options), CELLAR_RETRY);
+        assert_int_equal(api.result.code, CELLAR_RETRY);
         assert_int_equal(api.result.attempts, options.attempts_max);
     }
     lock_five(&api, false);
@@ -128,8 +128,8 @@ static void a_deadline_ends_the_retries(void **state)
     lock_five(&api, true);
     do {
         options.timeout_ns *= 2;
-        assert_code(add_one(&api, 5, &options), -CELLAR_ERR_DEADLINE);
-        assert_int_equal(api.result.code, -CELLAR_ERR_DEADLINE);
+        assert_code(add_one(&api, 5, &options), CELLAR_DEADLINE);
+        assert_int_equal(api.result.code, CELLAR_DEADLINE);
         assert_true(api.result.latency_ns >= options.timeout_ns);
         if (!api.variant->threads) /* the caller does not sleep beyond it */
             assert_true(api.result.latency_ns < options.timeout_ns + 50000);
@@ -153,7 +153,7 @@ static void a_deadline_passes_in_the_queue(void **state)
     api_open(&api, *state);
     api_load(&api, 0, 10);
     keep_all(&api, &keeping);
-    assert_code(add_one(&api, 5, &options), -CELLAR_ERR_DEADLINE);
+    assert_code(add_one(&api, 5, &options), CELLAR_DEADLINE);
     assert_int_equal(api.result.attempts, 0);
     assert_true(api.result.latency_ns >= options.timeout_ns);
     assert_false(keeping.release);
@@ -161,7 +161,7 @@ static void a_deadline_passes_in_the_queue(void **state)
     options.timeout_ns = 1;
     int code = add_one(&api, 5, &options); /* done within a nanosecond of virtual time, perhaps */
     if (api.variant->threads) assert_int_equal(api.result.attempts, 0);
-    assert_true(code == -CELLAR_ERR_DEADLINE || (!api.variant->threads && code == 0));
+    assert_true(code == CELLAR_DEADLINE || (!api.variant->threads && code == 0));
     assert_int_equal(api_totals(&api).sum_a, 3 * 45 + (code == 0));
     api_close(&api);
 }
@@ -175,7 +175,7 @@ static void a_call_is_cancelled_in_the_queue(void **state)
     api_open(&api, *state);
     api_load(&api, 0, 10);
     keep_all(&api, &keeping);
-    assert_code(add_one(&api, 5, &options), -CELLAR_ERR_CANCELLED);
+    assert_code(add_one(&api, 5, &options), CELLAR_CANCELLED);
     assert_int_equal(api.result.attempts, 0);
     keep_no_more(&api, &keeping);
     assert_int_equal(api_totals(&api).sum_a, 3 * 45);
@@ -192,8 +192,8 @@ static int quit(struct cellar_txn *txn, struct api_call *call)
 {
     struct quitter *args = (struct quitter *)call;
     if (call->runs == 3) __atomic_store_n(&args->cancel, 1, __ATOMIC_RELAXED);
-    TRY(cellar_access(txn, call->items, 5, 0, CELL_A, 0));
-    return cellar_fetch(txn);
+    TRY(cellar_proc_access(txn, call->items, 5, 0, CELL_A, 0));
+    return cellar_proc_fetch(txn);
 }
 
 static void a_call_can_be_cancelled(void **state)
@@ -204,14 +204,14 @@ static void a_call_can_be_cancelled(void **state)
     struct cellar_call_options options = {.cancel = &cancel};
     api_open(&api, *state);
     api_load(&api, 0, 10);
-    assert_code(add_one(&api, 5, &options), -CELLAR_ERR_CANCELLED);
+    assert_code(add_one(&api, 5, &options), CELLAR_CANCELLED);
     assert_int_equal(api.result.attempts, 0);
     cancel = 0;
     assert_code(add_one(&api, 5, &options), 0);
     lock_five(&api, true);
     args.call = (struct api_call){.body = quit, .items = api.items};
     options.cancel = &args.cancel;
-    assert_code(cellar_call(api.db, api.any, &args, &options, &api.result), -CELLAR_ERR_CANCELLED);
+    assert_code(cellar_proc_run(api.db, api.any, &args, &options, &api.result), CELLAR_CANCELLED);
     assert_int_equal(api.result.attempts, 3);
     lock_five(&api, false);
     assert_int_equal(api_totals(&api).sum_a, 3 * 45 + 1);
@@ -237,20 +237,20 @@ static void another_thread_can_cancel(void **state)
 {
     struct api api;
     struct canceller canceller = {.api = &api};
-    struct cellar_stats before, now;
+    struct cellar_lab_stats before, now;
     pthread_t thread;
     api_open(&api, *state);
     api_load(&api, 0, 10);
     lock_five(&api, true);
-    cellar_stats_read(api.db, &before);
+    cellar_lab_stats_read(api.db, &before);
     assert_int_equal(pthread_create(&thread, NULL, cancelled_main, &canceller), 0);
     do { /* until it tries again */
         usleep(1000);
-        cellar_stats_read(api.db, &now);
+        cellar_lab_stats_read(api.db, &now);
     } while (now.aborted < before.aborted + 2);
     __atomic_store_n(&canceller.cancel, 1, __ATOMIC_RELAXED);
     pthread_join(thread, NULL);
-    assert_code(canceller.code, -CELLAR_ERR_CANCELLED);
+    assert_code(canceller.code, CELLAR_CANCELLED);
     assert_true(api.result.attempts > 1);
     lock_five(&api, false);
     api_close(&api);
@@ -285,7 +285,7 @@ static void *held_main(void *arg)
     struct closing *closing = arg;
     struct held args = {.call = {.body = wait_for_release, .items = closing->api->items}, .closing = closing};
     struct cellar_result result;
-    closing->call_code = cellar_call(closing->api->db, closing->api->any, &args, NULL, &result);
+    closing->call_code = cellar_proc_run(closing->api->db, closing->api->any, &args, NULL, &result);
     return NULL;
 }
 
@@ -296,7 +296,7 @@ static void *close_main(void *arg)
     return NULL;
 }
 
-static int no_client(struct cellar_client *client, void *arg)
+static int no_client(struct cellar_lab_client *client, void *arg)
 {
     (void)client, (void)arg;
     return 0;
@@ -317,12 +317,12 @@ static void closing_waits_for_calls_and_refuses_new_ones(void **state)
         while (!__atomic_load_n(&closing.running, __ATOMIC_SEQ_CST)) usleep(100);
         assert_int_equal(pthread_create(&closer, NULL, close_main, &closing), 0);
         while (!atomic_load(&api.db->closing)) usleep(100);
-        assert_code(add_one(&api, 1, NULL), -CELLAR_ERR_CLOSED);
-        assert_code(api.result.code, -CELLAR_ERR_CLOSED);
+        assert_code(add_one(&api, 1, NULL), CELLAR_CLOSED);
+        assert_code(api.result.code, CELLAR_CLOSED);
         assert_int_equal(api.result.attempts, 0);
-        assert_code(cellar_run(api.db, no_client, NULL), -CELLAR_ERR_CLOSED);
-        FAILS(&api.error, cellar_table_create(api.db, &schema, &table, &api.error), CELLAR_ERR_CLOSED, "closing");
-        FAILS(&api.error, cellar_proc_register(api.db, &def, &proc, &api.error), CELLAR_ERR_CLOSED, "closing");
+        assert_code(cellar_lab_run(api.db, no_client, NULL), CELLAR_CLOSED);
+        FAILS(&api.error, cellar_table_create(api.db, &schema, &table, &api.error), CELLAR_CLOSED, "closing");
+        FAILS(&api.error, cellar_proc_register(api.db, &def, &proc, &api.error), CELLAR_CLOSED, "closing");
         __atomic_store_n(&closing.release, 1, __ATOMIC_SEQ_CST);
         pthread_join(caller, NULL);
         pthread_join(closer, NULL);
@@ -332,18 +332,18 @@ static void closing_waits_for_calls_and_refuses_new_ones(void **state)
 
 static int hold_item(struct cellar_txn *txn, struct api_call *call)
 {
-    int ref = cellar_access(txn, call->items, 1, 0, CELLAR_ALL, 0);
+    int ref = cellar_proc_access(txn, call->items, 1, 0, CELLAR_ALL, 0);
     TRY(ref);
-    TRY(cellar_fetch(txn));
+    TRY(cellar_proc_fetch(txn));
     return wait_for_release(txn, call);
 }
 
 static int want_item(struct cellar_txn *txn, struct api_call *call)
 {
     __atomic_store_n(&((struct held *)call)->closing->running, 1, __ATOMIC_SEQ_CST);
-    int ref = cellar_access(txn, call->items, 1, 0, CELLAR_ALL, 0);
+    int ref = cellar_proc_access(txn, call->items, 1, 0, CELLAR_ALL, 0);
     TRY(ref);
-    return cellar_fetch(txn);
+    return cellar_proc_fetch(txn);
 }
 
 static void *vain_main(void *arg)
@@ -351,7 +351,7 @@ static void *vain_main(void *arg)
     struct closing *closing = arg;
     struct held args = {.call = {.body = want_item, .items = closing->api->items}, .closing = closing};
     struct cellar_result result;
-    closing->call_code = cellar_call(closing->api->db, closing->api->any, &args, NULL, &result);
+    closing->call_code = cellar_proc_run(closing->api->db, closing->api->any, &args, NULL, &result);
     return NULL;
 }
 
@@ -360,7 +360,7 @@ static void *holder_main(void *arg)
     struct closing *closing = arg;
     struct held args = {.call = {.body = hold_item, .items = closing->api->items}, .closing = closing};
     struct cellar_result result;
-    closing->call_code = cellar_call(closing->api->db, closing->api->any, &args, NULL, &result);
+    closing->call_code = cellar_proc_run(closing->api->db, closing->api->any, &args, NULL, &result);
     return NULL;
 }
 
@@ -387,7 +387,7 @@ static void closing_waits_for_no_lock(void **state)
     assert_int_equal(holder.call_code, -1000);
     __atomic_store_n(&holder.release, 1, __ATOMIC_SEQ_CST);
     if (waits_inside) pthread_join(vain_thread, NULL);
-    if (!waits_inside || vain.call_code) assert_code(vain.call_code, -CELLAR_ERR_CLOSED);
+    if (!waits_inside || vain.call_code) assert_code(vain.call_code, CELLAR_CLOSED);
     pthread_join(holder_thread, NULL);
     pthread_join(closer, NULL);
     assert_code(holder.call_code, 0);

@@ -64,24 +64,24 @@ struct visits {
     int codes[SESSIONS];
 };
 
-static int visit(struct cellar_client *client, void *arg)
+static int visit(struct cellar_lab_client *client, void *arg)
 {
     struct visits *visits = arg;
-    uint32_t index = cellar_client_index(client);
-    uint64_t now = cellar_client_now_ns(client);
+    uint32_t index = cellar_lab_index(client);
+    uint64_t now = cellar_lab_now_ns(client);
     struct cellar_result result;
-    if (index >= SESSIONS || cellar_client_count(client) != SESSIONS) {
+    if (index >= SESSIONS || cellar_lab_count(client) != SESSIONS) {
         __atomic_fetch_add(&visits->wrong, 1, __ATOMIC_RELAXED);
         return 0;
     }
     visits->count[index]++;
-    visits->cn[index] = cellar_client_cn(client);
+    visits->cn[index] = cellar_lab_cn(client);
     for (uint32_t i = 0; i < 3; i++) {
         struct add args = add_args(visits->api, index % 10, index % 10);
-        if (cellar_exec(client, visits->api->any, &args, NULL, &result)) visits->count[index] = 100;
-        cellar_client_yield(client);
+        if (cellar_lab_exec(client, visits->api->any, &args, NULL, &result)) visits->count[index] = 100;
+        cellar_lab_yield(client);
     }
-    if (cellar_client_now_ns(client) < now) visits->count[index] = 101;
+    if (cellar_lab_now_ns(client) < now) visits->count[index] = 101;
     return visits->codes[index];
 }
 
@@ -91,7 +91,7 @@ static void clients_run_once_on_every_coordinator(void **state)
     struct visits visits = {.api = &api};
     api_open_with(&api, *state, (struct cellar_config){.cns = 3, .threads = 2, .coros = 2});
     api_load(&api, 0, 10);
-    assert_code(cellar_run(api.db, visit, &visits), 0);
+    assert_code(cellar_lab_run(api.db, visit, &visits), 0);
     assert_int_equal(visits.wrong, 0);
     for (uint32_t i = 0; i < SESSIONS; i++) {
         assert_int_equal(visits.count[i], 1);
@@ -102,13 +102,16 @@ static void clients_run_once_on_every_coordinator(void **state)
     visits.codes[4] = -77;
     visits.codes[9] = -78;
     visits.codes[1] = 5;
-    assert_code(cellar_run(api.db, visit, &visits), -77);
+    assert_code(cellar_lab_run(api.db, visit, &visits), -77);
     for (uint32_t i = 0; i < SESSIONS; i++) assert_int_equal(visits.count[i], 2);
     api_audit_clean(&api);
     api_close(&api);
 }
 
-static void *run_main(void *arg) { return (void *)(intptr_t)cellar_run(((struct visits *)arg)->api->db, visit, arg); }
+static void *run_main(void *arg)
+{
+    return (void *)(intptr_t)cellar_lab_run(((struct visits *)arg)->api->db, visit, arg);
+}
 
 static void runs_and_calls_may_overlap(void **state)
 {
@@ -142,8 +145,8 @@ static void *maker_main(void *arg)
 {
     struct maker *maker = arg;
     struct cellar *db = maker->api->db;
-    struct cellar_pool_space space;
-    struct cellar_stats stats;
+    struct cellar_lab_pool_space space;
+    struct cellar_lab_stats stats;
     char name[CELLAR_NAME_BYTES];
     for (uint32_t i = 0; i < 8; i++) {
         const struct cellar_table *table;
@@ -159,8 +162,8 @@ static void *maker_main(void *arg)
         maker->failed += cellar_table_find(db, name) != table;
         maker->failed +=
             add_one(&(struct api){.db = db, .any = maker->api->any, .items = maker->api->items}, 3, NULL) != 0;
-        cellar_pool_space_read(db, &space);
-        cellar_stats_read(db, &stats);
+        cellar_lab_pool_space_read(db, &space);
+        cellar_lab_stats_read(db, &stats);
         maker->failed += space.used_bytes == 0 || stats.committed == 0;
     }
     return NULL;
@@ -203,25 +206,25 @@ static int fail_on_purpose(struct cellar_txn *txn, struct api_call *call)
 static void statistics_add_up(void **state)
 {
     struct api api;
-    struct cellar_stats stats;
+    struct cellar_lab_stats stats;
     uint64_t attempts = 0;
     struct cellar_call_options options = {.timeout_ns = 1000000};
     struct add args;
     api_open(&api, *state);
     api_load(&api, 0, 10);
-    cellar_stats_reset(api.db);
-    cellar_stats_read(api.db, &stats);
+    cellar_lab_stats_reset(api.db);
+    cellar_lab_stats_read(api.db, &stats);
     assert_int_equal(sum_of((const uint64_t *)&stats, sizeof stats / 8), 0); /* loading is not counted later */
     for (uint32_t i = 0; i < 300; i++) {
         assert_code(add_one(&api, i % 10, NULL), 0);
         attempts += api.result.attempts;
     }
     lock_five(&api, true);
-    assert_code(add_one(&api, 5, &options), -CELLAR_ERR_DEADLINE);
+    assert_code(add_one(&api, 5, &options), CELLAR_DEADLINE);
     attempts += api.result.attempts;
     lock_five(&api, false);
-    assert_code(api_run(&api, fail_on_purpose, &args), -CELLAR_ERR_USER_ABORT);
-    cellar_stats_read(api.db, &stats);
+    assert_code(api_run(&api, fail_on_purpose, &args), CELLAR_USER_ABORT);
+    cellar_lab_stats_read(api.db, &stats);
     assert_int_equal(stats.committed, 300);
     assert_int_equal(stats.aborted, attempts - 300);
     assert_int_equal(sum_of(stats.aborts, CELLAR_ABORT_REASONS), stats.aborted);
@@ -231,8 +234,8 @@ static void statistics_add_up(void **state)
     assert_int_equal(stats.ops[CELLAR_PHASE_LOG][CELLAR_VERB_WRITE], 300);
     assert_true(stats.ops[CELLAR_PHASE_EXECUTE][CELLAR_VERB_MASKED_CAS] >= attempts);
     assert_true(stats.phase_samples > 0 && stats.phase_samples <= 300);
-    cellar_stats_reset(api.db);
-    cellar_stats_read(api.db, &stats);
+    cellar_lab_stats_reset(api.db);
+    cellar_lab_stats_read(api.db, &stats);
     assert_int_equal(sum_of((const uint64_t *)&stats, sizeof stats / 8), 0);
     api_close(&api);
 }
@@ -240,10 +243,10 @@ static void statistics_add_up(void **state)
 static int read_one(struct cellar_txn *txn, struct api_call *call)
 {
     uint64_t a;
-    int ref = cellar_access(txn, call->items, ((const struct add *)call)->keys[0], CELL_A, 0, 0);
+    int ref = cellar_proc_access(txn, call->items, ((const struct add *)call)->keys[0], CELL_A, 0, 0);
     TRY(ref);
-    TRY(cellar_fetch(txn));
-    return cellar_get(txn, ref, ITEM_A, &a);
+    TRY(cellar_proc_fetch(txn));
+    return cellar_proc_get(txn, ref, ITEM_A, &a);
 }
 
 /*
@@ -254,7 +257,7 @@ static int read_one(struct cellar_txn *txn, struct api_call *call)
 static void simple_transactions_cost_little(void **state)
 {
     struct api api;
-    struct cellar_stats stats;
+    struct cellar_lab_stats stats;
     struct add args;
     api_open_with(&api, *state, (struct cellar_config){.coros = 1});
     api_load(&api, 0, 10);
@@ -264,16 +267,16 @@ static void simple_transactions_cost_little(void **state)
     for (int round = 0; round < 10 && cost > least; round++) { /* kept off the processor amid a read, it reads again */
         args = add_args(&api, 3, 3);
         args.call.body = read_one;
-        cellar_stats_reset(api.db);
-        assert_code(cellar_call(api.db, api.any, &args, NULL, &api.result), 0);
-        cellar_stats_read(api.db, &stats);
+        cellar_lab_stats_reset(api.db);
+        assert_code(cellar_proc_run(api.db, api.any, &args, NULL, &api.result), 0);
+        cellar_lab_stats_read(api.db, &stats);
         cost = sum_of(&stats.ops[0][0], CELLAR_PHASES * CELLAR_VERBS);
     }
     assert_int_equal(cost, least);
     assert_int_equal(stats.round_trips, least);
-    cellar_stats_reset(api.db);
+    cellar_lab_stats_reset(api.db);
     assert_code(add_one(&api, 3, NULL), 0);
-    cellar_stats_read(api.db, &stats);
+    cellar_lab_stats_read(api.db, &stats);
     assert_int_equal(stats.ops[CELLAR_PHASE_EXECUTE][CELLAR_VERB_MASKED_CAS], 1);
     assert_int_equal(stats.ops[CELLAR_PHASE_EXECUTE][CELLAR_VERB_READ], 1);
     assert_int_equal(stats.ops[CELLAR_PHASE_LOG][CELLAR_VERB_WRITE], 1);
@@ -295,10 +298,10 @@ static int churn(struct cellar_txn *txn, struct api_call *call)
 {
     const struct churn *args = (const struct churn *)call;
     const struct item item = {.a = args->key};
-    int ref = args->insert ? cellar_insert(txn, call->items, args->key, &item)
-                           : cellar_access(txn, call->items, args->key, 0, 0, CELLAR_DELETE);
+    int ref = args->insert ? cellar_proc_insert(txn, call->items, args->key, &item)
+                           : cellar_proc_access(txn, call->items, args->key, 0, 0, CELLAR_DELETE);
     TRY(ref);
-    return cellar_fetch(txn);
+    return cellar_proc_fetch(txn);
 }
 
 struct busy {
@@ -308,20 +311,20 @@ struct busy {
 };
 
 /* Transfers, reads, inserts and deletes: from one moment at which all sessions are at it to another. */
-static int be_busy(struct cellar_client *client, void *arg)
+static int be_busy(struct cellar_lab_client *client, void *arg)
 {
     struct busy *busy = arg;
     struct api *api = busy->api;
-    uint32_t index = cellar_client_index(client);
+    uint32_t index = cellar_lab_index(client);
     struct cellar_result result;
     for (uint32_t i = 0; i < 10000; i++) {
         struct add args = add_args(api, i % 10, (i + index) % 10);
         struct churn churns = {.call = {.body = churn, .items = api->items}, .key = 1000 + index, .insert = i % 8 == 0};
         if (i % 4 == 1) args.call.body = read_one;
-        if (i == 16 && __atomic_add_fetch(&busy->sessions_busy, 1, __ATOMIC_SEQ_CST) == cellar_client_count(client))
+        if (i == 16 && __atomic_add_fetch(&busy->sessions_busy, 1, __ATOMIC_SEQ_CST) == cellar_lab_count(client))
             busy->allocated = allocations();
-        TRY(i % 4 ? cellar_exec(client, api->any, &args, NULL, &result)
-                  : cellar_exec(client, api->any, &churns, NULL, &result));
+        TRY(i % 4 ? cellar_lab_exec(client, api->any, &args, NULL, &result)
+                  : cellar_lab_exec(client, api->any, &churns, NULL, &result));
     }
     return 0;
 }
@@ -335,11 +338,11 @@ static void transactions_allocate_nothing(void **state)
     api_open_with(&api, *state, (struct cellar_config){.threads = 2, .coros = 2});
     api_load(&api, 0, 10);
     args = add_args(&api, 1, 2);
-    assert_code(cellar_call(api.db, api.any, &args, NULL, &api.result), 0);
+    assert_code(cellar_proc_run(api.db, api.any, &args, NULL, &api.result), 0);
     uint64_t before = allocations();
-    for (uint32_t i = 0; i < 10000; i++) assert_code(cellar_call(api.db, api.any, &args, NULL, &api.result), 0);
+    for (uint32_t i = 0; i < 10000; i++) assert_code(cellar_proc_run(api.db, api.any, &args, NULL, &api.result), 0);
     assert_int_equal(allocations() - before, 0);
-    assert_code(cellar_run(api.db, be_busy, &busy), 0);
+    assert_code(cellar_lab_run(api.db, be_busy, &busy), 0);
     assert_int_equal(allocations() - busy.allocated, 0);
     assert_true(allocations() > before); /* the run itself: the count does count */
     api_audit_clean(&api);

@@ -32,12 +32,12 @@ static void handles_open(struct handles *handles, const struct api_variant *vari
     if (ordered_supported(variant))
         MUST(&api->error, cellar_index_create(api->db, api->items, &def, &handles->by_a, &api->error));
     if (sessions_possible(variant)) handles->session = sessions_opened(api);
-    MUST(&api->error, cellar_queue_open(api->db, 4, NULL, NULL, &handles->queue, &api->error));
+    MUST(&api->error, cellar_proc_queue_open(api->db, 4, NULL, NULL, &handles->queue, &api->error));
 }
 
 static int nothing(struct cellar_txn *txn, struct api_call *call) { return 0; }
 
-static int no_client(struct cellar_client *client, void *arg) { return 0; }
+static int no_client(struct cellar_lab_client *client, void *arg) { return 0; }
 
 /* What was met where it should not be is noted here: it is also called where cmocka may not jump. */
 struct finding {
@@ -70,55 +70,55 @@ static void db_calls(const struct handles *handles, int code, struct finding *fi
     struct cellar_error error = {0};
     struct api_call call = {.body = nothing};
     enum cellar_fate fate;
-    EXPECT(finding, cellar_call(db, handles->api.any, &call, NULL, &result), code);
+    EXPECT(finding, cellar_proc_run(db, handles->api.any, &call, NULL, &result), code);
     EXPECT(finding, result.code, code);
-    cellar_result_error(&result, &error);
-    EXPECT(finding, strstr(error.text, "it is closed, or") != NULL, code == -CELLAR_ERR_CLOSED);
-    EXPECT(finding, cellar_run(db, no_client, NULL), code);
+    cellar_proc_error(&result, &error);
+    EXPECT(finding, strstr(error.text, "it is closed, or") != NULL, code == CELLAR_CLOSED);
+    EXPECT(finding, cellar_lab_run(db, no_client, NULL), code);
     EXPECT(finding, cellar_table_create(db, &schema, &table, &error), code);
-    EXPECT(finding, error.code, -code);
+    EXPECT(finding, error.code, code);
     EXPECT(finding, cellar_index_create(db, items, &def, &index, &error), code);
     EXPECT(finding, cellar_proc_register(db, &proc_def, &proc, &error), code);
     EXPECT(finding, cellar_table_drop(db, items, &error), code);
     EXPECT(finding, cellar_table_truncate(db, items, &error), code);
-    EXPECT(finding, cellar_index_drop(db, handles->by_a, &error), handles->by_a ? code : -CELLAR_ERR_INVALID);
+    EXPECT(finding, cellar_index_drop(db, handles->by_a, &error), handles->by_a ? code : CELLAR_INVALID);
     EXPECT(finding, cellar_table_alter(db, items, &schema, NULL, &table, &error), code);
     EXPECT(finding, cellar_column_add(db, items, "x", 8, NULL, &table, &error), code);
     EXPECT(finding, cellar_column_drop(db, items, "x", &table, &error), code);
-    EXPECT(finding, cellar_queue_open(db, 1, NULL, NULL, &queue, &error), code);
+    EXPECT(finding, cellar_proc_queue_open(db, 1, NULL, NULL, &queue, &error), code);
     EXPECT(finding, cellar_session_open(db, &session, &error), code);
-    EXPECT(finding, cellar_outcome(db, (uint64_t[2]){1, 1}, &fate, &error), code);
-    EXPECT(finding, cellar_recover(db, 0, &error), code);
-    EXPECT(finding, cellar_replace(db, 0, &error), code);
+    EXPECT(finding, cellar_cluster_outcome(db, (uint64_t[2]){1, 1}, &fate, &error), code);
+    EXPECT(finding, cellar_cluster_recover(db, 0, &error), code);
+    EXPECT(finding, cellar_cluster_replace(db, 0, &error), code);
     EXPECT(finding, cellar_snapshot(db, "/nowhere", &error), code);
     EXPECT(finding, cellar_wait_durable(db, NULL, &error), code);
-    EXPECT(finding, cellar_submit(handles->queue, handles->api.any, &call, NULL, NULL), code);
-    EXPECT(finding, cellar_reap(handles->queue, &completion, 1, 0), code);
+    EXPECT(finding, cellar_proc_submit(handles->queue, handles->api.any, &call, NULL, NULL), code);
+    EXPECT(finding, cellar_proc_reap(handles->queue, &completion, 1, 0), code);
     EXPECT(finding, cellar_close(db), code);
     EXPECT(finding, call.runs, 0);
 }
 
 static void db_looks(struct cellar *db, const struct cellar_table *items, struct finding *finding)
 {
-    struct cellar_stats stats;
-    struct cellar_way way;
+    struct cellar_lab_stats stats;
+    struct cellar_lab_way way;
     struct cellar_durable durable;
     struct cellar_table_tally tally;
-    struct cellar_pool_space space;
+    struct cellar_lab_pool_space space;
     struct cellar_hot_record record;
     char text[WORDS];
-    cellar_stats_read(db, &stats);
+    cellar_lab_stats_read(db, &stats);
     EXPECT(finding, stats.committed, 0);
-    cellar_stats_reset(db);
-    cellar_way_read(db, &way);
+    cellar_lab_stats_reset(db);
+    cellar_lab_way_read(db, &way);
     cellar_table_read(db, items, &tally);
-    cellar_pool_space_read(db, &space);
+    cellar_lab_pool_space_read(db, &space);
     EXPECT(finding, space.used_bytes, 0);
-    EXPECT(finding, cellar_cache_bytes(db), 0);
+    EXPECT(finding, cellar_lab_cache_bytes(db), 0);
     EXPECT(finding, cellar_hot_read(db, &record, 1), 0);
     EXPECT(finding, cellar_metrics(db, text, sizeof text), 0);
     EXPECT(finding, cellar_durable_epoch(db), 0);
-    EXPECT(finding, cellar_durable_read(db, &durable), -CELLAR_ERR_CLOSED);
+    EXPECT(finding, cellar_durable_read(db, &durable), CELLAR_CLOSED);
     EXPECT(finding, cellar_table_find(db, "items") != NULL, false);
     EXPECT(finding, cellar_table_next(db, NULL) != NULL, false);
     EXPECT(finding, cellar_proc_next(db, NULL) != NULL, false);
@@ -132,25 +132,25 @@ static void session_calls(const struct handles *handles, struct cellar_txn *txn,
     const struct cellar_table *items = handles->api.items;
     const struct cellar_txn_read read = {.table = items, .key = 1, .cells = CELL_A};
     struct item item = item_of(77);
-    EXPECT(finding, cellar_begin(handles->session, NULL, &begun), -CELLAR_ERR_CLOSED);
+    EXPECT(finding, cellar_begin(handles->session, NULL, &begun), CELLAR_CLOSED);
     cellar_session_error(handles->session, &error);
-    EXPECT(finding, error.code, CELLAR_ERR_CLOSED);
+    EXPECT(finding, error.code, CELLAR_CLOSED);
     cellar_session_close(handles->session);
     if (!txn) return;
-    EXPECT(finding, cellar_txn_get(txn, items, 1, ITEM_A, &a), -CELLAR_ERR_CLOSED);
-    EXPECT(finding, cellar_txn_get_for_update(txn, items, 1, ITEM_A, &a), -CELLAR_ERR_CLOSED);
-    EXPECT(finding, cellar_prefetch(txn, &read, 1), -CELLAR_ERR_CLOSED);
-    EXPECT(finding, cellar_txn_put(txn, items, 1, ITEM_A, &a), -CELLAR_ERR_CLOSED);
-    EXPECT(finding, cellar_txn_insert(txn, items, 77, &item), -CELLAR_ERR_CLOSED);
-    EXPECT(finding, cellar_txn_delete(txn, items, 1), -CELLAR_ERR_CLOSED);
-    EXPECT(finding, cellar_txn_find(txn, items, "x", 1, &a), -CELLAR_ERR_CLOSED);
+    EXPECT(finding, cellar_txn_get(txn, items, 1, ITEM_A, &a), CELLAR_CLOSED);
+    EXPECT(finding, cellar_txn_get_for_update(txn, items, 1, ITEM_A, &a), CELLAR_CLOSED);
+    EXPECT(finding, cellar_prefetch(txn, &read, 1), CELLAR_CLOSED);
+    EXPECT(finding, cellar_txn_put(txn, items, 1, ITEM_A, &a), CELLAR_CLOSED);
+    EXPECT(finding, cellar_txn_insert(txn, items, 77, &item), CELLAR_CLOSED);
+    EXPECT(finding, cellar_txn_delete(txn, items, 1), CELLAR_CLOSED);
+    EXPECT(finding, cellar_txn_find(txn, items, "x", 1, &a), CELLAR_CLOSED);
     EXPECT(finding, cellar_txn_scan(txn, handles->by_a, &(struct cellar_range){.low = {NULL}}, 0, 0, &a, 1),
-           -CELLAR_ERR_CLOSED);
-    EXPECT(finding, cellar_savepoint(txn), -CELLAR_ERR_CLOSED);
-    EXPECT(finding, cellar_rollback_to(txn, 0), -CELLAR_ERR_CLOSED);
-    EXPECT(finding, cellar_check(txn), -CELLAR_ERR_CLOSED);
-    EXPECT(finding, cellar_commit(txn, NULL), -CELLAR_ERR_CLOSED);
-    EXPECT(finding, cellar_abort(txn), -CELLAR_ERR_CLOSED);
+           CELLAR_CLOSED);
+    EXPECT(finding, cellar_savepoint(txn), CELLAR_CLOSED);
+    EXPECT(finding, cellar_rollback_to(txn, 0), CELLAR_CLOSED);
+    EXPECT(finding, cellar_check(txn), CELLAR_CLOSED);
+    EXPECT(finding, cellar_commit(txn, NULL), CELLAR_CLOSED);
+    EXPECT(finding, cellar_abort(txn), CELLAR_CLOSED);
     EXPECT(finding, a, 7);
 }
 
@@ -170,11 +170,11 @@ static void a_closed_database_refuses_each_call(void **state)
     if (handles.session) txn = sessions_begun(handles.session);
     if (txn) assert_code(cellar_commit(txn, NULL), 0);
     assert_code(cellar_close(handles.api.db), 0);
-    db_calls(&handles, -CELLAR_ERR_CLOSED, &finding);
+    db_calls(&handles, CELLAR_CLOSED, &finding);
     db_looks(handles.api.db, handles.api.items, &finding);
     if (handles.session) session_calls(&handles, txn, &finding);
-    cellar_queue_close(handles.queue);
-    assert_int_equal(cellar_column_of(handles.api.items, "a"), -CELLAR_ERR_NOT_FOUND);
+    cellar_proc_queue_close(handles.queue);
+    assert_int_equal(cellar_column_of(handles.api.items, "a"), CELLAR_NOT_FOUND);
     assert_null(cellar_index_find(handles.api.items, "by_a"));
     nothing_found(&finding);
     /* The next one, wherever it is, is no other's. */
@@ -182,7 +182,7 @@ static void a_closed_database_refuses_each_call(void **state)
     handles_open(&others, *state);
     assert_ptr_not_equal(handles.api.db, others.api.db);
     assert_ptr_not_equal(handles.api.items, others.api.items);
-    db_calls(&handles, -CELLAR_ERR_CLOSED, &finding);
+    db_calls(&handles, CELLAR_CLOSED, &finding);
     nothing_found(&finding);
     api_close(&others.api);
 }
@@ -192,14 +192,14 @@ static void nothing_is_no_database(void **state)
     struct handles handles = {.session = NULL};
     (void)state;
     assert_code(cellar_close(NULL), 0);
-    cellar_queue_close(NULL);
+    cellar_proc_queue_close(NULL);
     cellar_session_close(NULL);
-    assert_int_equal(cellar_run(NULL, no_client, NULL), -CELLAR_ERR_INVALID);
-    assert_int_equal(cellar_call(NULL, NULL, NULL, NULL, NULL), -CELLAR_ERR_INVALID);
-    assert_int_equal(cellar_submit(handles.queue, NULL, NULL, NULL, NULL), -CELLAR_ERR_INVALID);
-    assert_int_equal(cellar_session_open(NULL, &handles.session, NULL), -CELLAR_ERR_INVALID);
-    assert_int_equal(cellar_snapshot(NULL, "x", NULL), -CELLAR_ERR_INVALID);
-    assert_int_equal(cellar_table_drop(NULL, NULL, NULL), -CELLAR_ERR_INVALID);
+    assert_int_equal(cellar_lab_run(NULL, no_client, NULL), CELLAR_INVALID);
+    assert_int_equal(cellar_proc_run(NULL, NULL, NULL, NULL, NULL), CELLAR_INVALID);
+    assert_int_equal(cellar_proc_submit(handles.queue, NULL, NULL, NULL, NULL), CELLAR_INVALID);
+    assert_int_equal(cellar_session_open(NULL, &handles.session, NULL), CELLAR_INVALID);
+    assert_int_equal(cellar_snapshot(NULL, "x", NULL), CELLAR_INVALID);
+    assert_int_equal(cellar_table_drop(NULL, NULL, NULL), CELLAR_INVALID);
 }
 
 /* ---- what is of another database ---- */
@@ -212,29 +212,29 @@ struct foreign {
 static int access_foreign(struct cellar_txn *txn, struct api_call *call)
 {
     const struct foreign *foreign = (const struct foreign *)call;
-    return cellar_access(txn, foreign->of->api.items, 1, 0, CELL_A, 0);
+    return cellar_proc_access(txn, foreign->of->api.items, 1, 0, CELL_A, 0);
 }
 
 static int insert_foreign(struct cellar_txn *txn, struct api_call *call)
 {
     const struct foreign *foreign = (const struct foreign *)call;
     struct item item = item_of(99);
-    return cellar_insert(txn, foreign->of->api.items, 99, &item);
+    return cellar_proc_insert(txn, foreign->of->api.items, 99, &item);
 }
 
 static int scan_foreign(struct cellar_txn *txn, struct api_call *call)
 {
     const struct foreign *foreign = (const struct foreign *)call;
-    return cellar_cursor_open(txn, foreign->of->by_a, &(struct cellar_range){.low = {NULL}}, 0, 0, 0, 0);
+    return cellar_proc_cursor_open(txn, foreign->of->by_a, &(struct cellar_range){.low = {NULL}}, 0, 0, 0, 0);
 }
 
-static int exec_foreign(struct cellar_client *client, void *arg, struct cellar_error *error)
+static int exec_foreign(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     const struct handles *of = arg;
     struct api_call call = {.body = nothing};
-    int rc = cellar_exec(client, of->api.any, &call, NULL, NULL);
-    if (rc == -CELLAR_ERR_INVALID) rc = cellar_load(client, of->api.items, 99, &(struct item){0}, error);
-    return rc == -CELLAR_ERR_INVALID || rc == -CELLAR_ERR_UNSUPPORTED ? 0 : 1;
+    int rc = cellar_lab_exec(client, of->api.any, &call, NULL, NULL);
+    if (rc == CELLAR_INVALID) rc = cellar_lab_load(client, of->api.items, 99, &(struct item){0}, error);
+    return rc == CELLAR_INVALID || rc == CELLAR_UNSUPPORTED ? 0 : 1;
 }
 
 /* By the handles of `of`, which is another database, open or closed. */
@@ -249,23 +249,22 @@ static void foreign_calls(struct handles *handles, const struct handles *of)
     struct cellar_tally tally;
     cellar_proc_read(api->db, of->api.any, &tally);
     assert_int_equal(tally.calls, 0);
-    assert_code(cellar_call(api->db, of->api.any, &call, NULL, &api->result), -CELLAR_ERR_INVALID);
-    cellar_result_error(&api->result, &api->error);
+    assert_code(cellar_proc_run(api->db, of->api.any, &call, NULL, &api->result), CELLAR_INVALID);
+    cellar_proc_error(&api->result, &api->error);
     assert_non_null(strstr(api->error.text, "of another database"));
-    assert_code(cellar_submit(handles->queue, of->api.any, &call, NULL, NULL), -CELLAR_ERR_INVALID);
+    assert_code(cellar_proc_submit(handles->queue, of->api.any, &call, NULL, NULL), CELLAR_INVALID);
     assert_int_equal(call.runs, 0);
-    assert_code(api_run(api, access_foreign, &foreign), -CELLAR_ERR_INVALID);
-    cellar_result_error(&api->result, &api->error);
+    assert_code(api_run(api, access_foreign, &foreign), CELLAR_INVALID);
+    cellar_proc_error(&api->result, &api->error);
     assert_non_null(strstr(api->error.text, "of another database"));
-    assert_code(api_run(api, insert_foreign, &foreign), -CELLAR_ERR_INVALID);
-    if (of->by_a) assert_code(api_run(api, scan_foreign, &foreign), -CELLAR_ERR_INVALID);
+    assert_code(api_run(api, insert_foreign, &foreign), CELLAR_INVALID);
+    if (of->by_a) assert_code(api_run(api, scan_foreign, &foreign), CELLAR_INVALID);
     assert_code(api_alone(api, exec_foreign, (void *)of), 0);
-    FAILS(&api->error, cellar_table_drop(api->db, of->api.items, &api->error), CELLAR_ERR_INVALID, "another database");
-    FAILS(&api->error, cellar_table_truncate(api->db, of->api.items, &api->error), CELLAR_ERR_INVALID, "another");
-    FAILS(&api->error, cellar_column_drop(api->db, of->api.items, "n", &table, &api->error), CELLAR_ERR_INVALID,
-          "other");
-    FAILS(&api->error, cellar_index_create(api->db, of->api.items, &def, &index, &api->error), CELLAR_ERR_INVALID, "");
-    if (of->by_a) FAILS(&api->error, cellar_index_drop(api->db, of->by_a, &api->error), CELLAR_ERR_INVALID, "");
+    FAILS(&api->error, cellar_table_drop(api->db, of->api.items, &api->error), CELLAR_INVALID, "another database");
+    FAILS(&api->error, cellar_table_truncate(api->db, of->api.items, &api->error), CELLAR_INVALID, "another");
+    FAILS(&api->error, cellar_column_drop(api->db, of->api.items, "n", &table, &api->error), CELLAR_INVALID, "other");
+    FAILS(&api->error, cellar_index_create(api->db, of->api.items, &def, &index, &api->error), CELLAR_INVALID, "");
+    if (of->by_a) FAILS(&api->error, cellar_index_drop(api->db, of->by_a, &api->error), CELLAR_INVALID, "");
 }
 
 static void foreign_session_calls(struct handles *handles, const struct handles *of)
@@ -275,16 +274,15 @@ static void foreign_session_calls(struct handles *handles, const struct handles 
     struct cellar_txn *txn = sessions_begun(handles->session);
     const struct cellar_table *items = of->api.items;
     const struct cellar_txn_read read = {.table = items, .key = 1, .cells = CELL_A};
-    assert_code(cellar_txn_get(txn, items, 1, ITEM_A, &a), -CELLAR_ERR_INVALID);
-    sessions_assert_line(handles->session, CELLAR_ERR_INVALID, "of another database", "");
-    assert_code(cellar_txn_get_for_update(txn, items, 1, ITEM_A, &a), -CELLAR_ERR_INVALID);
-    assert_code(cellar_prefetch(txn, &read, 1), -CELLAR_ERR_INVALID);
-    assert_code(cellar_txn_put(txn, items, 1, ITEM_A, &a), -CELLAR_ERR_INVALID);
-    assert_code(cellar_txn_insert(txn, items, 99, &item), -CELLAR_ERR_INVALID);
-    assert_code(cellar_txn_delete(txn, items, 1), -CELLAR_ERR_INVALID);
+    assert_code(cellar_txn_get(txn, items, 1, ITEM_A, &a), CELLAR_INVALID);
+    sessions_assert_line(handles->session, CELLAR_INVALID, "of another database", "");
+    assert_code(cellar_txn_get_for_update(txn, items, 1, ITEM_A, &a), CELLAR_INVALID);
+    assert_code(cellar_prefetch(txn, &read, 1), CELLAR_INVALID);
+    assert_code(cellar_txn_put(txn, items, 1, ITEM_A, &a), CELLAR_INVALID);
+    assert_code(cellar_txn_insert(txn, items, 99, &item), CELLAR_INVALID);
+    assert_code(cellar_txn_delete(txn, items, 1), CELLAR_INVALID);
     if (of->by_a)
-        assert_code(cellar_txn_scan(txn, of->by_a, &(struct cellar_range){.low = {NULL}}, 0, 0, &a, 1),
-                    -CELLAR_ERR_INVALID);
+        assert_code(cellar_txn_scan(txn, of->by_a, &(struct cellar_range){.low = {NULL}}, 0, 0, &a, 1), CELLAR_INVALID);
     assert_int_equal(a, 7);
     assert_int_equal(sessions_got(&handles->api, txn, 1), 3); /* it goes on */
     assert_code(cellar_commit(txn, NULL), 0);
@@ -321,10 +319,10 @@ static void a_child_is_refused(void **state)
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
-        db_calls(&handles, -CELLAR_ERR_CLOSED, &finding);
+        db_calls(&handles, CELLAR_CLOSED, &finding);
         db_looks(handles.api.db, handles.api.items, &finding);
         if (handles.session) session_calls(&handles, txn, &finding);
-        cellar_queue_close(handles.queue);
+        cellar_proc_queue_close(handles.queue);
         if (finding.count) fprintf(stderr, "the child: %s\n", finding.text);
         _exit(finding.count ? 1 : 0);
     }
@@ -348,12 +346,12 @@ static void calls_within(struct handles *handles, struct finding *finding)
 {
     struct cellar_txn *txn;
     struct cellar_error error = {0};
-    db_calls(handles, -CELLAR_ERR_INVALID, finding);
+    db_calls(handles, CELLAR_INVALID, finding);
     if (!handles->session) return;
-    EXPECT(finding, cellar_begin(handles->session, NULL, &txn), -CELLAR_ERR_INVALID);
+    EXPECT(finding, cellar_begin(handles->session, NULL, &txn), CELLAR_INVALID);
     cellar_session_error(handles->session, &error);
     EXPECT(finding, strstr(error.text, "would wait for itself") != NULL, true);
-    EXPECT(finding, cellar_transact(handles->session, NULL, NULL), -CELLAR_ERR_INVALID);
+    EXPECT(finding, cellar_transact(handles->session, NULL, NULL), CELLAR_INVALID);
 }
 
 static int call_within(struct cellar_txn *txn, struct api_call *call)
@@ -363,13 +361,13 @@ static int call_within(struct cellar_txn *txn, struct api_call *call)
     return 0;
 }
 
-static int run_within(struct cellar_client *client, void *arg)
+static int run_within(struct cellar_lab_client *client, void *arg)
 {
     struct within *within = arg;
-    struct cellar_stats stats = {0};
-    if (cellar_client_index(client) > 0) return 0;
+    struct cellar_lab_stats stats = {0};
+    if (cellar_lab_index(client) > 0) return 0;
     calls_within(within->handles, &within->finding);
-    cellar_stats_read(within->handles->api.db, &stats); /* waits for nothing, and may be asked */
+    cellar_lab_stats_read(within->handles->api.db, &stats); /* waits for nothing, and may be asked */
     EXPECT(&within->finding, stats.committed > 0, true);
     return 0;
 }
@@ -381,7 +379,7 @@ static void a_call_within_a_call_is_refused(void **state)
     struct within within = {.handles = &handles};
     assert_code(api_run(&handles.api, call_within, &within), 0);
     nothing_found(&within.finding);
-    assert_code(cellar_run(handles.api.db, run_within, &within), 0);
+    assert_code(cellar_lab_run(handles.api.db, run_within, &within), 0);
     nothing_found(&within.finding);
     api_close(&handles.api);
 }
@@ -394,12 +392,12 @@ static void a_call_amid_a_call_of_its_session_is_refused(void **state)
     if (!sessions_pair_open(&pair, *state)) skip();
     struct cellar_txn *begun, *txn = sessions_begun(pair.one);
     pair.one->amid = true;
-    assert_code(cellar_begin(pair.one, NULL, &begun), -CELLAR_ERR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "has not returned", "");
-    assert_code(cellar_txn_get(txn, pair.api.items, 1, ITEM_A, &a), -CELLAR_ERR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "has not returned", "");
-    assert_code(cellar_commit(txn, NULL), -CELLAR_ERR_INVALID);
-    assert_code(cellar_close(pair.api.db), -CELLAR_ERR_BUSY);
+    assert_code(cellar_begin(pair.one, NULL, &begun), CELLAR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_INVALID, "has not returned", "");
+    assert_code(cellar_txn_get(txn, pair.api.items, 1, ITEM_A, &a), CELLAR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_INVALID, "has not returned", "");
+    assert_code(cellar_commit(txn, NULL), CELLAR_INVALID);
+    assert_code(cellar_close(pair.api.db), CELLAR_BUSY);
     pair.one->amid = false;
     assert_code(cellar_commit(txn, NULL), 0);
     sessions_pair_close(&pair);
@@ -413,11 +411,11 @@ static void an_open_transaction_keeps_it_open(void **state)
     if (!sessions_pair_open(&pair, *state)) skip();
     struct cellar_txn *txn = sessions_begun(pair.one);
     sessions_put(&pair.api, txn, 1, 44);
-    assert_code(cellar_close(pair.api.db), -CELLAR_ERR_BUSY);
+    assert_code(cellar_close(pair.api.db), CELLAR_BUSY);
     assert_code(cellar_commit(txn, NULL), 0);
     txn = sessions_begun(pair.two);
     assert_int_equal(sessions_got(&pair.api, txn, 1), 44);
-    assert_code(cellar_close(pair.api.db), -CELLAR_ERR_BUSY);
+    assert_code(cellar_close(pair.api.db), CELLAR_BUSY);
     assert_code(cellar_abort(txn), 0);
     sessions_pair_close(&pair);
 }
@@ -442,7 +440,7 @@ static void *think(void *arg)
     if (thinker->leaves) return NULL;
     pthread_barrier_wait(&thinker->asked);
     if (thinker->code == 0) thinker->code = cellar_txn_get(txn, thinker->api->items, 2, ITEM_A, &a);
-    bool lost = thinker->code == -CELLAR_ERR_RETRY; /* it stood still for longer than the bound */
+    bool lost = thinker->code == CELLAR_RETRY; /* it stood still for longer than the bound */
     int rc = cellar_commit(txn, NULL);
     if (!lost && thinker->code == 0) thinker->code = rc;
     if (lost) thinker->code = 0;
@@ -464,7 +462,7 @@ static void a_thread_that_thinks_keeps_it_open(void **state)
         assert_int_equal(pthread_create(&id, NULL, think, &thinker), 0);
         pthread_barrier_wait(&thinker.begun);
         if (!leaves) {
-            assert_code(cellar_close(api.db), -CELLAR_ERR_BUSY);
+            assert_code(cellar_close(api.db), CELLAR_BUSY);
             pthread_barrier_wait(&thinker.asked);
         }
         assert_int_equal(pthread_join(id, NULL), 0);
@@ -486,7 +484,7 @@ static void *call_on(void *arg)
     struct caller *caller = arg;
     const struct api api = *caller->api; /* its handles, which stay what they are */
     struct api_call call = {.body = nothing, .items = api.items};
-    while (caller->code == 0) caller->code = cellar_call(api.db, api.any, &call, NULL, NULL);
+    while (caller->code == 0) caller->code = cellar_proc_run(api.db, api.any, &call, NULL, NULL);
     return NULL;
 }
 
@@ -520,11 +518,11 @@ static void calls_race_with_closing(void **state)
         usleep(300u * (unsigned)round);
         int rc;
         do rc = cellar_close(api.db);
-        while (rc == -CELLAR_ERR_BUSY); /* a session that is closed is in use while that lasts */
+        while (rc == CELLAR_BUSY); /* a session that is closed is in use while that lasts */
         assert_code(rc, 0);
         for (int i = 0; i < 4; i++) {
             assert_int_equal(pthread_join(ids[i], NULL), 0);
-            assert_code(callers[i].code, -CELLAR_ERR_CLOSED);
+            assert_code(callers[i].code, CELLAR_CLOSED);
         }
     }
 }

@@ -50,14 +50,14 @@ static int scan(struct cellar_txn *txn, struct api_call *call)
 {
     static const struct cellar_range all = {.high_key = UINT64_MAX};
     struct covered_scan *scan = (struct covered_scan *)call;
-    int cursor = cellar_cursor_open(txn, scan->index, &all, 0, 0, scan->flags, 0), got;
+    int cursor = cellar_proc_cursor_open(txn, scan->index, &all, 0, 0, scan->flags, 0), got;
     TRY(cursor);
-    for (scan->count = 0; (got = cellar_cursor_next(txn, cursor, &scan->keys[scan->count], NULL)) == 1;) {
-        TRY(cellar_cursor_row(txn, cursor, &scan->rows[scan->count]));
-        if (++scan->count == KEYS) return -CELLAR_ERR_USER_ABORT;
+    for (scan->count = 0; (got = cellar_proc_cursor_next(txn, cursor, &scan->keys[scan->count], NULL)) == 1;) {
+        TRY(cellar_proc_cursor_row(txn, cursor, &scan->rows[scan->count]));
+        if (++scan->count == KEYS) return CELLAR_USER_ABORT;
     }
     TRY(got);
-    return cellar_cursor_close(txn, cursor);
+    return cellar_proc_cursor_close(txn, cursor);
 }
 
 /* What `cells` of each row are is what the array says. */
@@ -131,14 +131,14 @@ static int put_then_scan(struct cellar_txn *txn, struct api_call *call)
     static const struct cellar_range all;
     struct put *put = (struct put *)call;
     uint64_t key;
-    int ref = cellar_access(txn, call->items, put->key, 0, CELL_B, 0), got;
+    int ref = cellar_proc_access(txn, call->items, put->key, 0, CELL_B, 0), got;
     TRY(ref);
-    TRY(cellar_fetch(txn));
-    TRY(cellar_put(txn, ref, ITEM_B, &put->b));
-    int cursor = cellar_cursor_open(txn, put->index, &all, 0, 0, 0, 0);
+    TRY(cellar_proc_fetch(txn));
+    TRY(cellar_proc_put(txn, ref, ITEM_B, &put->b));
+    int cursor = cellar_proc_cursor_open(txn, put->index, &all, 0, 0, 0, 0);
     TRY(cursor);
-    while ((got = cellar_cursor_next(txn, cursor, &key, NULL)) == 1)
-        if (key == put->key) TRY(cellar_cursor_row(txn, cursor, &put->seen));
+    while ((got = cellar_proc_cursor_next(txn, cursor, &key, NULL)) == 1)
+        if (key == put->key) TRY(cellar_proc_cursor_row(txn, cursor, &put->seen));
     return got;
 }
 
@@ -212,7 +212,7 @@ static void sessions_read_no_records(void **state)
     assert_int_equal(rows_of(other, covered.by_key, 0, keys, rows), 5);
     assert_code(cellar_txn_put(other, covered.ordered.api.items, 4, ITEM_TEXT, &(char[150]){"x"}), 0);
     assert_code(cellar_commit(txn, NULL), 0);
-    assert_code(cellar_commit(other, NULL), -CELLAR_ERR_RETRY);
+    assert_code(cellar_commit(other, NULL), CELLAR_RETRY);
     cellar_session_close(one);
     cellar_session_close(two);
     ordered_close(&covered.ordered);
@@ -274,9 +274,9 @@ static int row_of_nothing(struct cellar_txn *txn, struct api_call *call)
 {
     static const struct cellar_range all = {.high_key = UINT64_MAX};
     struct covered_scan *scan = (struct covered_scan *)call;
-    int cursor = cellar_cursor_open(txn, scan->index, &all, 0, 0, 0, 0);
+    int cursor = cellar_proc_cursor_open(txn, scan->index, &all, 0, 0, 0, 0);
     TRY(cursor);
-    return cellar_cursor_row(txn, cursor, scan->rows);
+    return cellar_proc_cursor_row(txn, cursor, scan->rows);
 }
 
 static void what_cannot_be_is_refused(void **state)
@@ -289,19 +289,19 @@ static void what_cannot_be_is_refused(void **state)
     struct cellar_index_column columns[] = {{"a", CELLAR_COVERED, false}, {"b", CELLAR_SORT_UNSIGNED, false}};
     struct cellar_index_def def = {"x", columns, 2, 0};
 #define CREATE cellar_index_create(api.db, api.items, &def, &index, &api.error)
-    FAILS(&api.error, CREATE, CELLAR_ERR_INVALID, "behind all others");
+    FAILS(&api.error, CREATE, CELLAR_INVALID, "behind all others");
     columns[1] = (struct cellar_index_column){"a", CELLAR_COVERED, false};
-    FAILS(&api.error, CREATE, CELLAR_ERR_INVALID, "twice");
+    FAILS(&api.error, CREATE, CELLAR_INVALID, "twice");
     columns[1] = (struct cellar_index_column){"b", CELLAR_COVERED, true};
-    FAILS(&api.error, CREATE, CELLAR_ERR_INVALID, "no order");
+    FAILS(&api.error, CREATE, CELLAR_INVALID, "no order");
     columns[1] = (struct cellar_index_column){"text", CELLAR_COVERED, false};
-    FAILS(&api.error, CREATE, CELLAR_ERR_INVALID, "more than 96 bytes");
+    FAILS(&api.error, CREATE, CELLAR_INVALID, "more than 96 bytes");
     columns[1] = (struct cellar_index_column){"b", CELLAR_COVERED, false};
     MUST(&api.error, CREATE);
     def.column_count = 1;
-    FAILS(&api.error, CREATE, CELLAR_ERR_MISMATCH, "items/x");
+    FAILS(&api.error, CREATE, CELLAR_MISMATCH, "items/x");
     scan.index = cellar_index_find(api.items, "x");
-    assert_code(api_run(&api, row_of_nothing, &scan), -CELLAR_ERR_INVALID); /* before the first record */
+    assert_code(api_run(&api, row_of_nothing, &scan), CELLAR_INVALID); /* before the first record */
     assert_int_equal(api.result.detail.why, CELLAR_WHY_CURSOR);
     api_audit_clean(&api);
     api_close(&api);
@@ -322,7 +322,7 @@ static void an_entry_left_old_is_found(void **state)
     struct put put = {.index = covered.by_a, .key = 5, .b = 6};
     assert_code(api_run(&covered.ordered.api, put_then_scan, &put), 0);
     assert_true(plant_choose(NULL));
-    FAILS(&covered.ordered.api.error, api_audit(&covered.ordered.api), CELLAR_ERR_CORRUPT, "INV-TREE-10");
+    FAILS(&covered.ordered.api.error, api_audit(&covered.ordered.api), CELLAR_CORRUPT, "INV-TREE-10");
     api_close(&covered.ordered.api);
 }
 #endif

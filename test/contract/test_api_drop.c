@@ -22,17 +22,17 @@ static int row_add(struct cellar_txn *txn, struct api_call *call)
 {
     const struct touch *touch = (const struct touch *)call;
     struct item item = item_of(touch->key);
-    TRY(cellar_insert(txn, call->items, touch->key, &item));
-    return cellar_fetch(txn);
+    TRY(cellar_proc_insert(txn, call->items, touch->key, &item));
+    return cellar_proc_fetch(txn);
 }
 
 static int touch_body(struct cellar_txn *txn, struct api_call *call)
 {
     struct touch *touch = (struct touch *)call;
     struct item row = {.b = touch->key + 7};
-    if (touch->index) return cellar_lookup(txn, touch->index, &row, &touch->key) < 0 ? -CELLAR_ERR_DROPPED : 0;
-    TRY(cellar_access(txn, call->items, touch->key, CELL_A, 0, 0));
-    return cellar_fetch(txn);
+    if (touch->index) return cellar_proc_lookup(txn, touch->index, &row, &touch->key) < 0 ? CELLAR_DROPPED : 0;
+    TRY(cellar_proc_access(txn, call->items, touch->key, CELL_A, 0, 0));
+    return cellar_proc_fetch(txn);
 }
 
 static void rows_add(struct api *api, uint64_t first, uint64_t count)
@@ -45,8 +45,8 @@ static void rows_add(struct api *api, uint64_t first, uint64_t count)
 
 static uint64_t used_bytes(struct api *api)
 {
-    struct cellar_pool_space space;
-    cellar_pool_space_read(api->db, &space);
+    struct cellar_lab_pool_space space;
+    cellar_lab_pool_space_read(api->db, &space);
     return space.used_bytes;
 }
 
@@ -86,14 +86,14 @@ static void names_and_numbers_are_used_again(void **state)
     api_close(&api);
 }
 
-static int gone_job(struct cellar_client *client, void *arg, struct cellar_error *error)
+static int gone_job(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct api *api = arg;
-    struct cellar_space space;
+    struct cellar_lab_space space;
     struct item item = item_of(1);
-    if (cellar_load(client, api->items, 1, &item, error) != -CELLAR_ERR_DROPPED) return -1;
-    if (cellar_space_read(client, api->items, &space, error) != -CELLAR_ERR_DROPPED) return -1;
-    return cellar_scan(client, api->items, api_sum, NULL, error) == -CELLAR_ERR_DROPPED ? 0 : -1;
+    if (cellar_lab_load(client, api->items, 1, &item, error) != CELLAR_DROPPED) return -1;
+    if (cellar_lab_space_read(client, api->items, &space, error) != CELLAR_DROPPED) return -1;
+    return cellar_lab_scan(client, api->items, api_sum, NULL, error) == CELLAR_DROPPED ? 0 : -1;
 }
 
 static void handles_say_that_they_lead_nowhere(void **state)
@@ -107,21 +107,21 @@ static void handles_say_that_they_lead_nowhere(void **state)
     api_load(&api, 0, 20);
     if (has_indexes(*state)) MUST(&api.error, cellar_index_create(api.db, api.items, &def_b, &index, &api.error));
     MUST(&api.error, cellar_table_drop(api.db, api.items, &api.error));
-    FAILS(&api.error, cellar_table_drop(api.db, api.items, &api.error), CELLAR_ERR_DROPPED, "items");
-    FAILS(&api.error, cellar_table_truncate(api.db, api.items, &api.error), CELLAR_ERR_DROPPED, "items");
-    FAILS(&api.error, cellar_table_drop(api.db, NULL, &api.error), CELLAR_ERR_INVALID, "NULL");
-    FAILS(&api.error, cellar_index_drop(api.db, NULL, &api.error), CELLAR_ERR_INVALID, "NULL");
-    assert_code(api_run(&api, touch_body, &touch), -CELLAR_ERR_DROPPED);
-    assert_code(api_run(&api, row_add, &touch), -CELLAR_ERR_DROPPED);
+    FAILS(&api.error, cellar_table_drop(api.db, api.items, &api.error), CELLAR_DROPPED, "items");
+    FAILS(&api.error, cellar_table_truncate(api.db, api.items, &api.error), CELLAR_DROPPED, "items");
+    FAILS(&api.error, cellar_table_drop(api.db, NULL, &api.error), CELLAR_INVALID, "NULL");
+    FAILS(&api.error, cellar_index_drop(api.db, NULL, &api.error), CELLAR_INVALID, "NULL");
+    assert_code(api_run(&api, touch_body, &touch), CELLAR_DROPPED);
+    assert_code(api_run(&api, row_add, &touch), CELLAR_DROPPED);
     assert_code(api_alone(&api, gone_job, &api), 0);
     cellar_table_describe(api.items, &told, columns); /* what it was can still be asked */
     assert_string_equal(told.name, "items");
     if (index) {
         const struct cellar_index *again;
-        FAILS(&api.error, cellar_index_drop(api.db, index, &api.error), CELLAR_ERR_DROPPED, "by_b");
-        FAILS(&api.error, cellar_index_create(api.db, api.items, &def_b, &again, &api.error), CELLAR_ERR_DROPPED, "");
+        FAILS(&api.error, cellar_index_drop(api.db, index, &api.error), CELLAR_DROPPED, "by_b");
+        FAILS(&api.error, cellar_index_create(api.db, api.items, &def_b, &again, &api.error), CELLAR_DROPPED, "");
         touch.index = index;
-        assert_code(api_run(&api, touch_body, &touch), -CELLAR_ERR_DROPPED);
+        assert_code(api_run(&api, touch_body, &touch), CELLAR_DROPPED);
         assert_null(cellar_index_next(api.items, NULL));
     }
     api_audit_clean(&api);
@@ -165,7 +165,7 @@ static void an_index_goes_alone(void **state)
         MUST(&api.error, cellar_index_drop(api.db, index, &api.error));
         assert_null(cellar_index_find(api.items, "by_b"));
         touch.index = index;
-        assert_code(api_run(&api, touch_body, &touch), -CELLAR_ERR_DROPPED);
+        assert_code(api_run(&api, touch_body, &touch), CELLAR_DROPPED);
         rows_add(&api, 1000 * round + 500, 10);
         api_audit_clean(&api);
     }
@@ -190,7 +190,7 @@ static void a_build_that_fails_leaves_nothing(void **state)
     struct api_range one = {api.items, 1ull << 32, 1, 0, 0}; /* its low bits are those of key 0 */
     MUST(&api.error, api_alone(&api, api_load_job, &one));
     uint64_t used = used_bytes(&api);
-    FAILS(&api.error, cellar_index_create(api.db, api.items, &def, &index, &api.error), CELLAR_ERR_EXISTS, "by_n");
+    FAILS(&api.error, cellar_index_create(api.db, api.items, &def, &index, &api.error), CELLAR_EXISTS, "by_n");
     assert_int_equal(used_bytes(&api), used);
     api_audit_clean(&api);
     def.flags = 0;
@@ -219,18 +219,18 @@ static void open_transactions_begin_again(void **state)
     struct cellar_txn *txn;
     uint64_t a;
     if (!sessions_pair_open(&pair, *state)) skip();
-    assert_code(commit_across(&pair), -CELLAR_ERR_RETRY);
-    sessions_assert_line(pair.one, CELLAR_ERR_RETRY, "emptied", "");
+    assert_code(commit_across(&pair), CELLAR_RETRY);
+    sessions_assert_line(pair.one, CELLAR_RETRY, "emptied", "");
     txn = sessions_begun(pair.one);
     sessions_put(&pair.api, txn, 4, sessions_got(&pair.api, txn, 3));
     assert_code(cellar_commit(txn, NULL), 0);
     txn = sessions_begun(pair.one);
     sessions_put(&pair.api, txn, 4, 1);
     MUST(&pair.api.error, cellar_table_drop(pair.api.db, pair.api.items, &pair.api.error));
-    assert_code(cellar_txn_get(txn, pair.api.items, 3, ITEM_A, &a), -CELLAR_ERR_DROPPED);
-    sessions_assert_line(pair.one, CELLAR_ERR_DROPPED, "items", "");
+    assert_code(cellar_txn_get(txn, pair.api.items, 3, ITEM_A, &a), CELLAR_DROPPED);
+    sessions_assert_line(pair.one, CELLAR_DROPPED, "items", "");
     int rc = cellar_commit(txn, NULL);
-    assert_true(rc == -CELLAR_ERR_RETRY || rc == -CELLAR_ERR_DROPPED);
+    assert_true(rc == CELLAR_RETRY || rc == CELLAR_DROPPED);
     api_audit_clean(&pair.api);
     api_close(&pair.api);
 }
@@ -257,8 +257,8 @@ static void a_hold_is_in_the_way(void **state)
     if (!sessions_pair_open(&pair, *state)) skip();
     assert_code(cellar_begin(pair.one, &(struct cellar_txn_options){.lock_ns = 900000000}, &txn), 0);
     assert_code(cellar_txn_get_for_update(txn, pair.api.items, 3, ITEM_A, &a), 0);
-    FAILS(&pair.api.error, cellar_table_drop(pair.api.db, pair.api.items, &pair.api.error), CELLAR_ERR_BUSY, "");
-    FAILS(&pair.api.error, cellar_table_truncate(pair.api.db, pair.api.items, &pair.api.error), CELLAR_ERR_BUSY, "");
+    FAILS(&pair.api.error, cellar_table_drop(pair.api.db, pair.api.items, &pair.api.error), CELLAR_BUSY, "");
+    FAILS(&pair.api.error, cellar_table_truncate(pair.api.db, pair.api.items, &pair.api.error), CELLAR_BUSY, "");
     assert_code(cellar_abort(txn), 0);
     MUST(&pair.api.error, cellar_table_drop(pair.api.db, pair.api.items, &pair.api.error));
     api_close(&pair.api);

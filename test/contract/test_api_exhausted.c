@@ -22,14 +22,14 @@ static int grow_column(struct cellar_txn *txn, const struct growth *growth, int 
     uint64_t value;
     int refs[TOO_MANY];
     for (uint64_t i = 0; i < growth->count; i++) {
-        refs[i] = cellar_access(txn, growth->call.items, growth->first + i, 0, cell, 0);
+        refs[i] = cellar_proc_access(txn, growth->call.items, growth->first + i, 0, cell, 0);
         TRY(refs[i]);
     }
-    TRY(cellar_fetch(txn));
+    TRY(cellar_proc_fetch(txn));
     for (uint64_t i = 0; i < growth->count; i++) {
-        TRY(cellar_get(txn, refs[i], column, &value));
+        TRY(cellar_proc_get(txn, refs[i], column, &value));
         value++;
-        TRY(cellar_put(txn, refs[i], column, &value));
+        TRY(cellar_proc_put(txn, refs[i], column, &value));
     }
     return 0;
 }
@@ -66,17 +66,17 @@ static void assert_nothing_kept(struct api *api)
 static void one_alone_is_told(void **state)
 {
     struct api api;
-    struct cellar_stats stats;
+    struct cellar_lab_stats stats;
     open_small(&api, *state);
     for (int round = 0; round < 2; round++) {
         struct growth much = growth_of(&api, 0, TOO_MANY), little = growth_of(&api, 0, FITS);
-        assert_code(cellar_call(api.db, api.any, &much, NULL, &api.result), -CELLAR_ERR_TOO_LARGE);
+        assert_code(cellar_proc_run(api.db, api.any, &much, NULL, &api.result), CELLAR_TOO_LARGE);
         assert_int_equal(much.call.runs, 3);
         assert_nothing_kept(&api);
-        assert_code(cellar_call(api.db, api.any, &little, NULL, &api.result), 0);
+        assert_code(cellar_proc_run(api.db, api.any, &little, NULL, &api.result), 0);
         assert_int_equal(little.call.runs, 1);
     }
-    cellar_stats_read(api.db, &stats);
+    cellar_lab_stats_read(api.db, &stats);
     assert_int_equal(stats.aborts[CELLAR_ABORT_CACHE_FULL], 6);
     assert_nothing_kept(&api);
     api_close(&api);
@@ -88,17 +88,17 @@ struct crowd {
 };
 
 /* The first wants too much all the while; the others want what fits, but not all at once. */
-static int crowd_client(struct cellar_client *client, void *arg)
+static int crowd_client(struct cellar_lab_client *client, void *arg)
 {
     struct crowd *crowd = arg;
-    uint32_t index = cellar_client_index(client);
+    uint32_t index = cellar_lab_index(client);
     struct cellar_result result;
 
     for (uint64_t round = 0; round < ROUNDS; round++) {
         struct growth growth = index ? growth_of(crowd->api, (index * 11 + round * 3) % (KEYS - FITS), FITS)
                                      : growth_of(crowd->api, 0, TOO_MANY);
-        int rc = cellar_exec(client, crowd->api->any, &growth, NULL, &result);
-        if (index == 0 && rc != -CELLAR_ERR_TOO_LARGE) return rc ? rc : -CELLAR_ERR_INVALID;
+        int rc = cellar_lab_exec(client, crowd->api->any, &growth, NULL, &result);
+        if (index == 0 && rc != CELLAR_TOO_LARGE) return rc ? rc : CELLAR_INVALID;
         if (index && rc) return rc;
         crowd->done += index > 0;
     }
@@ -116,13 +116,13 @@ static int sum(struct cellar_txn *txn, struct api_call *call)
     int refs[KEYS];
     struct item item;
     for (uint64_t key = 0; key < KEYS; key++) {
-        refs[key] = cellar_access(txn, call->items, key, CELLAR_ALL, 0, 0);
+        refs[key] = cellar_proc_access(txn, call->items, key, CELLAR_ALL, 0, 0);
         TRY(refs[key]);
     }
-    TRY(cellar_fetch(txn));
+    TRY(cellar_proc_fetch(txn));
     sums->a = sums->b = 0;
     for (uint64_t key = 0; key < KEYS; key++) {
-        TRY(cellar_get_row(txn, refs[key], &item));
+        TRY(cellar_proc_get_row(txn, refs[key], &item));
         sums->a += item.a;
         sums->b += item.b;
     }
@@ -133,16 +133,16 @@ static void others_go_on(void **state)
 {
     struct api api;
     struct sums before, after;
-    struct cellar_stats stats;
+    struct cellar_lab_stats stats;
     open_small(&api, *state);
     struct crowd crowd = {.api = &api};
     assert_code(api_run(&api, sum, &before), 0);
-    assert_code(cellar_run(api.db, crowd_client, &crowd), 0);
+    assert_code(cellar_lab_run(api.db, crowd_client, &crowd), 0);
     assert_code(api_run(&api, sum, &after), 0);
     assert_int_equal(crowd.done, 3 * ROUNDS);
     assert_int_equal(after.a - before.a, 3 * ROUNDS * FITS);
     assert_int_equal(after.b - before.b, 3 * ROUNDS * FITS);
-    cellar_stats_read(api.db, &stats);
+    cellar_lab_stats_read(api.db, &stats);
     assert_true(stats.aborts[CELLAR_ABORT_CACHE_FULL] >= 3 * ROUNDS);
     assert_nothing_kept(&api);
     api_close(&api);

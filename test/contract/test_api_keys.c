@@ -94,11 +94,11 @@ static bool step_is_right(struct words *words, struct cellar_txn *txn, struct pr
     uint64_t record, count;
     uint32_t bytes = key_of(i, key);
     int found = cellar_txn_find(txn, words->table, key, bytes, &record);
-    if (found != (model->there[i] ? 0 : -CELLAR_ERR_NOT_FOUND)) return false;
+    if (found != (model->there[i] ? 0 : CELLAR_NOT_FOUND)) return false;
     struct word word = word_of(i, prng_next(prng)), got;
     if (prng_below(prng, 2) == 0 || found) {
         int added = cellar_txn_add(txn, words->table, &word, &record);
-        if (added != (found ? 0 : -CELLAR_ERR_EXISTS)) return false;
+        if (added != (found ? 0 : CELLAR_EXISTS)) return false;
         if (found) model->counts[i] = word.count;
         model->there[i] = true;
         return true;
@@ -136,10 +136,10 @@ static bool txn_is_right(struct words *words, struct prng *prng, struct model *m
     return cellar_commit(txn, NULL) == 0;
 }
 
-static int audit(struct cellar_client *client, void *arg, struct cellar_error *error)
+static int audit(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     (void)arg;
-    return cellar_audit(client, error);
+    return cellar_cluster_audit(client, error);
 }
 
 static bool words_agree(struct words *words, uint64_t seed)
@@ -186,7 +186,7 @@ static int turn(struct cellar_txn *txn, void *arg)
     int code = cellar_txn_find(txn, turn->thread->words->table, key, bytes, &record);
     turn->was_there = code == 0;
     if (code == 0) return cellar_txn_remove(txn, turn->thread->words->table, record);
-    if (code != -CELLAR_ERR_NOT_FOUND) return code;
+    if (code != CELLAR_NOT_FOUND) return code;
     struct word word = word_of(turn->i, turn->i);
     return cellar_txn_add(txn, turn->thread->words->table, &word, &record);
 }
@@ -222,10 +222,10 @@ struct counting {
     uint64_t records;
 };
 
-static int records_count(struct cellar_client *client, void *arg, struct cellar_error *error)
+static int records_count(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct counting *counting = arg;
-    return cellar_scan(client, counting->table, record_count, &counting->records, error);
+    return cellar_lab_scan(client, counting->table, record_count, &counting->records, error);
 }
 
 static void threads_add_and_remove(void **state)
@@ -303,7 +303,7 @@ static void an_index_orders_keys(void **state)
         if (!words_open(&words, variant)) skip();
         MUST(&words.api.error, cellar_index_create(words.api.db, words.table, &def, &index, &words.api.error));
         FAILS(&words.api.error, cellar_index_create(words.api.db, words.table, &wrong, &none, &words.api.error),
-              CELLAR_ERR_INVALID, "8 bytes");
+              CELLAR_INVALID, "8 bytes");
         struct cellar_txn *txn = sessions_begun(words.session);
         for (uint32_t i = 0; i < count; i++) {
             rows[i] = (struct word){.count = i};
@@ -345,19 +345,19 @@ static int raw_change(struct cellar_txn *txn, struct api_call *call)
 {
     const struct raw *raw = (const struct raw *)call;
     struct word word = word_of(1, 1);
-    if (raw->how == 0) return cellar_insert(txn, raw->table, 512, &word);
-    if (raw->how == 1) return cellar_access(txn, raw->table, raw->record, 0, 0, CELLAR_DELETE);
-    if (raw->how == 2) return cellar_access(txn, raw->table, raw->record, 0, CELLAR_ALL, 0);
-    int ref = cellar_access(txn, raw->table, raw->record, 0, cellar_cells_of(raw->table, "count"), 0);
+    if (raw->how == 0) return cellar_proc_insert(txn, raw->table, 512, &word);
+    if (raw->how == 1) return cellar_proc_access(txn, raw->table, raw->record, 0, 0, CELLAR_DELETE);
+    if (raw->how == 2) return cellar_proc_access(txn, raw->table, raw->record, 0, CELLAR_ALL, 0);
+    int ref = cellar_proc_access(txn, raw->table, raw->record, 0, cellar_cells_of(raw->table, "count"), 0);
     TRY(ref);
-    TRY(cellar_fetch(txn));
-    return cellar_put(txn, ref, WORD_COUNT, &word.count);
+    TRY(cellar_proc_fetch(txn));
+    return cellar_proc_put(txn, ref, WORD_COUNT, &word.count);
 }
 
-static int row_load(struct cellar_client *client, void *arg, struct cellar_error *error)
+static int row_load(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct word word = word_of(1, 1);
-    return cellar_load(client, arg, 256, &word, error);
+    return cellar_lab_load(client, arg, 256, &word, error);
 }
 
 static void misuse_is_refused(void **state)
@@ -370,30 +370,30 @@ static void misuse_is_refused(void **state)
     struct cellar_txn *txn = sessions_begun(session);
     struct word word = word_of(3, 5), bad = word;
     assert_code(cellar_txn_add(txn, words.table, &word, &record), 0);
-    assert_code(cellar_txn_find(txn, words.table, key, 0, &other), -CELLAR_ERR_TOO_LARGE);
-    assert_code(cellar_txn_find(txn, words.table, key, KEY_MAX + 1, &other), -CELLAR_ERR_TOO_LARGE);
-    sessions_assert_line(session, CELLAR_ERR_TOO_LARGE, "key_bytes", "words");
+    assert_code(cellar_txn_find(txn, words.table, key, 0, &other), CELLAR_TOO_LARGE);
+    assert_code(cellar_txn_find(txn, words.table, key, KEY_MAX + 1, &other), CELLAR_TOO_LARGE);
+    sessions_assert_line(session, CELLAR_TOO_LARGE, "key_bytes", "words");
     bad.key.bytes = 60000;
-    assert_code(cellar_txn_add(txn, words.table, &bad, &other), -CELLAR_ERR_TOO_LARGE);
+    assert_code(cellar_txn_add(txn, words.table, &bad, &other), CELLAR_TOO_LARGE);
     bad.key.bytes = 0;
-    assert_code(cellar_txn_add(txn, words.table, &bad, &other), -CELLAR_ERR_TOO_LARGE);
-    assert_code(cellar_txn_add(txn, words.table, &word, &other), -CELLAR_ERR_EXISTS);
-    assert_code(cellar_txn_put(txn, words.table, record, WORD_KEY, &word.key), -CELLAR_ERR_INVALID);
-    sessions_assert_line(session, CELLAR_ERR_INVALID, "byte strings", "words");
-    assert_code(cellar_txn_insert(txn, words.table, record + 256, &word), -CELLAR_ERR_INVALID);
-    assert_code(cellar_txn_delete(txn, words.table, record), -CELLAR_ERR_INVALID);
-    assert_code(cellar_txn_remove(txn, words.table, record + 256), -CELLAR_ERR_NOT_FOUND);
-    assert_code(cellar_txn_find(txn, words.api.items, key, 1, &other), -CELLAR_ERR_INVALID);
-    sessions_assert_line(session, CELLAR_ERR_INVALID, "integers", "items");
-    assert_code(cellar_txn_add(txn, words.api.items, &word, &other), -CELLAR_ERR_INVALID);
-    assert_code(cellar_txn_remove(txn, words.api.items, 1), -CELLAR_ERR_INVALID);
-    assert_code(cellar_txn_find(txn, NULL, key, 1, &other), -CELLAR_ERR_INVALID);
+    assert_code(cellar_txn_add(txn, words.table, &bad, &other), CELLAR_TOO_LARGE);
+    assert_code(cellar_txn_add(txn, words.table, &word, &other), CELLAR_EXISTS);
+    assert_code(cellar_txn_put(txn, words.table, record, WORD_KEY, &word.key), CELLAR_INVALID);
+    sessions_assert_line(session, CELLAR_INVALID, "byte strings", "words");
+    assert_code(cellar_txn_insert(txn, words.table, record + 256, &word), CELLAR_INVALID);
+    assert_code(cellar_txn_delete(txn, words.table, record), CELLAR_INVALID);
+    assert_code(cellar_txn_remove(txn, words.table, record + 256), CELLAR_NOT_FOUND);
+    assert_code(cellar_txn_find(txn, words.api.items, key, 1, &other), CELLAR_INVALID);
+    sessions_assert_line(session, CELLAR_INVALID, "integers", "items");
+    assert_code(cellar_txn_add(txn, words.api.items, &word, &other), CELLAR_INVALID);
+    assert_code(cellar_txn_remove(txn, words.api.items, 1), CELLAR_INVALID);
+    assert_code(cellar_txn_find(txn, NULL, key, 1, &other), CELLAR_INVALID);
     assert_code(cellar_commit(txn, NULL), 0);
     for (int how = 0; how < 4; how++) {
         struct raw raw = {.table = words.table, .record = record, .how = how};
-        assert_code(api_run(&words.api, raw_change, &raw), how < 3 ? -CELLAR_ERR_INVALID : 0);
+        assert_code(api_run(&words.api, raw_change, &raw), how < 3 ? CELLAR_INVALID : 0);
     }
-    FAILS(&words.api.error, api_alone(&words.api, row_load, (void *)(uintptr_t)words.table), CELLAR_ERR_UNSUPPORTED,
+    FAILS(&words.api.error, api_alone(&words.api, row_load, (void *)(uintptr_t)words.table), CELLAR_UNSUPPORTED,
           "byte strings");
     struct cellar_txn_options read_only = {.flags = CELLAR_READ_ONLY};
     assert_code(cellar_begin(session, &read_only, &txn), 0);
@@ -401,7 +401,7 @@ static void misuse_is_refused(void **state)
     assert_int_equal(other, record);
     assert_code(cellar_txn_get(txn, words.table, record, WORD_COUNT, &count), 0);
     assert_int_equal(count, 1); /* what the procedure has put */
-    assert_code(cellar_txn_remove(txn, words.table, record), -CELLAR_ERR_INVALID);
+    assert_code(cellar_txn_remove(txn, words.table, record), CELLAR_INVALID);
     assert_code(cellar_commit(txn, NULL), 0);
     api_audit_clean(&words.api);
     words_close(&words);
@@ -419,21 +419,21 @@ static void bad_schemas_are_refused(void **state)
     schema.name = "others";
     for (uint32_t key_bytes = KEY_MAX + 1; key_bytes < 2000; key_bytes *= 3) {
         schema.key_bytes = key_bytes;
-        FAILS(&words.api.error, cellar_table_create(words.api.db, &schema, &none, &words.api.error), CELLAR_ERR_INVALID,
+        FAILS(&words.api.error, cellar_table_create(words.api.db, &schema, &none, &words.api.error), CELLAR_INVALID,
               "CELLAR_KEY");
     }
     schema.key_bytes = KEY_MAX;
     schema.columns = shared;
     schema.column_count = 2;
-    FAILS(&words.api.error, cellar_table_create(words.api.db, &schema, &none, &words.api.error), CELLAR_ERR_INVALID,
+    FAILS(&words.api.error, cellar_table_create(words.api.db, &schema, &none, &words.api.error), CELLAR_INVALID,
           "a cell of its own");
     schema.columns = no_key;
     schema.column_count = 1;
-    FAILS(&words.api.error, cellar_table_create(words.api.db, &schema, &none, &words.api.error), CELLAR_ERR_INVALID,
+    FAILS(&words.api.error, cellar_table_create(words.api.db, &schema, &none, &words.api.error), CELLAR_INVALID,
           "CELLAR_KEY");
     schema = words_schema();
     schema.key_bytes = KEY_MAX - 1;
-    FAILS(&words.api.error, cellar_table_create(words.api.db, &schema, &none, &words.api.error), CELLAR_ERR_MISMATCH,
+    FAILS(&words.api.error, cellar_table_create(words.api.db, &schema, &none, &words.api.error), CELLAR_MISMATCH,
           "bytes of a key");
     words_close(&words);
 }

@@ -92,7 +92,7 @@ static void all_are(struct bulk *bulk, uint64_t count, bool there, uint64_t add)
     for (uint64_t key = 0; key < count; key++) {
         uint64_t a = 0;
         int rc = cellar_txn_get(bulk->txn, bulk->items, key, ITEM_A, &a);
-        assert_code(rc, there ? 0 : -CELLAR_ERR_NOT_FOUND);
+        assert_code(rc, there ? 0 : CELLAR_NOT_FOUND);
         if (there) assert_int_equal(a, item_of(key).a + add);
     }
     commit(bulk);
@@ -196,8 +196,8 @@ static void a_change_of_one_of_many_is_met(void **state)
     assert_code(cellar_txn_put(txn, bulk.items, 1234, ITEM_A, &a), 0);
     assert_code(cellar_commit(txn, NULL), 0);
     for (uint64_t key = 0; key < SOME; key++) assert_code(cellar_txn_put(bulk.txn, bulk.items, key, ITEM_A, &a), 0);
-    assert_code(cellar_commit(bulk.txn, NULL), -CELLAR_ERR_RETRY);
-    sessions_assert_line(bulk.session, CELLAR_ERR_RETRY, "many, key 1234", "changed by another");
+    assert_code(cellar_commit(bulk.txn, NULL), CELLAR_RETRY);
+    sessions_assert_line(bulk.session, CELLAR_RETRY, "many, key 1234", "changed by another");
     cellar_session_close(other);
     bulk_close(&bulk);
 }
@@ -228,9 +228,9 @@ static void what_is_too_large_says_so(void **state)
     begin(&bulk);
     for (; key <= CELLAR_SESSION_RECORDS_MAX && rc == 0; key++)
         rc = cellar_txn_put(bulk.txn, bulk.items, key, ITEM_A, &a);
-    assert_code(rc, -CELLAR_ERR_TOO_LARGE);
+    assert_code(rc, CELLAR_TOO_LARGE);
     assert_int_equal(key, CELLAR_SESSION_RECORDS_MAX + 1);
-    sessions_assert_line(bulk.session, CELLAR_ERR_TOO_LARGE, "interactive transaction may read or change", "131072");
+    sessions_assert_line(bulk.session, CELLAR_TOO_LARGE, "interactive transaction may read or change", "131072");
     assert_code(cellar_abort(bulk.txn), 0);
     if (!bulk.docs) {
         bulk_close(&bulk);
@@ -238,11 +238,11 @@ static void what_is_too_large_says_so(void **state)
     }
     docs_insert(&bulk, 130);
     snprintf(limit, sizeof limit, "%u", CELLAR_SESSION_LOG_BYTES);
-    assert_code(cellar_commit(bulk.txn, NULL), -CELLAR_ERR_TOO_LARGE);
+    assert_code(cellar_commit(bulk.txn, NULL), CELLAR_TOO_LARGE);
     if (has_extents(*state))
-        sessions_assert_line(bulk.session, CELLAR_ERR_TOO_LARGE, "an interactive transaction's may", limit);
+        sessions_assert_line(bulk.session, CELLAR_TOO_LARGE, "an interactive transaction's may", limit);
     else
-        sessions_assert_line(bulk.session, CELLAR_ERR_TOO_LARGE, "half of log_bytes", "65536");
+        sessions_assert_line(bulk.session, CELLAR_TOO_LARGE, "half of log_bytes", "65536");
     bulk_close(&bulk);
 }
 
@@ -255,8 +255,8 @@ static void a_full_pool_says_so(void **state)
     bool possible = has_extents(variant) && variant->cc != CELLAR_CC_MOTOR;
     if (!possible || !bulk_open(&bulk, variant, 48 << 20)) skip();
     docs_insert(&bulk, 40);
-    assert_code(cellar_commit(bulk.txn, NULL), -CELLAR_ERR_FULL);
-    sessions_assert_line(bulk.session, CELLAR_ERR_FULL, "redo-log entry", "");
+    assert_code(cellar_commit(bulk.txn, NULL), CELLAR_FULL);
+    sessions_assert_line(bulk.session, CELLAR_FULL, "redo-log entry", "");
     begin(&bulk);
     assert_code(cellar_txn_insert(bulk.txn, bulk.items, 1, &item), 0);
     commit(&bulk);
@@ -281,11 +281,11 @@ static void what_is_locked_keeps_to_the_ring(void **state)
         assert_code(cellar_txn_insert(bulk.txn, bulk.items, key, &item), 0);
     }
     int rc = cellar_txn_get_for_update(bulk.txn, bulk.items, 1, ITEM_A, &a);
-    if (rc != -CELLAR_ERR_RETRY) assert_code(rc, 0);
+    if (rc != CELLAR_RETRY) assert_code(rc, 0);
     rc = cellar_commit(bulk.txn, NULL);
-    if (rc != -CELLAR_ERR_RETRY) {
-        assert_code(rc, -CELLAR_ERR_TOO_LARGE);
-        sessions_assert_line(bulk.session, CELLAR_ERR_TOO_LARGE, "half of log_bytes", "65536");
+    if (rc != CELLAR_RETRY) {
+        assert_code(rc, CELLAR_TOO_LARGE);
+        sessions_assert_line(bulk.session, CELLAR_TOO_LARGE, "half of log_bytes", "65536");
     }
     bulk_close(&bulk);
 }
@@ -303,10 +303,10 @@ static void indexes_have_a_limit(void **state)
     if (!possible || !bulk_open(&bulk, variant, 96 << 20)) skip();
     MUST(&bulk.api.error, cellar_index_create(bulk.api.db, bulk.items, &def, &index, &bulk.api.error));
     insert_all(&bulk, SOME);
-    assert_code(cellar_txn_scan(bulk.txn, index, NULL, 0, 0, keys, 4), -CELLAR_ERR_TOO_LARGE);
-    sessions_assert_line(bulk.session, CELLAR_ERR_TOO_LARGE, "ordered index", "2048");
-    assert_code(cellar_commit(bulk.txn, NULL), -CELLAR_ERR_TOO_LARGE);
-    sessions_assert_line(bulk.session, CELLAR_ERR_TOO_LARGE, "ordered index", "2048");
+    assert_code(cellar_txn_scan(bulk.txn, index, NULL, 0, 0, keys, 4), CELLAR_TOO_LARGE);
+    sessions_assert_line(bulk.session, CELLAR_TOO_LARGE, "ordered index", "2048");
+    assert_code(cellar_commit(bulk.txn, NULL), CELLAR_TOO_LARGE);
+    sessions_assert_line(bulk.session, CELLAR_TOO_LARGE, "ordered index", "2048");
     bulk_close(&bulk);
 }
 

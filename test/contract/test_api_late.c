@@ -19,20 +19,20 @@ struct wide {
 static int read_all(struct cellar_txn *txn, struct api_call *call)
 {
     const struct wide *wide = (const struct wide *)call;
-    for (uint64_t key = 0; key < wide->records; key++) TRY(cellar_access(txn, wide->table, key, CELLAR_ALL, 0, 0));
-    TRY(cellar_fetch(txn));
+    for (uint64_t key = 0; key < wide->records; key++) TRY(cellar_proc_access(txn, wide->table, key, CELLAR_ALL, 0, 0));
+    TRY(cellar_proc_fetch(txn));
     usleep(wide->sleep_us);
-    TRY(cellar_access(txn, call->items, 1, CELL_A, 0, 0)); /* no snapshot of one moment */
-    return cellar_fetch(txn);
+    TRY(cellar_proc_access(txn, call->items, 1, CELL_A, 0, 0)); /* no snapshot of one moment */
+    return cellar_proc_fetch(txn);
 }
 
-static int load_all(struct cellar_client *client, void *arg, struct cellar_error *error)
+static int load_all(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     static const uint8_t row[CELLS * 490];
     const struct wide *wide = arg;
     int rc = 0;
     for (uint64_t key = 0; key < wide->records && rc == 0; key++)
-        rc = cellar_load(client, wide->table, key, row, error);
+        rc = cellar_lab_load(client, wide->table, key, row, error);
     return rc;
 }
 
@@ -54,7 +54,7 @@ static void read_late(struct api *api, const char *name, uint64_t records, uint3
     MUST(&api->error, api_alone(api, load_all, &wide));
     wide.call = (struct api_call){.body = read_all, .items = api->items};
     struct cellar_call_options options = {.attempts_max = 3};
-    assert_code(cellar_call(api->db, proc, &wide, &options, &api->result), 0);
+    assert_code(cellar_proc_run(api->db, proc, &wide, &options, &api->result), 0);
     assert_int_equal(api->result.attempts, 1);
 }
 

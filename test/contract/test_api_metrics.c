@@ -11,7 +11,7 @@ static void conflict_make(struct sessions_pair *pair, uint64_t key)
     sessions_put(&pair->api, other, key, a + 1);
     assert_code(cellar_commit(other, NULL), 0);
     sessions_put(&pair->api, txn, key, a + 2);
-    assert_code(cellar_commit(txn, NULL), -CELLAR_ERR_RETRY);
+    assert_code(cellar_commit(txn, NULL), CELLAR_RETRY);
 }
 
 static void conflicts_name_their_records(void **state)
@@ -27,7 +27,7 @@ static void conflicts_name_their_records(void **state)
     assert_int_equal(records[0].key, 5);
     assert_true(records[0].conflicts >= 3);
     assert_true(records[1].conflicts >= 1 && records[1].conflicts <= records[0].conflicts);
-    cellar_stats_reset(pair.api.db);
+    cellar_lab_stats_reset(pair.api.db);
     assert_int_equal(1, cellar_hot_read(pair.api.db, records, 1));
     assert_int_equal(records[0].key, 5);
     sessions_pair_close(&pair);
@@ -44,11 +44,11 @@ static void all_counts_are_told_as_text(void **state)
 {
     static char text[CELLAR_METRICS_BYTES], cut[100];
     struct sessions_pair pair;
-    struct cellar_stats stats;
+    struct cellar_lab_stats stats;
     if (!sessions_pair_open(&pair, *state)) skip();
     for (int i = 0; i < 4; i++) conflict_make(&pair, 7);
     size_t bytes = cellar_metrics(pair.api.db, text, sizeof text);
-    cellar_stats_read(pair.api.db, &stats);
+    cellar_lab_stats_read(pair.api.db, &stats);
     assert_true(bytes < sizeof text && strlen(text) == bytes && text[bytes - 1] == '\n');
     assert_int_equal(number_of(text, "\ncellar_transactions_total"), stats.committed);
     assert_true(number_of(text, "cellar_aborts_total{reason=\"validation\"}") >= 4);
@@ -62,13 +62,13 @@ static void all_counts_are_told_as_text(void **state)
     assert_int_equal(strlen(cut), sizeof cut - 1);
     assert_int_equal(0, strncmp(text, cut, sizeof cut - 1));
     assert_int_equal(bytes, cellar_metrics(pair.api.db, NULL, 0));
-    cellar_stats_reset(pair.api.db);
+    cellar_lab_stats_reset(pair.api.db);
     cellar_metrics(pair.api.db, text, sizeof text);
     assert_int_equal(number_of(text, "\ncellar_transactions_total"), stats.committed);
     sessions_pair_close(&pair);
 }
 
-/* Together as cellar_pool_space_read has it, which asks the memory nodes. */
+/* Together as cellar_lab_pool_space_read has it, which asks the memory nodes. */
 static uint64_t used_told(struct cellar *db)
 {
     static char text[CELLAR_METRICS_BYTES];
@@ -82,13 +82,13 @@ static uint64_t used_told(struct cellar *db)
 static void memory_in_use_is_told(void **state)
 {
     struct api api;
-    struct cellar_pool_space space;
+    struct cellar_lab_pool_space space;
     api_open(&api, *state);
     uint64_t before = used_told(api.db);
     api_load(&api, 0, 3000);
     uint64_t after = used_told(api.db);
     assert_true(after > before);
-    cellar_pool_space_read(api.db, &space);
+    cellar_lab_pool_space_read(api.db, &space);
     assert_int_equal(after, space.used_bytes);
     api_close(&api);
 }

@@ -124,7 +124,7 @@ static int place_of(struct play *play, struct player *player, const struct call 
             memcmp(name, named.key.text, named.key.bytes) == 0)
             return (int)k;
     }
-    return code ? code : -CELLAR_ERR_CORRUPT;
+    return code ? code : CELLAR_CORRUPT;
 }
 
 static int scan(struct play *play, struct player *player, struct call *call)
@@ -266,12 +266,12 @@ static void show(const struct play *play, const struct player *player, const cha
 static void end_refused(struct play *play, struct player *player, int code)
 {
     play->retried++;
-    if (code == -CELLAR_ERR_DEADLINE && !player->locks) show(play, player, "DEADLINE without a lock");
-    if (code == -CELLAR_ERR_RETRY && player->commits == play->commits && !player->scans && !player->locks)
+    if (code == CELLAR_DEADLINE && !player->locks) show(play, player, "DEADLINE without a lock");
+    if (code == CELLAR_RETRY && player->commits == play->commits && !player->scans && !player->locks)
         show(play, player, "RETRY though nobody came between");
 }
 
-static bool is_over(int code) { return code == -CELLAR_ERR_RETRY || code == -CELLAR_ERR_DEADLINE; }
+static bool is_over(int code) { return code == CELLAR_RETRY || code == CELLAR_DEADLINE; }
 
 static void begin(struct play *play, struct player *player)
 {
@@ -339,8 +339,8 @@ static void end(struct play *play, struct player *player)
     }
     if (!has_place(play, player, &then)) show(play, player, "a call is wrong at the commit");
     bool refused = then.doomed || breaks_unique(&then);
-    if (refused != (code == -CELLAR_ERR_EXISTS || code == -CELLAR_ERR_NOT_FOUND) || (!refused && code))
-        show(play, player, refused ? "it committed" : cellar_error_text(code));
+    if (refused != (code == CELLAR_EXISTS || code == CELLAR_NOT_FOUND) || (!refused && code))
+        show(play, player, refused ? "it committed" : cellar_strerror(code));
     if (refused) return;
     then.wrote = false;
     play->before[play->commits++ % STATES] = play->state;

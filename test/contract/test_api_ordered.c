@@ -68,9 +68,9 @@ static int many_at_once(struct cellar_txn *txn, struct api_call *call)
 {
     for (uint64_t i = 0; i < 60; i++) {
         struct item item = ordered_item(1000 + i, 500);
-        TRY(cellar_insert(txn, call->items, 1000 + i, &item));
+        TRY(cellar_proc_insert(txn, call->items, 1000 + i, &item));
     }
-    return cellar_fetch(txn);
+    return cellar_proc_fetch(txn);
 }
 
 static void a_split_makes_room_for_all(void **state)
@@ -102,12 +102,12 @@ static int count_all(struct cellar_txn *txn, const struct cellar_index *index, u
 {
     static const struct cellar_range all;
     uint64_t key;
-    int cursor = cellar_cursor_open(txn, index, &all, 0, 0, 0, 0), got;
+    int cursor = cellar_proc_cursor_open(txn, index, &all, 0, 0, 0, 0), got;
     TRY(cursor);
-    for (*count = 0; (got = cellar_cursor_next(txn, cursor, &key, NULL)) == 1; ++*count)
+    for (*count = 0; (got = cellar_proc_cursor_next(txn, cursor, &key, NULL)) == 1; ++*count)
         if (*count == 0) *first = key;
     TRY(got);
-    return cellar_cursor_close(txn, cursor);
+    return cellar_proc_cursor_close(txn, cursor);
 }
 
 static int own_changes(struct cellar_txn *txn, struct api_call *call)
@@ -116,18 +116,18 @@ static int own_changes(struct cellar_txn *txn, struct api_call *call)
     struct item item = ordered_item(7, 1);
     uint64_t largest = 99;
     TRY(count_all(txn, own->by_a, &own->counts[0], &own->seen[0]));
-    TRY(cellar_insert(txn, call->items, 7, &item));
+    TRY(cellar_proc_insert(txn, call->items, 7, &item));
     TRY(count_all(txn, own->by_a, &own->counts[1], &own->seen[1]));
-    int gone = cellar_access(txn, call->items, 3, 0, 0, CELLAR_DELETE);
+    int gone = cellar_proc_access(txn, call->items, 3, 0, 0, CELLAR_DELETE);
     TRY(gone);
     TRY(count_all(txn, own->by_a, &own->counts[2], &own->seen[2]));
-    int ref = cellar_access(txn, call->items, 4, 0, CELL_A, 0);
+    int ref = cellar_proc_access(txn, call->items, 4, 0, CELL_A, 0);
     TRY(ref);
-    TRY(cellar_fetch(txn));
-    TRY(cellar_put(txn, ref, ITEM_A, &largest));
+    TRY(cellar_proc_fetch(txn));
+    TRY(cellar_proc_put(txn, ref, ITEM_A, &largest));
     TRY(count_all(txn, own->by_a, &own->counts[3], &own->seen[3]));
     largest = 0;
-    TRY(cellar_put(txn, ref, ITEM_A, &largest)); /* and once more, into another place */
+    TRY(cellar_proc_put(txn, ref, ITEM_A, &largest)); /* and once more, into another place */
     return count_all(txn, own->by_a, &own->counts[3], &own->seen[4]);
 }
 
@@ -166,18 +166,18 @@ static int insert_same(struct cellar_txn *txn, struct api_call *args)
 {
     struct item item = ordered_item(6, 1);
     item.b = item_of(5).b;
-    TRY(cellar_insert(txn, args->items, 6, &item));
-    return cellar_fetch(txn);
+    TRY(cellar_proc_insert(txn, args->items, 6, &item));
+    return cellar_proc_fetch(txn);
 }
 
 /* Record 5 gets another one. */
 static int move_there(struct cellar_txn *txn, struct api_call *args)
 {
     uint64_t b = 12345;
-    int ref = cellar_access(txn, args->items, 5, 0, CELL_B, 0);
+    int ref = cellar_proc_access(txn, args->items, 5, 0, CELL_B, 0);
     TRY(ref);
-    TRY(cellar_fetch(txn));
-    return cellar_put(txn, ref, ITEM_B, &b);
+    TRY(cellar_proc_fetch(txn));
+    return cellar_proc_put(txn, ref, ITEM_B, &b);
 }
 
 static void unique_columns_stay_unique(void **state)
@@ -193,7 +193,7 @@ static void unique_columns_stay_unique(void **state)
     change.count = 1;
     change.steps[0].key = 5;
     assert_code(api_run(&api, ordered_change, &change), 0);
-    assert_code(api_run(&api, insert_same, &call), -CELLAR_ERR_EXISTS);
+    assert_code(api_run(&api, insert_same, &call), CELLAR_EXISTS);
     assert_int_equal(api.result.detail.why, CELLAR_WHY_UNIQUE);
     assert_code(api_run(&api, move_there, &call), 0);
     assert_code(api_run(&api, insert_same, &call), 0);
@@ -215,18 +215,18 @@ static int queue_step(struct cellar_txn *txn, struct api_call *call)
     struct queue *queue = (struct queue *)call;
     const struct cellar_range all = {.high_key = UINT64_MAX};
     struct item item = item_of(queue->last);
-    TRY(cellar_insert(txn, call->items, queue->last, &item));
-    TRY(cellar_fetch(txn));
+    TRY(cellar_proc_insert(txn, call->items, queue->last, &item));
+    TRY(cellar_proc_fetch(txn));
     queue->took = false;
     if (queue->last < 200) return 0;
-    int cursor = cellar_cursor_open(txn, queue->by_key, &all, 0, 0, 0, 1);
+    int cursor = cellar_proc_cursor_open(txn, queue->by_key, &all, 0, 0, 0, 1);
     TRY(cursor);
-    int got = cellar_cursor_next(txn, cursor, &queue->first, NULL);
+    int got = cellar_proc_cursor_next(txn, cursor, &queue->first, NULL);
     TRY(got);
     queue->took = got == 1;
-    int ref = cellar_access(txn, call->items, queue->first, 0, 0, CELLAR_DELETE);
+    int ref = cellar_proc_access(txn, call->items, queue->first, 0, 0, CELLAR_DELETE);
     TRY(ref);
-    return cellar_fetch(txn);
+    return cellar_proc_fetch(txn);
 }
 
 /* Inserts at the end and deletes at the front: no tail of empty leaves is left. */
@@ -234,18 +234,18 @@ static void a_queue_leaves_no_tail(void **state)
 {
     static struct ordered ordered;
     static struct queue queue;
-    struct cellar_stats before, after;
+    struct cellar_lab_stats before, after;
     if (!ordered_supported(*state)) return;
     ordered_open(&ordered, *state);
     queue.by_key = ordered.by_key;
     for (queue.last = 0; queue.last < 2500; queue.last++) {
         assert_code(api_run(&ordered.api, queue_step, &queue), 0);
         if (queue.last >= 200) assert_int_equal(queue.first, queue.last - 200);
-        if (queue.last == 400) cellar_stats_reset(ordered.api.db);
-        if (queue.last == 900) cellar_stats_read(ordered.api.db, &before);
-        if (queue.last == 1999) cellar_stats_reset(ordered.api.db);
+        if (queue.last == 400) cellar_lab_stats_reset(ordered.api.db);
+        if (queue.last == 900) cellar_lab_stats_read(ordered.api.db, &before);
+        if (queue.last == 1999) cellar_lab_stats_reset(ordered.api.db);
     }
-    cellar_stats_read(ordered.api.db, &after);
+    cellar_lab_stats_read(ordered.api.db, &after);
     /* The same work, 1,600 records later, takes as many round trips, but for a few. */
     assert_true(after.round_trips < before.round_trips + before.round_trips / 5);
     ordered_close(&ordered);
@@ -271,11 +271,11 @@ static int crowd_sum(struct cellar_txn *txn, struct api_call *call)
     struct crowd_scan *scan = (struct crowd_scan *)call;
     static const struct cellar_range all;
     uint64_t key, a;
-    int cursor = cellar_cursor_open(txn, scan->by_a, &all, CELL_A, 0, 0, 0), got, ref;
+    int cursor = cellar_proc_cursor_open(txn, scan->by_a, &all, CELL_A, 0, 0, 0), got, ref;
     TRY(cursor);
     scan->sum = scan->count = 0;
-    while ((got = cellar_cursor_next(txn, cursor, &key, &ref)) == 1) {
-        TRY(cellar_get(txn, ref, ITEM_A, &a));
+    while ((got = cellar_proc_cursor_next(txn, cursor, &key, &ref)) == 1) {
+        TRY(cellar_proc_get(txn, ref, ITEM_A, &a));
         scan->sum += a;
         scan->count++;
     }
@@ -292,45 +292,45 @@ static int crowd_shift(struct cellar_txn *txn, struct api_call *call)
 {
     const struct crowd_step *step = (const struct crowd_step *)call;
     uint64_t from_a, to_a;
-    int from = cellar_access(txn, call->items, step->from, CELL_A, 0, CELLAR_OPTIONAL | CELLAR_DELETE);
-    int to = cellar_access(txn, call->items, step->to, 0, CELL_A, CELLAR_OPTIONAL);
+    int from = cellar_proc_access(txn, call->items, step->from, CELL_A, 0, CELLAR_OPTIONAL | CELLAR_DELETE);
+    int to = cellar_proc_access(txn, call->items, step->to, 0, CELL_A, CELLAR_OPTIONAL);
     TRY(from);
     TRY(to);
-    TRY(cellar_fetch(txn));
-    if (!cellar_found(txn, from)) return 0;
-    TRY(cellar_get(txn, from, ITEM_A, &from_a));
-    if (cellar_found(txn, to)) {
-        TRY(cellar_get(txn, to, ITEM_A, &to_a));
+    TRY(cellar_proc_fetch(txn));
+    if (!cellar_proc_found(txn, from)) return 0;
+    TRY(cellar_proc_get(txn, from, ITEM_A, &from_a));
+    if (cellar_proc_found(txn, to)) {
+        TRY(cellar_proc_get(txn, to, ITEM_A, &to_a));
         to_a += from_a;
-        return cellar_put(txn, to, ITEM_A, &to_a);
+        return cellar_proc_put(txn, to, ITEM_A, &to_a);
     }
     struct item item = item_of(step->to);
     item.a = from_a;
-    TRY(cellar_insert(txn, call->items, step->to, &item));
-    return cellar_fetch(txn);
+    TRY(cellar_proc_insert(txn, call->items, step->to, &item));
+    return cellar_proc_fetch(txn);
 }
 
-static int crowd_client(struct cellar_client *client, void *arg)
+static int crowd_client(struct cellar_lab_client *client, void *arg)
 {
     struct crowd *crowd = arg;
     struct ordered *ordered = crowd->ordered;
     struct prng prng;
-    uint32_t index = cellar_client_index(client);
+    uint32_t index = cellar_lab_index(client);
     prng_seed(&prng, 100 + index);
     for (uint32_t i = 0; i < 60; i++) {
         struct cellar_result result;
         if (index % 4 == 0) {
             struct crowd_scan scan = {.call = {.body = crowd_sum, .items = ordered->api.items}, .by_a = ordered->by_a};
-            int rc = cellar_exec(client, ordered->api.any, &scan, NULL, &result);
+            int rc = cellar_lab_exec(client, ordered->api.any, &scan, NULL, &result);
             if (rc) return rc;
-            if (scan.sum != crowd->sums) return -CELLAR_ERR_CORRUPT;
+            if (scan.sum != crowd->sums) return CELLAR_CORRUPT;
             continue;
         }
         struct crowd_step step = {.call = {.body = crowd_shift, .items = ordered->api.items},
                                   .from = prng_below(&prng, 50),
                                   .to = prng_below(&prng, 50)};
         if (step.from == step.to) continue;
-        int rc = cellar_exec(client, ordered->api.any, &step, NULL, &result);
+        int rc = cellar_lab_exec(client, ordered->api.any, &step, NULL, &result);
         if (rc) return rc;
     }
     return 0;
@@ -355,7 +355,7 @@ static void scans_meet_no_phantoms(void **state)
         crowd.sums += change.steps[0].a;
         ordered_call(&ordered, &change);
     }
-    assert_code(cellar_run(ordered.api.db, crowd_client, &crowd), 0);
+    assert_code(cellar_lab_run(ordered.api.db, crowd_client, &crowd), 0);
     ordered_close(&ordered);
 }
 
@@ -388,7 +388,7 @@ static void an_index_is_built_over_records(void **state)
         ordered_compare(&ordered, 0, 100000, 0, 0, 0);
         FAILS(&ordered.api.error,
               api_alone(&ordered.api, api_load_job, &(struct api_range){ordered.api.items, 2900, 1, 0, 0}),
-              CELLAR_ERR_UNSUPPORTED, "has an ordered index");
+              CELLAR_UNSUPPORTED, "has an ordered index");
         ordered_close(&ordered);
     }
 }
@@ -437,40 +437,40 @@ static void bad_definitions_are_refused(void **state)
     struct cellar_index_def def = {"x", columns, 1, 0};
 #define CREATE cellar_index_create(api.db, api.items, &def, &index, &api.error)
     if (!ordered_supported(variant)) {
-        FAILS(&api.error, CREATE, CELLAR_ERR_UNSUPPORTED, "mode motor");
+        FAILS(&api.error, CREATE, CELLAR_UNSUPPORTED, "mode motor");
         api_close(&api);
         return;
     }
     columns[0].column = "nowhere";
-    FAILS(&api.error, CREATE, CELLAR_ERR_INVALID, "no column nowhere");
+    FAILS(&api.error, CREATE, CELLAR_INVALID, "no column nowhere");
     columns[0].column = NULL;
-    FAILS(&api.error, CREATE, CELLAR_ERR_INVALID, "no column");
+    FAILS(&api.error, CREATE, CELLAR_INVALID, "no column");
     columns[0] = (struct cellar_index_column){"text", CELLAR_SORT_UNSIGNED, false};
-    FAILS(&api.error, CREATE, CELLAR_ERR_INVALID, "1, 2, 4 or 8 bytes");
+    FAILS(&api.error, CREATE, CELLAR_INVALID, "1, 2, 4 or 8 bytes");
     columns[0].sort = CELLAR_SORT_BYTES;
-    FAILS(&api.error, CREATE, CELLAR_ERR_INVALID, "more than 96 bytes");
+    FAILS(&api.error, CREATE, CELLAR_INVALID, "more than 96 bytes");
     columns[0] = (struct cellar_index_column){"a", (enum cellar_sort)9, false};
-    FAILS(&api.error, CREATE, CELLAR_ERR_INVALID, "no such sort");
+    FAILS(&api.error, CREATE, CELLAR_INVALID, "no such sort");
     columns[0].sort = CELLAR_SORT_UNSIGNED;
     def.column_count = 2;
     columns[1].column = "a";
-    FAILS(&api.error, CREATE, CELLAR_ERR_INVALID, "twice");
+    FAILS(&api.error, CREATE, CELLAR_INVALID, "twice");
     def.column_count = 9;
-    FAILS(&api.error, CREATE, CELLAR_ERR_INVALID, "9 columns");
+    FAILS(&api.error, CREATE, CELLAR_INVALID, "9 columns");
     def.column_count = 1;
     def.flags = 4;
-    FAILS(&api.error, CREATE, CELLAR_ERR_INVALID, "unknown flags");
+    FAILS(&api.error, CREATE, CELLAR_INVALID, "unknown flags");
     def.flags = 0;
     def.name = "a/b";
-    FAILS(&api.error, CREATE, CELLAR_ERR_INVALID, "no slash");
+    FAILS(&api.error, CREATE, CELLAR_INVALID, "no slash");
     def.name = "a_name_of_twenty_eight_bytes";
-    FAILS(&api.error, CREATE, CELLAR_ERR_INVALID, "at most 30 bytes");
+    FAILS(&api.error, CREATE, CELLAR_INVALID, "at most 30 bytes");
     def.name = "";
-    FAILS(&api.error, CREATE, CELLAR_ERR_INVALID, "needs a name");
+    FAILS(&api.error, CREATE, CELLAR_INVALID, "needs a name");
     def.name = "x";
     MUST(&api.error, CREATE);
     columns[0].descending = true;
-    FAILS(&api.error, CREATE, CELLAR_ERR_MISMATCH, "items/x");
+    FAILS(&api.error, CREATE, CELLAR_MISMATCH, "items/x");
     assert_null(cellar_table_find(api.db, "items/x"));
     assert_null(cellar_index_find(api.items, "y"));
     api_load(&api, 0, 0);
@@ -478,12 +478,12 @@ static void bad_definitions_are_refused(void **state)
 #undef CREATE
 }
 
-static int load_twins(struct cellar_client *client, void *arg, struct cellar_error *error)
+static int load_twins(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     int rc = 0;
     for (uint64_t key = 0; key < 2 && rc == 0; key++) {
         struct item item = item_of(1);
-        rc = cellar_load(client, arg, key, &item, error);
+        rc = cellar_lab_load(client, arg, key, &item, error);
     }
     return rc;
 }
@@ -500,7 +500,7 @@ static void equal_records_are_no_unique_index(void **state)
     api_open(&api, *state);
     MUST(&api.error, cellar_table_create(api.db, &schema, &api.items, &api.error));
     MUST(&api.error, api_alone(&api, load_twins, (void *)api.items));
-    FAILS(&api.error, cellar_index_create(api.db, api.items, &def, &index, &api.error), CELLAR_ERR_EXISTS, "are equal");
+    FAILS(&api.error, cellar_index_create(api.db, api.items, &def, &index, &api.error), CELLAR_EXISTS, "are equal");
     assert_null(index);
     def.name = "m";
     def.flags = 0;
@@ -523,35 +523,35 @@ static int misuse(struct cellar_txn *txn, struct api_call *call)
     uint64_t key;
     switch (args->how) {
     case 0:
-        return cellar_cursor_open(txn, args->by_a, &range, 0, 0, 0, 0); /* reversed */
+        return cellar_proc_cursor_open(txn, args->by_a, &range, 0, 0, 0, 0); /* reversed */
     case 1:
-        return cellar_cursor_open(txn, NULL, &all, 0, 0, 0, 0);
+        return cellar_proc_cursor_open(txn, NULL, &all, 0, 0, 0, 0);
     case 2:
-        return cellar_cursor_open(txn, args->by_a, NULL, 0, 0, 0, 0);
+        return cellar_proc_cursor_open(txn, args->by_a, NULL, 0, 0, 0, 0);
     case 3:
         all.low = (struct cellar_bound){&low, 2, false};
-        return cellar_cursor_open(txn, args->by_a, &all, 0, 0, 0, 0);
+        return cellar_proc_cursor_open(txn, args->by_a, &all, 0, 0, 0, 0);
     case 4:
         all.low = (struct cellar_bound){NULL, 1, false};
-        return cellar_cursor_open(txn, args->by_a, &all, 0, 0, 0, 0);
+        return cellar_proc_cursor_open(txn, args->by_a, &all, 0, 0, 0, 0);
     case 5:
-        return cellar_cursor_open(txn, args->by_a, &all, 1u << 9, 0, 0, 0);
+        return cellar_proc_cursor_open(txn, args->by_a, &all, 1u << 9, 0, 0, 0);
     case 6:
-        return cellar_cursor_open(txn, args->by_a, &all, 0, 0, 8, 0);
+        return cellar_proc_cursor_open(txn, args->by_a, &all, 0, 0, 8, 0);
     case 7:
-        return cellar_cursor_next(txn, 0, &key, NULL);
+        return cellar_proc_cursor_next(txn, 0, &key, NULL);
     case 8:
-        return cellar_cursor_close(txn, -1);
+        return cellar_proc_cursor_close(txn, -1);
     case 9:
-        return cellar_lookup(txn, args->by_key, &low, &key);
+        return cellar_proc_lookup(txn, args->by_key, &low, &key);
     case 10:
         all.low_key = 4;
         all.high_key = 3;
-        return cellar_cursor_open(txn, args->by_key, &all, 0, 0, 0, 0);
+        return cellar_proc_cursor_open(txn, args->by_key, &all, 0, 0, 0, 0);
     default:
         break;
     }
-    for (int i = 0; i <= CELLAR_CURSORS_MAX; i++) TRY(cellar_cursor_open(txn, args->by_a, &all, 0, 0, 0, 0));
+    for (int i = 0; i <= CELLAR_CURSORS_MAX; i++) TRY(cellar_proc_cursor_open(txn, args->by_a, &all, 0, 0, 0, 0));
     return 0;
 }
 
@@ -567,10 +567,10 @@ static void misuse_has_a_code(void **state)
     args.by_a = ordered.by_a;
     args.by_key = ordered.by_key;
     for (args.how = 0; args.how < 11; args.how++) {
-        assert_code(api_run(&ordered.api, misuse, &args), -CELLAR_ERR_INVALID);
+        assert_code(api_run(&ordered.api, misuse, &args), CELLAR_INVALID);
         assert_int_equal(ordered.api.result.detail.why, whys[args.how]);
     }
-    assert_code(api_run(&ordered.api, misuse, &args), -CELLAR_ERR_TOO_LARGE);
+    assert_code(api_run(&ordered.api, misuse, &args), CELLAR_TOO_LARGE);
     assert_int_equal(ordered.api.result.detail.why, CELLAR_WHY_CURSORS);
     ordered_close(&ordered);
 }

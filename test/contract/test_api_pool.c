@@ -66,32 +66,32 @@ struct rows {
 static int insert_row(struct cellar_txn *txn, struct api_call *call)
 {
     struct item item = item_of(((struct rows *)call)->key);
-    TRY(cellar_insert(txn, call->items, ((struct rows *)call)->key, &item));
-    return cellar_fetch(txn);
+    TRY(cellar_proc_insert(txn, call->items, ((struct rows *)call)->key, &item));
+    return cellar_proc_fetch(txn);
 }
 
 static int delete_row(struct cellar_txn *txn, struct api_call *call)
 {
-    TRY(cellar_access(txn, call->items, ((struct rows *)call)->key, 0, 0, CELLAR_DELETE));
-    return cellar_fetch(txn);
+    TRY(cellar_proc_access(txn, call->items, ((struct rows *)call)->key, 0, 0, CELLAR_DELETE));
+    return cellar_proc_fetch(txn);
 }
 
 static int update_row(struct cellar_txn *txn, struct api_call *call)
 {
     uint64_t a;
-    int ref = cellar_access(txn, call->items, ((struct rows *)call)->key, CELL_A, CELL_A, 0);
+    int ref = cellar_proc_access(txn, call->items, ((struct rows *)call)->key, CELL_A, CELL_A, 0);
     TRY(ref);
-    TRY(cellar_fetch(txn));
-    TRY(cellar_get(txn, ref, ITEM_A, &a));
+    TRY(cellar_proc_fetch(txn));
+    TRY(cellar_proc_get(txn, ref, ITEM_A, &a));
     a++;
-    return cellar_put(txn, ref, ITEM_A, &a);
+    return cellar_proc_put(txn, ref, ITEM_A, &a);
 }
 
 static int run_row_within(struct api *api, api_body body, uint64_t key, uint64_t timeout_ns)
 {
     struct rows args = {.call = {.body = body, .items = api->items}, .key = key};
     struct cellar_call_options options = {.timeout_ns = timeout_ns};
-    return cellar_call(api->db, api->any, &args, &options, &api->result);
+    return cellar_proc_run(api->db, api->any, &args, &options, &api->result);
 }
 
 static int run_row(struct api *api, api_body body, uint64_t key) { return run_row_within(api, body, key, 0); }
@@ -102,7 +102,7 @@ static void data_and_free_slots_survive_a_close(void **state)
 {
     struct api api;
     struct place place;
-    struct cellar_pool_space before, after;
+    struct cellar_lab_pool_space before, after;
     uint64_t first_id = 0;
     place_make(&place, *state);
     struct cellar_config config = place_config(&place);
@@ -112,7 +112,7 @@ static void data_and_free_slots_survive_a_close(void **state)
     for (uint64_t key = 0; key < 100; key++) assert_code(run_row(&api, update_row, key), 0);
     for (uint64_t key = 500; key < 700; key++) assert_code(run_row(&api, delete_row, key), 0);
     for (int round = 0; round < 3; round++) {
-        cellar_pool_space_read(api.db, &before);
+        cellar_lab_pool_space_read(api.db, &before);
         first_id = api.result.txn_id[0];
         api_close(&api);
         api_open_with(&api, *state, config);
@@ -123,7 +123,7 @@ static void data_and_free_slots_survive_a_close(void **state)
         api_audit_clean(&api);
         for (uint64_t key = 500; key < 700; key++) assert_code(run_row(&api, insert_row, key), 0);
         assert_int_not_equal(api.result.txn_id[0], first_id); /* another life, other names */
-        cellar_pool_space_read(api.db, &after);
+        cellar_lab_pool_space_read(api.db, &after);
         assert_int_equal(after.used_bytes, before.used_bytes); /* all went into slots that were free; logs were found */
         api_audit_clean(&api);
         for (uint64_t key = 500; key < 700; key++) assert_code(run_row(&api, delete_row, key), 0);
@@ -173,7 +173,7 @@ static void refused_otherwise(const struct place *place, struct cellar_config co
                        : locks                   ? "another mode, which needs none"
                                                  : NULL;
     if (word) {
-        open_fails(place, config, CELLAR_ERR_MISMATCH, word);
+        open_fails(place, config, CELLAR_MISMATCH, word);
         return;
     }
     struct cellar *db;
@@ -184,8 +184,8 @@ static void refused_otherwise(const struct place *place, struct cellar_config co
     struct cellar_proc_def def = {.name = "any", .fn = api_any, .records_max = 1};
     word = mode_of(place->cc)->versions ? "it is for modes that keep them" : "it is for modes that keep none";
     MUST(&error, cellar_open(&config, &db, &error));
-    FAILS(&error, cellar_table_create(db, &schema, &table, &error), CELLAR_ERR_MISMATCH, word);
-    FAILS(&error, cellar_proc_register(db, &def, &proc, &error), CELLAR_ERR_MISMATCH, word);
+    FAILS(&error, cellar_table_create(db, &schema, &table, &error), CELLAR_MISMATCH, word);
+    FAILS(&error, cellar_proc_register(db, &def, &proc, &error), CELLAR_MISMATCH, word);
     cellar_close(db);
 }
 
@@ -227,7 +227,7 @@ static void a_pool_can_be_reopened_otherwise(void **state)
     assert_true(opened > 0 && (refused > 0 || !mode_of(CELLAR_CC_TWOPL)));
     config = place_config(&place);
     config.cns = config.cns_max = 2;
-    open_fails(&place, config, CELLAR_ERR_MISMATCH, "compute nodes");
+    open_fails(&place, config, CELLAR_MISMATCH, "compute nodes");
     place_remove(&place);
 }
 
@@ -240,14 +240,14 @@ static void a_failed_open_leaves_the_pool_clean(void **state)
     place_make(&place, *state);
     config = place_config(&place);
     config.coros = 200;
-    open_fails(&place, config, CELLAR_ERR_FULL, "log segment"); /* a new file */
+    open_fails(&place, config, CELLAR_FULL, "log segment"); /* a new file */
     config = place_config(&place);
     config.coros = 1;
     api_open_with(&api, *state, config);
     api_load(&api, 0, 10);
     api_close(&api);
     config.coros = 200;
-    open_fails(&place, config, CELLAR_ERR_FULL, "log segment"); /* an old one */
+    open_fails(&place, config, CELLAR_FULL, "log segment"); /* an old one */
     config.coros = 1;
     api_open_with(&api, *state, config);
     assert_int_equal(api_totals(&api).seen, 10);
@@ -279,7 +279,7 @@ static int open_in_use(const struct place *place)
     struct cellar_error error = {0};
     struct cellar_config config = place_config(place);
     int rc = cellar_open(&config, &db, &error);
-    return rc == -CELLAR_ERR_EXISTS && strstr(error.text, "in use") ? 0 : 1;
+    return rc == CELLAR_EXISTS && strstr(error.text, "in use") ? 0 : 1;
 }
 
 static void a_second_opener_is_refused(void **state)
@@ -299,14 +299,14 @@ static void a_second_opener_is_refused(void **state)
     place_remove(&place);
 }
 
-static int work_client(struct cellar_client *client, void *arg)
+static int work_client(struct cellar_lab_client *client, void *arg)
 {
     struct api *api = arg;
     for (uint64_t i = 0;; i++) {
         struct cellar_result result;
         struct rows args = {.call = {.body = update_row, .items = api->items}, .key = i % 10};
-        TRY(cellar_exec(client, api->any, &args, NULL, &result));
-        if (i == 1000 && cellar_client_index(client) == 0) kill(getpid(), SIGKILL);
+        TRY(cellar_lab_exec(client, api->any, &args, NULL, &result));
+        if (i == 1000 && cellar_lab_index(client) == 0) kill(getpid(), SIGKILL);
     }
 }
 
@@ -318,7 +318,7 @@ static int work_and_die(const struct place *place)
     if (cellar_open(&api.config, &api.db, NULL) || cellar_table_create(api.db, &schema, &api.items, NULL) ||
         cellar_proc_register(api.db, &def, &api.any, NULL))
         return 2;
-    return cellar_run(api.db, work_client, &api);
+    return cellar_lab_run(api.db, work_client, &api);
 }
 
 static int open_and_die(const struct place *place)
@@ -351,7 +351,7 @@ static void a_crash_is_recovered_at_the_next_open(void **state)
         for (uint64_t key = 0; key < 10; key++) {
             struct rows args = {.call = {.body = update_row, .items = api.items}, .key = key};
             struct cellar_result result;
-            assert_int_equal(cellar_call(api.db, api.any, &args, NULL, &result), 0);
+            assert_int_equal(cellar_proc_run(api.db, api.any, &args, NULL, &result), 0);
         }
         api_close(&api);
         place_remove(&place);
@@ -378,42 +378,42 @@ static void foreign_files_are_refused(void **state)
     struct cellar_config config = place_config(&place);
 
     file_fill(&place, POOL_BYTES, "It was a dark and stormy night");
-    open_fails(&place, config, CELLAR_ERR_CORRUPT, "holds no pool");
+    open_fails(&place, config, CELLAR_CORRUPT, "holds no pool");
     assert_int_equal(stat(place.path, &status), 0);
     assert_int_equal(status.st_size, POOL_BYTES); /* it may be precious to its owner */
     file_fill(&place, POOL_BYTES, "");
-    open_fails(&place, config, CELLAR_ERR_CORRUPT, "is not formatted");
+    open_fails(&place, config, CELLAR_CORRUPT, "is not formatted");
     file_fill(&place, 100, "It was a dark and stormy night");
-    open_fails(&place, config, CELLAR_ERR_INVALID, "it is no pool: it has 100 bytes");
+    open_fails(&place, config, CELLAR_INVALID, "it is no pool: it has 100 bytes");
     file_fill(&place, 0, ""); /* as mkstemp leaves one: new */
     pool_open(&api, *state, &place);
     api_load(&api, 0, 100);
     api_close(&api);
 
     config.pool_bytes = 2 * POOL_BYTES;
-    open_fails(&place, config, CELLAR_ERR_MISMATCH, place.path); /* which of several */
-    open_fails(&place, config, CELLAR_ERR_MISMATCH, "has 4194304 bytes");
+    open_fails(&place, config, CELLAR_MISMATCH, place.path); /* which of several */
+    open_fails(&place, config, CELLAR_MISMATCH, "has 4194304 bytes");
     assert_int_equal(truncate(place.path, POOL_BYTES / 2), 0);
-    open_fails(&place, place_config(&place), CELLAR_ERR_CORRUPT, "cut short");
+    open_fails(&place, place_config(&place), CELLAR_CORRUPT, "cut short");
     config.pool_bytes = POOL_BYTES / 2;
-    open_fails(&place, config, CELLAR_ERR_CORRUPT, "has 2097152 of the pool's 4194304 bytes");
+    open_fails(&place, config, CELLAR_CORRUPT, "has 2097152 of the pool's 4194304 bytes");
     config.pool_private = true;
-    open_fails(&place, config, CELLAR_ERR_CORRUPT, "cut short");
+    open_fails(&place, config, CELLAR_CORRUPT, "cut short");
     assert_int_equal(truncate(place.path, 2 * POOL_BYTES), 0);
     config.pool_bytes = 2 * POOL_BYTES;
-    open_fails(&place, config, CELLAR_ERR_CORRUPT, "goes on behind the pool's end");
+    open_fails(&place, config, CELLAR_CORRUPT, "goes on behind the pool's end");
     unlink(place.path);
     config = place_config(&place); /* no pool is made where there must be one */
     config.existing = true;
-    open_fails(&place, config, CELLAR_ERR_NOT_FOUND, "there is no pool");
+    open_fails(&place, config, CELLAR_NOT_FOUND, "there is no pool");
     assert_int_not_equal(access(place.path, F_OK), 0);
     file_fill(&place, 0, "");
-    open_fails(&place, config, CELLAR_ERR_NOT_FOUND, "there is no pool");
+    open_fails(&place, config, CELLAR_NOT_FOUND, "there is no pool");
     assert_int_equal(stat(place.path, &status), 0);
     assert_int_equal(status.st_size, 0);
     unlink(place.path);
     assert_int_equal(mkfifo(place.path, 0600), 0);
-    open_fails(&place, place_config(&place), CELLAR_ERR_INVALID, "not a regular file");
+    open_fails(&place, place_config(&place), CELLAR_INVALID, "not a regular file");
     place_remove(&place);
 }
 
@@ -440,10 +440,10 @@ static int scan_row(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-static int scan_job(struct cellar_client *client, void *arg, struct cellar_error *error)
+static int scan_job(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct scanned *scanned = arg;
-    return cellar_scan(client, scanned->api->items, scan_row, scanned, error);
+    return cellar_lab_scan(client, scanned->api->items, scan_row, scanned, error);
 }
 
 /* Everything that reads what may be damaged. Any code will do, if the errors have words. */
@@ -502,7 +502,7 @@ static void damaged_files_never_break_anything(void **state)
         api = (struct api){.variant = *state};
         int rc = cellar_open(&config, &api.db, &api.error);
         if (rc) {
-            assert_true(api.error.code == -rc && api.error.text[0]);
+            assert_true(api.error.code == rc && api.error.text[0]);
             assert_null(api.db);
             refused++;
             continue;

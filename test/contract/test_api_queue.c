@@ -27,7 +27,7 @@ static void notify(void *arg) { __atomic_fetch_add(&((struct desk *)arg)->notifi
 static void desk_open(struct desk *desk, struct api *api)
 {
     *desk = (struct desk){.api = api};
-    MUST(&api->error, cellar_queue_open(api->db, ROOM, notify, desk, &desk->queue, &api->error));
+    MUST(&api->error, cellar_proc_queue_open(api->db, ROOM, notify, desk, &desk->queue, &api->error));
 }
 
 static int desk_submit(struct desk *desk, uint64_t key, const struct cellar_call_options *options)
@@ -35,7 +35,7 @@ static int desk_submit(struct desk *desk, uint64_t key, const struct cellar_call
     uint32_t at = 0;
     while (at < ROOM - 1 && desk->in_use[at]) at++;
     if (!desk->in_use[at]) desk->args[at] = add_args(desk->api, key, key);
-    int code = cellar_submit(desk->queue, desk->api->any, &desk->args[at], options, &desk->args[at]);
+    int code = cellar_proc_submit(desk->queue, desk->api->any, &desk->args[at], options, &desk->args[at]);
     if (code == 0) desk->in_use[at] = true;
     return code;
 }
@@ -43,7 +43,7 @@ static int desk_submit(struct desk *desk, uint64_t key, const struct cellar_call
 static int desk_reap(struct desk *desk, uint32_t max, uint64_t timeout_ns)
 {
     struct cellar_completion done[ROOM];
-    int count = cellar_reap(desk->queue, done, max, timeout_ns);
+    int count = cellar_proc_reap(desk->queue, done, max, timeout_ns);
     for (int i = 0; i < count; i++) {
         struct add *args = done[i].user;
         desk->in_use[args - desk->args] = false;
@@ -66,7 +66,7 @@ static void one_thread_keeps_many_in_flight(void **state)
         int code = desk_submit(&desk, submitted % 10, NULL);
         submitted += code == 0;
         if (code == 0) continue;
-        assert_code(code, -CELLAR_ERR_QUEUE_FULL);
+        assert_code(code, CELLAR_QUEUE_FULL);
         assert_int_equal(submitted - desk.reaped, ROOM);
         refused++;
         assert_true(desk_reap(&desk, ROOM, UINT64_MAX) > 0);
@@ -76,7 +76,7 @@ static void one_thread_keeps_many_in_flight(void **state)
     assert_int_equal(desk.codes[0], CALLS);
     assert_true(desk.notified > 0 && desk.notified <= CALLS);
     assert_int_equal(desk_reap(&desk, 1, 0), 0);
-    cellar_queue_close(desk.queue);
+    cellar_proc_queue_close(desk.queue);
     assert_int_equal(api_totals(&api).sum_a, 3 * 45 + CALLS);
     api_audit_clean(&api);
     api_close(&api);
@@ -88,13 +88,13 @@ static void bad_queues_are_refused(void **state)
     struct cellar_queue *queue;
     struct cellar_completion done;
     api_open(&api, *state);
-    FAILS(&api.error, cellar_queue_open(api.db, 0, NULL, NULL, &queue, &api.error), CELLAR_ERR_INVALID, "1 to");
-    FAILS(&api.error, cellar_queue_open(api.db, CELLAR_QUEUE_CALLS_MAX + 1, NULL, NULL, &queue, &api.error),
-          CELLAR_ERR_INVALID, "1 to");
+    FAILS(&api.error, cellar_proc_queue_open(api.db, 0, NULL, NULL, &queue, &api.error), CELLAR_INVALID, "1 to");
+    FAILS(&api.error, cellar_proc_queue_open(api.db, CELLAR_QUEUE_CALLS_MAX + 1, NULL, NULL, &queue, &api.error),
+          CELLAR_INVALID, "1 to");
     assert_null(queue);
-    cellar_queue_close(NULL);
-    MUST(&api.error, cellar_queue_open(api.db, 1, NULL, NULL, &queue, &api.error));
-    assert_code(cellar_reap(queue, &done, 0, 0), -CELLAR_ERR_INVALID);
+    cellar_proc_queue_close(NULL);
+    MUST(&api.error, cellar_proc_queue_open(api.db, 1, NULL, NULL, &queue, &api.error));
+    assert_code(cellar_proc_reap(queue, &done, 0, 0), CELLAR_INVALID);
     api_close(&api); /* frees what is open still */
 }
 
@@ -116,15 +116,15 @@ static void calls_end_in_the_queue(void **state)
     assert_code(desk_submit(&desk, 2, &hurry), 0);
     assert_code(desk_submit(&desk, 3, &unsure), 0);
     assert_int_equal(desk_reap(&desk, ROOM, UINT64_MAX), 1);
-    assert_int_equal(desk.codes[CELLAR_ERR_DEADLINE], 1);
+    assert_int_equal(desk.codes[-CELLAR_DEADLINE], 1);
     assert_int_equal(desk_reap(&desk, ROOM, 1000000), 0);
     cancel = 1;
     assert_int_equal(desk_reap(&desk, ROOM, UINT64_MAX), 1);
-    assert_int_equal(desk.codes[CELLAR_ERR_CANCELLED], 1);
+    assert_int_equal(desk.codes[-CELLAR_CANCELLED], 1);
     keep_no_more(&api, &keeping);
     assert_int_equal(desk_reap(&desk, ROOM, UINT64_MAX), 1);
     assert_int_equal(desk.codes[0], 1);
-    cellar_queue_close(desk.queue);
+    cellar_proc_queue_close(desk.queue);
     assert_int_equal(api_totals(&api).sum_a, 3 * 45 + 1);
     api_close(&api);
 }
@@ -140,12 +140,12 @@ static void a_queue_closes_with_calls_in_it(void **state)
     desk_open(&desk, &api);
     keep_all(&api, &keeping);
     for (uint32_t i = 0; i < ROOM; i++) assert_code(desk_submit(&desk, i % 10, NULL), 0);
-    cellar_queue_close(desk.queue);
+    cellar_proc_queue_close(desk.queue);
     keep_no_more(&api, &keeping);
     assert_int_equal(api_totals(&api).sum_a, 3 * 45);
     desk_open(&desk, &api);
     for (uint32_t i = 0; i < ROOM; i++) assert_code(desk_submit(&desk, i % 10, NULL), 0);
-    cellar_queue_close(desk.queue);
+    cellar_proc_queue_close(desk.queue);
     assert_true(api_totals(&api).sum_a <= 3 * 45 + ROOM);
     api_audit_clean(&api);
     api_close(&api);
@@ -174,8 +174,8 @@ static void closing_ends_what_is_queued(void **state)
     while (!atomic_load(&api.db->closing)) usleep(100);
     uint32_t notified = __atomic_load_n(&desk.notified, __ATOMIC_SEQ_CST);
     assert_int_equal(notified, 0);
-    assert_code(desk_submit(&desk, 1, NULL), -CELLAR_ERR_CLOSED);
-    assert_int_equal(desk_reap(&desk, 1, UINT64_MAX), -CELLAR_ERR_CLOSED);
+    assert_code(desk_submit(&desk, 1, NULL), CELLAR_CLOSED);
+    assert_int_equal(desk_reap(&desk, 1, UINT64_MAX), CELLAR_CLOSED);
     keep_no_more(&api, &keeping);
     pthread_join(closer, NULL);
     assert_int_equal(desk.notified, 1); /* they ended, and were not reaped */
@@ -212,7 +212,7 @@ static void threads_have_queues_of_their_own(void **state)
     for (uint32_t i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
         assert_int_equal(desks[i].codes[0], CALLS);
-        cellar_queue_close(desks[i].queue);
+        cellar_proc_queue_close(desks[i].queue);
     }
     assert_int_equal(api_totals(&api).sum_a, 3 * 45 + (THREADS + 1) * CALLS);
     api_audit_clean(&api);

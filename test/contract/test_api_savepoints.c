@@ -66,8 +66,8 @@ static int doc_change(struct subject *subject, struct cellar_txn *txn, uint64_t 
 static void change(struct subject *subject, struct cellar_txn *txn, uint64_t key, enum how how, uint64_t number)
 {
     struct mirror *mirror = &subject->mirrors[key];
-    int wanted = how == INSERT && mirror->there    ? -CELLAR_ERR_EXISTS
-                 : how != INSERT && !mirror->there ? -CELLAR_ERR_NOT_FOUND
+    int wanted = how == INSERT && mirror->there    ? CELLAR_EXISTS
+                 : how != INSERT && !mirror->there ? CELLAR_NOT_FOUND
                                                    : 0;
     assert_code((subject->docs ? doc_change : item_change)(subject, txn, key, how, number), wanted);
     if (!wanted) mirror->there = how != DELETE;
@@ -79,7 +79,7 @@ static void item_is_seen(struct subject *subject, struct cellar_txn *txn, uint64
     void *const at[ITEM_COLUMNS] = {&seen.a, &seen.b, seen.text, &seen.n};
     for (int column = 0; column < ITEM_COLUMNS; column++)
         assert_code(cellar_txn_get(txn, subject->api->items, key, column, at[column]),
-                    mirror->there ? 0 : -CELLAR_ERR_NOT_FOUND);
+                    mirror->there ? 0 : CELLAR_NOT_FOUND);
     if (mirror->there) assert_memory_equal(&seen, &mirror->item, sizeof seen);
 }
 
@@ -88,7 +88,7 @@ static void doc_is_seen(struct subject *subject, struct cellar_txn *txn, uint64_
     struct docs *docs = subject->docs;
     uint64_t stamp;
     size_t bytes;
-    int wanted = mirror->there ? 0 : -CELLAR_ERR_NOT_FOUND;
+    int wanted = mirror->there ? 0 : CELLAR_NOT_FOUND;
     assert_code(cellar_txn_get(txn, docs->table, key, DOC_STAMP, &stamp), wanted);
     assert_code(cellar_txn_get_bytes(txn, docs->table, key, DOC_TEXT, docs->got, OTHER_BYTES, &bytes), wanted);
     if (!mirror->there) return;

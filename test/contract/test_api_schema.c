@@ -73,7 +73,7 @@ static void a_table_tells_its_schema(void **state)
     assert_ptr_not_equal(again, wide);
     columns[0].bytes = 2;
     told.name = "wide";
-    FAILS(&api.error, cellar_table_create(api.db, &told, &again, &api.error), CELLAR_ERR_MISMATCH, "wide");
+    FAILS(&api.error, cellar_table_create(api.db, &told, &again, &api.error), CELLAR_MISMATCH, "wide");
     api_close(&api);
 }
 
@@ -108,7 +108,7 @@ static void an_index_tells_its_definition(void **state)
     MUST(&api.error, cellar_index_create(api.db, api.items, &told, &again, &api.error));
     assert_ptr_equal(again, first);
     columns[0].descending = false;
-    FAILS(&api.error, cellar_index_create(api.db, api.items, &told, &again, &api.error), CELLAR_ERR_MISMATCH, "by_b");
+    FAILS(&api.error, cellar_index_create(api.db, api.items, &told, &again, &api.error), CELLAR_MISMATCH, "by_b");
     api_close(&api);
 }
 
@@ -172,8 +172,8 @@ struct row {
 
 static int row_delete(struct cellar_txn *txn, struct api_call *call)
 {
-    TRY(cellar_access(txn, call->items, ((struct row *)call)->key, 0, 0, CELLAR_DELETE));
-    return cellar_fetch(txn);
+    TRY(cellar_proc_access(txn, call->items, ((struct row *)call)->key, 0, 0, CELLAR_DELETE));
+    return cellar_proc_fetch(txn);
 }
 
 static void rows_delete(struct api *api, uint64_t first, uint64_t count)
@@ -245,21 +245,21 @@ static void lookers_share_a_pool(void **state)
     place_make(&place);
     struct cellar_config use = config_of(&place, *state, false), look = config_of(&place, *state, true);
     look.existing = true;
-    FAILS(&api.error, cellar_open(&look, &none, &api.error), CELLAR_ERR_NOT_FOUND, "there is no pool");
+    FAILS(&api.error, cellar_open(&look, &none, &api.error), CELLAR_NOT_FOUND, "there is no pool");
     assert_int_equal(access(place.path, F_OK), -1); /* none is made */
     api_open_with(&api, *state, use);
     api_load(&api, 0, 10);
-    FAILS(&api.error, cellar_open(&look, &none, &api.error), CELLAR_ERR_EXISTS, "in use");
+    FAILS(&api.error, cellar_open(&look, &none, &api.error), CELLAR_EXISTS, "in use");
     api_close(&api);
     api_open_with(&first, *state, look);
     api_open_with(&second, *state, look);
-    FAILS(&api.error, cellar_open(&use, &none, &api.error), CELLAR_ERR_EXISTS, "in use");
+    FAILS(&api.error, cellar_open(&use, &none, &api.error), CELLAR_EXISTS, "in use");
     rows_delete(&first, 0, 5);
     assert_int_equal(api_totals(&second).seen, 10);
     api_close(&first);
     api_close(&second);
     look.pool_path = NULL;
-    FAILS(&api.error, cellar_open(&look, &none, &api.error), CELLAR_ERR_INVALID, "pool_private");
+    FAILS(&api.error, cellar_open(&look, &none, &api.error), CELLAR_INVALID, "pool_private");
     place_remove(&place);
 }
 

@@ -44,21 +44,21 @@ static void records_come_and_go(void **state)
     struct item item = item_of(20);
     struct cellar_txn *txn = sessions_begun(pair.one);
     assert_code(cellar_txn_insert(txn, items, 20, &item), 0);
-    assert_code(cellar_txn_insert(txn, items, 20, &item), -CELLAR_ERR_EXISTS); /* it has one of its own */
-    sessions_assert_line(pair.one, CELLAR_ERR_EXISTS, "table items", "key 20");
+    assert_code(cellar_txn_insert(txn, items, 20, &item), CELLAR_EXISTS); /* it has one of its own */
+    sessions_assert_line(pair.one, CELLAR_EXISTS, "table items", "key 20");
     assert_int_equal(sessions_got(&pair.api, txn, 20), 60);
     sessions_put(&pair.api, txn, 20, 61);
     assert_code(cellar_txn_delete(txn, items, 5), 0);
-    assert_code(cellar_txn_get(txn, items, 5, ITEM_A, &a), -CELLAR_ERR_NOT_FOUND);
-    assert_code(cellar_txn_delete(txn, items, 5), -CELLAR_ERR_NOT_FOUND);
-    assert_code(cellar_txn_put(txn, items, 5, ITEM_A, &a), -CELLAR_ERR_NOT_FOUND);
+    assert_code(cellar_txn_get(txn, items, 5, ITEM_A, &a), CELLAR_NOT_FOUND);
+    assert_code(cellar_txn_delete(txn, items, 5), CELLAR_NOT_FOUND);
+    assert_code(cellar_txn_put(txn, items, 5, ITEM_A, &a), CELLAR_NOT_FOUND);
     assert_code(cellar_txn_delete(txn, items, 6), 0); /* ... and again another one */
     item = item_of(66);
     assert_code(cellar_txn_insert(txn, items, 6, &item), 0);
     item = item_of(21);
     assert_code(cellar_txn_insert(txn, items, 21, &item), 0); /* ... that goes again */
     assert_code(cellar_txn_delete(txn, items, 21), 0);
-    assert_code(cellar_txn_get(txn, items, 21, ITEM_A, &a), -CELLAR_ERR_NOT_FOUND);
+    assert_code(cellar_txn_get(txn, items, 21, ITEM_A, &a), CELLAR_NOT_FOUND);
     assert_code(cellar_commit(txn, NULL), 0);
     item = item_of(20);
     item.a = 61;
@@ -88,9 +88,9 @@ static void commits_tell_what_was_taken_for_granted(void **state)
             assert_code(cellar_txn_delete(txn, pair.api.items, 3), 0);
         }
         bool there = number == 0 || number == 3;
-        int code = there ? CELLAR_ERR_EXISTS : CELLAR_ERR_NOT_FOUND;
-        assert_code(cellar_commit(txn, &result), -code);
-        assert_int_equal(result.code, -code);
+        int code = there ? CELLAR_EXISTS : CELLAR_NOT_FOUND;
+        assert_code(cellar_commit(txn, &result), code);
+        assert_int_equal(result.code, code);
         sessions_assert_line(pair.one, code, "table items", there ? "key 3" : "key 30");
         assert_int_equal(look_at(&pair.api, 1).item.a, 3);
     }
@@ -151,8 +151,8 @@ static bool rolled_back(struct sessions_pair *pair)
     assert_code(cellar_rollback_to(txn, second), 0);
     bool good = is_seen(api, txn, 1, 102) && is_seen(api, txn, 40, 120);
     assert_code(cellar_rollback_to(txn, first), 0);
-    assert_code(cellar_rollback_to(txn, second), -CELLAR_ERR_INVALID); /* gone with the first */
-    sessions_assert_line(pair->one, CELLAR_ERR_INVALID, "no such savepoint", "");
+    assert_code(cellar_rollback_to(txn, second), CELLAR_INVALID); /* gone with the first */
+    sessions_assert_line(pair->one, CELLAR_INVALID, "no such savepoint", "");
     sessions_put(api, txn, 3, 300);
     assert_code(cellar_rollback_to(txn, first), 0); /* it stays */
     good = good && is_seen(api, txn, 1, 101);
@@ -167,11 +167,11 @@ static void savepoints_take_writes_back(void **state)
     assert_true(rolled_back(&pair));
     struct cellar_txn *txn = sessions_begun(pair.one);
     for (int i = 0; i < CELLAR_SAVEPOINTS_MAX; i++) assert_int_equal(cellar_savepoint(txn), i);
-    assert_code(cellar_savepoint(txn), -CELLAR_ERR_TOO_LARGE);
-    sessions_assert_line(pair.one, CELLAR_ERR_TOO_LARGE, "more savepoints", "64");
+    assert_code(cellar_savepoint(txn), CELLAR_TOO_LARGE);
+    sessions_assert_line(pair.one, CELLAR_TOO_LARGE, "more savepoints", "64");
     assert_code(cellar_release(txn, 2), 0); /* with all behind it */
-    assert_code(cellar_release(txn, 2), -CELLAR_ERR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "no such savepoint", "");
+    assert_code(cellar_release(txn, 2), CELLAR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_INVALID, "no such savepoint", "");
     assert_int_equal(cellar_savepoint(txn), 2);
     assert_code(cellar_abort(txn), 0);
     sessions_pair_close(&pair);
@@ -202,25 +202,25 @@ static void a_released_savepoint_leaves_what_was_written(void **state)
 static void a_prefetch_spares_the_reads(void **state)
 {
     struct sessions_pair pair;
-    struct cellar_stats stats;
+    struct cellar_lab_stats stats;
     uint64_t a;
     if (!sessions_pair_open(&pair, *state)) skip();
     struct cellar_txn_read reads[12];
     for (uint64_t i = 0; i < 12; i++) reads[i] = (struct cellar_txn_read){pair.api.items, i % 11, CELLAR_ALL};
     struct cellar_txn *txn = sessions_begun(pair.one);
     assert_code(cellar_prefetch(txn, reads, 12), 0); /* key 10 is not there, key 0 is asked for twice */
-    cellar_stats_reset(pair.api.db);
+    cellar_lab_stats_reset(pair.api.db);
     for (uint64_t i = 0; i < 10; i++) assert_int_equal(sessions_got(&pair.api, txn, i), 3 * i);
-    assert_code(cellar_txn_get(txn, pair.api.items, 10, ITEM_A, &a), -CELLAR_ERR_NOT_FOUND);
+    assert_code(cellar_txn_get(txn, pair.api.items, 10, ITEM_A, &a), CELLAR_NOT_FOUND);
     assert_code(cellar_prefetch(txn, reads, 12), 0);
-    cellar_stats_read(pair.api.db, &stats);
+    cellar_lab_stats_read(pair.api.db, &stats);
     assert_int_equal(stats.committed, 0);
     assert_int_equal(stats.round_trips, 0);
     reads[3].cells = 0;
-    assert_code(cellar_prefetch(txn, reads, 12), -CELLAR_ERR_INVALID);
+    assert_code(cellar_prefetch(txn, reads, 12), CELLAR_INVALID);
     reads[3].cells = 1u << 20;
-    assert_code(cellar_prefetch(txn, reads, 12), -CELLAR_ERR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "key 3", "cells");
+    assert_code(cellar_prefetch(txn, reads, 12), CELLAR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_INVALID, "key 3", "cells");
     assert_code(cellar_commit(txn, NULL), 0);
     sessions_pair_close(&pair);
 }
@@ -239,9 +239,8 @@ static bool change_is_met(struct sessions_pair *pair, bool writes)
     if (writes) sessions_put(api, txn, 5, a);
     assert_int_equal(sessions_got(api, txn, 3), a); /* the first note stands */
     int code = cellar_commit(txn, NULL);
-    if (code == -CELLAR_ERR_RETRY)
-        sessions_assert_line(pair->one, CELLAR_ERR_RETRY, "table items, key 3", "was changed");
-    return code == -CELLAR_ERR_RETRY;
+    if (code == CELLAR_RETRY) sessions_assert_line(pair->one, CELLAR_RETRY, "table items, key 3", "was changed");
+    return code == CELLAR_RETRY;
 }
 
 /* The same of a record that was not there, and a put in between that was taken back. */
@@ -251,7 +250,7 @@ static bool insert_is_met(struct sessions_pair *pair, uint64_t key, bool inserts
     uint64_t a;
     struct item item = item_of(key);
     struct cellar_txn *txn = sessions_begun(pair->one), *other = sessions_begun(pair->two);
-    assert_code(cellar_txn_get(txn, api->items, key, ITEM_A, &a), -CELLAR_ERR_NOT_FOUND);
+    assert_code(cellar_txn_get(txn, api->items, key, ITEM_A, &a), CELLAR_NOT_FOUND);
     assert_code(cellar_txn_insert(other, api->items, key, &item), 0);
     assert_code(cellar_commit(other, NULL), 0);
     if (inserts)
@@ -259,19 +258,19 @@ static bool insert_is_met(struct sessions_pair *pair, uint64_t key, bool inserts
     else
         sessions_put(api, txn, 5, 1);
     int code = cellar_commit(txn, NULL);
-    if (code == -CELLAR_ERR_RETRY) sessions_assert_line(pair->one, CELLAR_ERR_RETRY, "table items", "was changed");
-    return code == -CELLAR_ERR_RETRY;
+    if (code == CELLAR_RETRY) sessions_assert_line(pair->one, CELLAR_RETRY, "table items", "was changed");
+    return code == CELLAR_RETRY;
 }
 
 static int change_often(struct cellar_txn *txn, struct api_call *call)
 {
     uint64_t a;
-    int ref = cellar_access(txn, call->items, 3, CELL_A, CELL_A, 0);
+    int ref = cellar_proc_access(txn, call->items, 3, CELL_A, CELL_A, 0);
     TRY(ref);
-    TRY(cellar_fetch(txn));
-    TRY(cellar_get(txn, ref, ITEM_A, &a));
+    TRY(cellar_proc_fetch(txn));
+    TRY(cellar_proc_get(txn, ref, ITEM_A, &a));
     a++;
-    return cellar_put(txn, ref, ITEM_A, &a);
+    return cellar_proc_put(txn, ref, ITEM_A, &a);
 }
 
 /* It thinks until the epoch number of what it has read has come full circle. */
@@ -283,7 +282,7 @@ static bool full_circle_is_met(struct sessions_pair *pair)
     uint64_t a = sessions_got(api, txn, 3);
     for (uint32_t i = 0; i < 1u << LAYOUT_EN_BITS; i++) assert_code(api_run(api, change_often, &call), 0);
     sessions_put(api, txn, 4, a);
-    return cellar_commit(txn, NULL) == -CELLAR_ERR_RETRY;
+    return cellar_commit(txn, NULL) == CELLAR_RETRY;
 }
 
 static void changes_of_what_was_read_are_met(void **state)
@@ -314,13 +313,13 @@ static void what_was_read_and_is_gone_dooms(void **state)
     (void)sessions_got(&pair.api, txn, 3);
     assert_code(cellar_txn_delete(other, pair.api.items, 3), 0);
     assert_code(cellar_commit(other, NULL), 0);
-    assert_code(cellar_txn_get(txn, pair.api.items, 3, ITEM_B, &b), -CELLAR_ERR_RETRY);
-    sessions_assert_line(pair.one, CELLAR_ERR_RETRY, "key 3", "was changed");
-    assert_code(cellar_txn_get(txn, pair.api.items, 4, ITEM_B, &b), -CELLAR_ERR_RETRY); /* it is over */
-    assert_code(cellar_txn_put(txn, pair.api.items, 4, ITEM_B, &b), -CELLAR_ERR_RETRY);
-    assert_int_equal(cellar_savepoint(txn), -CELLAR_ERR_RETRY);
-    assert_code(cellar_check(txn), -CELLAR_ERR_RETRY);
-    assert_code(cellar_commit(txn, NULL), -CELLAR_ERR_RETRY);
+    assert_code(cellar_txn_get(txn, pair.api.items, 3, ITEM_B, &b), CELLAR_RETRY);
+    sessions_assert_line(pair.one, CELLAR_RETRY, "key 3", "was changed");
+    assert_code(cellar_txn_get(txn, pair.api.items, 4, ITEM_B, &b), CELLAR_RETRY); /* it is over */
+    assert_code(cellar_txn_put(txn, pair.api.items, 4, ITEM_B, &b), CELLAR_RETRY);
+    assert_int_equal(cellar_savepoint(txn), CELLAR_RETRY);
+    assert_code(cellar_check(txn), CELLAR_RETRY);
+    assert_code(cellar_commit(txn, NULL), CELLAR_RETRY);
     sessions_pair_close(&pair);
 }
 
@@ -336,8 +335,8 @@ static void checks_tell_before_the_commit(void **state)
     assert_code(cellar_check(txn), 0);
     sessions_put(&pair.api, other, 4, 7);
     assert_code(cellar_commit(other, NULL), 0);
-    assert_code(cellar_check(txn), -CELLAR_ERR_RETRY);
-    sessions_assert_line(pair.one, CELLAR_ERR_RETRY, "key 4", "was changed");
+    assert_code(cellar_check(txn), CELLAR_RETRY);
+    sessions_assert_line(pair.one, CELLAR_RETRY, "key 4", "was changed");
     assert_code(cellar_abort(txn), 0);
     sessions_pair_close(&pair);
 }
@@ -354,7 +353,7 @@ static void what_was_read_outlasts_a_rollback(void **state)
     (void)sessions_got(&pair.api, txn, 5);
     sessions_put(&pair.api, other, 3, 77);
     assert_code(cellar_commit(other, NULL), 0);
-    assert_code(cellar_commit(txn, NULL), -CELLAR_ERR_RETRY);
+    assert_code(cellar_commit(txn, NULL), CELLAR_RETRY);
     sessions_pair_close(&pair);
 }
 
@@ -395,7 +394,7 @@ static void a_client_that_thinks_holds_up_no_other(void **state)
     api_load(&pair.api, 100, 1);
     api_audit_clean(&pair.api); /* BUSY, if an attempt were under way; and no tag is left */
     assert_int_equal(sessions_sum_of(&pair.api), 3 * 45 + 1 + 300);
-    assert_code(cellar_commit(txn, NULL), -CELLAR_ERR_RETRY);
+    assert_code(cellar_commit(txn, NULL), CELLAR_RETRY);
     (void)sessions_begun(pair.one); /* closed with one open */
     sessions_pair_close(&pair);
 }
@@ -461,13 +460,13 @@ static int refuse(struct cellar_txn *txn, void *arg)
     int rc = cellar_txn_get(txn, counting->api->items, 1, ITEM_A, &a);
     if (rc == 0) rc = cellar_txn_put(txn, counting->api->items, 1, ITEM_A, &a);
     if (++counting->runs == 2 && counting->again) return 0;
-    return rc ? rc : counting->again ? -CELLAR_ERR_INDETERMINATE : CELLAR_USER_ABORT;
+    return rc ? rc : counting->again ? CELLAR_INDETERMINATE : CELLAR_USER_ABORT;
 }
 
 static bool doubt_ends_it(struct sessions_pair *pair)
 {
     struct counting counting = {.api = &pair->api, .again = true};
-    return cellar_transact(pair->one, refuse, &counting) == -CELLAR_ERR_INDETERMINATE && counting.runs == 1;
+    return cellar_transact(pair->one, refuse, &counting) == CELLAR_INDETERMINATE && counting.runs == 1;
 }
 
 static void functions_run_until_they_commit(void **state)
@@ -480,9 +479,9 @@ static void functions_run_until_they_commit(void **state)
     assert_code(cellar_transact(pair.one, refuse, &counting), CELLAR_USER_ABORT);
     assert_int_equal(counting.runs, 2);
     assert_true(doubt_ends_it(&pair));
-    assert_true(cellar_error_retries(-CELLAR_ERR_RETRY));
-    assert_false(cellar_error_retries(-CELLAR_ERR_INDETERMINATE));
-    assert_false(cellar_error_retries(0));
+    assert_true(cellar_retryable(CELLAR_RETRY));
+    assert_false(cellar_retryable(CELLAR_INDETERMINATE));
+    assert_false(cellar_retryable(0));
     struct cellar_txn *txn = sessions_begun(pair.one); /* nothing was left open */
     assert_code(cellar_abort(txn), 0);
     sessions_pair_close(&pair);

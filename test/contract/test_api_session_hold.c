@@ -34,11 +34,11 @@ static uint64_t got_for_update(struct api *api, struct cellar_txn *txn, uint64_t
 /* Mode cellar has chosen its way: later on it does not stand still to turn. */
 static bool opened(struct sessions_pair *pair, const struct api_variant *variant)
 {
-    struct cellar_way way = {.wait_ns = 0};
+    struct cellar_lab_way way = {.wait_ns = 0};
     if (!sessions_pair_open(pair, variant)) return false;
     for (int i = 0; i < 2000 && variant->cc == CELLAR_CC_CELLAR && (!way.wait_ns || i % 100); i++) {
         (void)look_at(&pair->api, 1);
-        cellar_way_read(pair->api.db, &way);
+        cellar_lab_way_read(pair->api.db, &way);
     }
     return true;
 }
@@ -63,7 +63,7 @@ static void what_is_locked_is_written_and_given_back(void **state)
         assert_int_equal(sessions_got(api, txn, 5), 15 + round); /* not locked */
         sessions_put(api, txn, 5, 16 + round);
         assert_code(cellar_check(txn), 0);
-        assert_code(cellar_txn_get_for_update(txn, api->items, 77, ITEM_A, &a), -CELLAR_ERR_NOT_FOUND);
+        assert_code(cellar_txn_get_for_update(txn, api->items, 77, ITEM_A, &a), CELLAR_NOT_FOUND);
         assert_code(cellar_commit(txn, NULL), 0);
         txn = sessions_begun(pair.two); /* nothing is left */
         sessions_put(api, txn, 3, 11 + 2 * round);
@@ -131,10 +131,10 @@ static bool others_wait_for_the_bound(struct sessions_pair *pair)
     uint64_t a = got_for_update(api, txn, 3), b;
     sessions_put(api, other, 3, a + 1);
     int code = cellar_commit(other, NULL), after = cellar_txn_get(txn, api->items, 4, ITEM_A, &b);
-    bool waited = code == 0 && after == -CELLAR_ERR_RETRY;
-    if (waited) sessions_assert_line(pair->one, CELLAR_ERR_RETRY, "lock_ns has passed", "20000000");
-    if (waited) assert_code(cellar_txn_put(txn, api->items, 3, ITEM_A, &a), -CELLAR_ERR_RETRY);
-    if (waited) assert_code(cellar_commit(txn, NULL), -CELLAR_ERR_RETRY);
+    bool waited = code == 0 && after == CELLAR_RETRY;
+    if (waited) sessions_assert_line(pair->one, CELLAR_RETRY, "lock_ns has passed", "20000000");
+    if (waited) assert_code(cellar_txn_put(txn, api->items, 3, ITEM_A, &a), CELLAR_RETRY);
+    if (waited) assert_code(cellar_commit(txn, NULL), CELLAR_RETRY);
     if (!waited) assert_code(cellar_abort(txn), 0);
     if (code == 0) assert_int_equal(look_at(api, 3).item.a, a + 1);
     return waited;
@@ -160,7 +160,7 @@ static void a_commit_within_the_bound_comes_first(void **state)
     uint64_t a = got_for_update(api, txn, 3);
     sessions_put(api, other, 3, 77);
     /* Its own bound; what is locked is not its. Where records are shared it would wait for the other one's end. */
-    if (!shared) assert_code(cellar_commit(other, NULL), -CELLAR_ERR_DEADLINE);
+    if (!shared) assert_code(cellar_commit(other, NULL), CELLAR_DEADLINE);
     sessions_put(api, txn, 3, a + 5);
     assert_code(cellar_commit(txn, NULL), 0);
     assert_int_equal(look_at(api, 3).item.a, a + 5);
@@ -178,9 +178,9 @@ static void two_that_want_what_the_other_has_go_on(void **state)
     (void)got_for_update(api, one, 3);
     (void)got_for_update(api, two, 4);
     int code = cellar_txn_get_for_update(one, api->items, 4, ITEM_A, &a);
-    assert_true(code == 0 || code == -CELLAR_ERR_RETRY);
+    assert_true(code == 0 || code == CELLAR_RETRY);
     int other = cellar_txn_get_for_update(two, api->items, 3, ITEM_A, &a);
-    assert_true(other == 0 || other == -CELLAR_ERR_RETRY);
+    assert_true(other == 0 || other == CELLAR_RETRY);
     (void)cellar_abort(one);
     (void)cellar_abort(two);
     one = begun(pair.one, LONG_NS, 0);
@@ -200,9 +200,9 @@ static void a_lock_stays_what_was_read(void **state)
     assert_int_equal(sessions_got(api, txn, 3), 9); /* its client knows this one */
     sessions_put(api, other, 3, 10);
     assert_code(cellar_commit(other, NULL), 0);
-    assert_code(cellar_txn_get_for_update(txn, api->items, 3, ITEM_A, &a), -CELLAR_ERR_RETRY);
-    sessions_assert_line(pair.one, CELLAR_ERR_RETRY, "key 3", "was changed");
-    assert_code(cellar_commit(txn, NULL), -CELLAR_ERR_RETRY);
+    assert_code(cellar_txn_get_for_update(txn, api->items, 3, ITEM_A, &a), CELLAR_RETRY);
+    sessions_assert_line(pair.one, CELLAR_RETRY, "key 3", "was changed");
+    assert_code(cellar_commit(txn, NULL), CELLAR_RETRY);
     sessions_pair_close(&pair);
 }
 
@@ -281,8 +281,8 @@ static bool is_overtaken(struct sessions_pair *pair, bool deletes)
     int code = cellar_commit(txn, NULL);
     pthread_join(thread, &failed);
     assert_null(failed);
-    assert_true(code == 0 || code == -CELLAR_ERR_RETRY);
-    return code == -CELLAR_ERR_RETRY && look_at(api, 1).item.a == before + 1;
+    assert_true(code == 0 || code == CELLAR_RETRY);
+    return code == CELLAR_RETRY && look_at(api, 1).item.a == before + 1;
 }
 
 static bool puts_are_overtaken(struct sessions_pair *pair) { return is_overtaken(pair, false); }
@@ -320,7 +320,7 @@ static bool a_second_lock_is_overtaken(struct sessions_pair *pair)
     pthread_join(thread, &failed);
     assert_null(failed);
     assert_int_equal(look_at(api, 1).item.a, before + 1);
-    return code == -CELLAR_ERR_RETRY && end == -CELLAR_ERR_RETRY;
+    return code == CELLAR_RETRY && end == CELLAR_RETRY;
 }
 
 static void what_was_locked_before_is_compared_too(void **state)
@@ -344,8 +344,8 @@ static int linger(struct cellar_txn *txn, struct api_call *call)
 {
     struct lingering *lingering = (struct lingering *)call;
     for (uint64_t key = 3; key <= 4; key++) { /* the first block ends with the second */
-        TRY(cellar_access(txn, call->items, key, CELL_A, 0, 0));
-        TRY(cellar_fetch(txn));
+        TRY(cellar_proc_access(txn, call->items, key, CELL_A, 0, 0));
+        TRY(cellar_proc_fetch(txn));
     }
     if (call->runs > 1) return 0; /* record 3 was changed meanwhile */
     sem_post(&lingering->there);
@@ -359,7 +359,7 @@ static void *linger_main(void *arg)
     struct api *api = lingering->api;
     struct cellar_result result;
     lingering->call = (struct api_call){.body = linger, .items = api->items};
-    return cellar_call(api->db, api->any, lingering, NULL, &result) ? arg : NULL;
+    return cellar_proc_run(api->db, api->any, lingering, NULL, &result) ? arg : NULL;
 }
 
 static bool no_slot_is_locked(const struct local *local)
@@ -411,8 +411,8 @@ static bool makes_way(struct sessions_pair *pair)
     bool soon = state_of(pair->one) == HOLD_DISTURBED;
     atomic_fetch_sub(&gate->waiting, 1);
     int code = cellar_commit(txn, NULL);
-    assert_code(code, -CELLAR_ERR_RETRY);
-    if (soon) sessions_assert_line(pair->one, CELLAR_ERR_RETRY, "stand still", "given back");
+    assert_code(code, CELLAR_RETRY);
+    if (soon) sessions_assert_line(pair->one, CELLAR_RETRY, "stand still", "given back");
     return soon;
 }
 
@@ -452,7 +452,7 @@ static void a_thread_that_ends_blocks_for_the_bound(void **state)
         pthread_join(thread, &failed);
         assert_null(failed);
         struct cellar_session *session; /* in its place: the system may say a moment later that the thread has ended */
-        while (cellar_session_open(api.db, &session, &api.error) == -CELLAR_ERR_FULL) usleep(100);
+        while (cellar_session_open(api.db, &session, &api.error) == CELLAR_FULL) usleep(100);
         assert_non_null(session);
         struct cellar_txn *txn = sessions_begun(session);
         sessions_put(&api, txn, 3, 50 + turn);
@@ -541,21 +541,21 @@ static void bad_locks_are_refused(void **state)
     if (!opened(&pair, *state)) skip();
     const struct cellar_table *items = pair.api.items;
     struct cellar_txn_options options = {.lock_ns = LONG_NS + 1};
-    assert_code(cellar_begin(pair.one, &options, &txn), -CELLAR_ERR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "lock_ns is more than a second", "");
+    assert_code(cellar_begin(pair.one, &options, &txn), CELLAR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_INVALID, "lock_ns is more than a second", "");
     options = (struct cellar_txn_options){.flags = CELLAR_READ_ONLY};
     assert_code(cellar_begin(pair.one, &options, &txn), 0);
-    assert_code(cellar_txn_get_for_update(txn, items, 1, ITEM_A, &a), -CELLAR_ERR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "begun read-only", "");
+    assert_code(cellar_txn_get_for_update(txn, items, 1, ITEM_A, &a), CELLAR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_INVALID, "begun read-only", "");
     assert_code(cellar_commit(txn, NULL), 0);
-    assert_code(cellar_txn_get_for_update(txn, items, 1, ITEM_A, &a), -CELLAR_ERR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "has ended", "");
+    assert_code(cellar_txn_get_for_update(txn, items, 1, ITEM_A, &a), CELLAR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_INVALID, "has ended", "");
     txn = sessions_begun(pair.one);
-    assert_code(cellar_txn_get_for_update(txn, NULL, 1, ITEM_A, &a), -CELLAR_ERR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "the table is NULL", "");
+    assert_code(cellar_txn_get_for_update(txn, NULL, 1, ITEM_A, &a), CELLAR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_INVALID, "the table is NULL", "");
     for (int column = -1; column <= ITEM_COLUMNS; column += ITEM_COLUMNS + 1) {
-        assert_code(cellar_txn_get_for_update(txn, items, 1, column, &a), -CELLAR_ERR_INVALID);
-        sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "table items, key 1, column", "no column of this number");
+        assert_code(cellar_txn_get_for_update(txn, items, 1, column, &a), CELLAR_INVALID);
+        sessions_assert_line(pair.one, CELLAR_INVALID, "table items, key 1, column", "no column of this number");
     }
     assert_code(cellar_abort(txn), 0);
     sessions_pair_close(&pair);

@@ -14,8 +14,7 @@ static void sessions_come_and_go(void **state)
     for (int turn = 0; turn < 3; turn++) {
         sessions[0] = sessions_opened(&api);
         sessions[1] = sessions_opened(&api);
-        FAILS(&api.error, cellar_session_open(api.db, &sessions[2], &api.error), CELLAR_ERR_FULL,
-              "2 sessions are open");
+        FAILS(&api.error, cellar_session_open(api.db, &sessions[2], &api.error), CELLAR_FULL, "2 sessions are open");
         assert_null(sessions[2]);
         for (uint64_t i = 0; i < 2; i++) {
             struct cellar_txn *txn = sessions_begun(sessions[i]);
@@ -35,7 +34,7 @@ static void bad_numbers_of_sessions_are_refused(void **state)
     struct cellar *db;
     struct cellar_error error;
     struct cellar_config config = {.fabric = ((const struct api_variant *)*state)->fabric, .sessions = 128};
-    FAILS(&error, cellar_open(&config, &db, &error), CELLAR_ERR_INVALID, "1 threads and 128 sessions: at most 128");
+    FAILS(&error, cellar_open(&config, &db, &error), CELLAR_INVALID, "1 threads and 128 sessions: at most 128");
 }
 
 static void a_mode_without_sessions_says_why(void **state)
@@ -44,7 +43,7 @@ static void a_mode_without_sessions_says_why(void **state)
     struct cellar_session *session;
     if (sessions_possible(*state)) skip();
     api_open(&api, *state);
-    FAILS(&api.error, cellar_session_open(api.db, &session, &api.error), CELLAR_ERR_UNSUPPORTED, "mode 2pl");
+    FAILS(&api.error, cellar_session_open(api.db, &session, &api.error), CELLAR_UNSUPPORTED, "mode 2pl");
     api_close(&api);
 }
 

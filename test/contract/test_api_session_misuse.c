@@ -19,47 +19,47 @@ static void misuse_is_told(void **state)
     const struct cellar_table *items = pair.api.items;
     struct item item = item_of(1);
     struct cellar_txn_options options = {.flags = 2};
-    assert_code(cellar_begin(pair.one, &options, &txn), -CELLAR_ERR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "unknown flags", "");
+    assert_code(cellar_begin(pair.one, &options, &txn), CELLAR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_INVALID, "unknown flags", "");
     assert_null(txn);
     txn = sessions_begun(pair.one);
-    assert_code(cellar_begin(pair.one, NULL, &none), -CELLAR_ERR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "has not ended", "");
-    assert_code(cellar_txn_get(txn, NULL, 1, ITEM_A, &a), -CELLAR_ERR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "the table is NULL", "");
+    assert_code(cellar_begin(pair.one, NULL, &none), CELLAR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_INVALID, "has not ended", "");
+    assert_code(cellar_txn_get(txn, NULL, 1, ITEM_A, &a), CELLAR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_INVALID, "the table is NULL", "");
     for (int column = -1; column <= ITEM_COLUMNS; column += ITEM_COLUMNS + 1) {
-        assert_code(cellar_txn_get(txn, items, 1, column, &a), -CELLAR_ERR_INVALID);
-        sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "table items, key 1, column", "no column of this number");
-        assert_code(cellar_txn_put(txn, items, 1, column, &a), -CELLAR_ERR_INVALID);
-        sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "table items, key 1, column", "no column of this number");
+        assert_code(cellar_txn_get(txn, items, 1, column, &a), CELLAR_INVALID);
+        sessions_assert_line(pair.one, CELLAR_INVALID, "table items, key 1, column", "no column of this number");
+        assert_code(cellar_txn_put(txn, items, 1, column, &a), CELLAR_INVALID);
+        sessions_assert_line(pair.one, CELLAR_INVALID, "table items, key 1, column", "no column of this number");
     }
-    assert_code(cellar_rollback_to(txn, 0), -CELLAR_ERR_INVALID);
-    assert_code(cellar_rollback_to(txn, -1), -CELLAR_ERR_INVALID);
+    assert_code(cellar_rollback_to(txn, 0), CELLAR_INVALID);
+    assert_code(cellar_rollback_to(txn, -1), CELLAR_INVALID);
     /* A procedure's calls know an interactive transaction. */
-    assert_code(cellar_access(txn, items, 1, CELL_A, 0, 0), -CELLAR_ERR_INVALID);
-    assert_code(cellar_insert(txn, items, 1, &item), -CELLAR_ERR_INVALID);
-    assert_code(cellar_fetch(txn), -CELLAR_ERR_INVALID);
-    assert_code(cellar_get(txn, 0, ITEM_A, &a), -CELLAR_ERR_INVALID);
-    assert_code(cellar_put(txn, 0, ITEM_A, &a), -CELLAR_ERR_INVALID);
-    assert_false(cellar_found(txn, 0));
+    assert_code(cellar_proc_access(txn, items, 1, CELL_A, 0, 0), CELLAR_INVALID);
+    assert_code(cellar_proc_insert(txn, items, 1, &item), CELLAR_INVALID);
+    assert_code(cellar_proc_fetch(txn), CELLAR_INVALID);
+    assert_code(cellar_proc_get(txn, 0, ITEM_A, &a), CELLAR_INVALID);
+    assert_code(cellar_proc_put(txn, 0, ITEM_A, &a), CELLAR_INVALID);
+    assert_false(cellar_proc_found(txn, 0));
     assert_int_equal(sessions_got(&pair.api, txn, 1), 3); /* it goes on */
     assert_code(cellar_commit(txn, NULL), 0);
     /* After its end. */
-    assert_code(cellar_txn_get(txn, items, 1, ITEM_A, &a), -CELLAR_ERR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "has ended", "");
-    assert_code(cellar_txn_put(txn, items, 1, ITEM_A, &a), -CELLAR_ERR_INVALID);
-    assert_code(cellar_txn_insert(txn, items, 1, &item), -CELLAR_ERR_INVALID);
-    assert_code(cellar_txn_delete(txn, items, 1), -CELLAR_ERR_INVALID);
-    assert_code(cellar_prefetch(txn, NULL, 0), -CELLAR_ERR_INVALID);
-    assert_int_equal(cellar_savepoint(txn), -CELLAR_ERR_INVALID);
-    assert_code(cellar_rollback_to(txn, 0), -CELLAR_ERR_INVALID);
-    assert_code(cellar_check(txn), -CELLAR_ERR_INVALID);
-    assert_code(cellar_commit(txn, NULL), -CELLAR_ERR_INVALID);
-    assert_code(cellar_abort(txn), -CELLAR_ERR_INVALID);
-    assert_code(cellar_commit(NULL, NULL), -CELLAR_ERR_INVALID);
+    assert_code(cellar_txn_get(txn, items, 1, ITEM_A, &a), CELLAR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_INVALID, "has ended", "");
+    assert_code(cellar_txn_put(txn, items, 1, ITEM_A, &a), CELLAR_INVALID);
+    assert_code(cellar_txn_insert(txn, items, 1, &item), CELLAR_INVALID);
+    assert_code(cellar_txn_delete(txn, items, 1), CELLAR_INVALID);
+    assert_code(cellar_prefetch(txn, NULL, 0), CELLAR_INVALID);
+    assert_int_equal(cellar_savepoint(txn), CELLAR_INVALID);
+    assert_code(cellar_rollback_to(txn, 0), CELLAR_INVALID);
+    assert_code(cellar_check(txn), CELLAR_INVALID);
+    assert_code(cellar_commit(txn, NULL), CELLAR_INVALID);
+    assert_code(cellar_abort(txn), CELLAR_INVALID);
+    assert_code(cellar_commit(NULL, NULL), CELLAR_INVALID);
     cellar_session_close(pair.one);
-    assert_code(cellar_begin(pair.one, NULL, &txn), -CELLAR_ERR_CLOSED);
-    sessions_assert_line(pair.one, CELLAR_ERR_CLOSED, "is closed", "");
+    assert_code(cellar_begin(pair.one, NULL, &txn), CELLAR_CLOSED);
+    sessions_assert_line(pair.one, CELLAR_CLOSED, "is closed", "");
     sessions_pair_close(&pair);
 }
 
@@ -72,31 +72,31 @@ static void nothing_where_something_is_wanted(void **state)
     if (!sessions_pair_open(&pair, *state)) skip();
     const struct cellar_table *items = pair.api.items;
     const struct cellar_txn_options level = {.level = (enum cellar_level)77};
-    assert_code(cellar_begin(pair.one, &level, &txn), -CELLAR_ERR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "no such level", "");
-    assert_code(cellar_begin(pair.one, NULL, NULL), -CELLAR_ERR_INVALID);
+    assert_code(cellar_begin(pair.one, &level, &txn), CELLAR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_INVALID, "no such level", "");
+    assert_code(cellar_begin(pair.one, NULL, NULL), CELLAR_INVALID);
     txn = sessions_begun(pair.one);
-    assert_code(cellar_txn_get(txn, items, 1, ITEM_A, NULL), -CELLAR_ERR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "is NULL", "");
-    assert_code(cellar_txn_get_for_update(txn, items, 1, ITEM_A, NULL), -CELLAR_ERR_INVALID);
-    assert_code(cellar_txn_put(txn, items, 1, ITEM_A, NULL), -CELLAR_ERR_INVALID);
-    assert_code(cellar_txn_insert(txn, items, 100, NULL), -CELLAR_ERR_INVALID);
-    assert_code(cellar_prefetch(txn, NULL, 1), -CELLAR_ERR_INVALID);
+    assert_code(cellar_txn_get(txn, items, 1, ITEM_A, NULL), CELLAR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_INVALID, "is NULL", "");
+    assert_code(cellar_txn_get_for_update(txn, items, 1, ITEM_A, NULL), CELLAR_INVALID);
+    assert_code(cellar_txn_put(txn, items, 1, ITEM_A, NULL), CELLAR_INVALID);
+    assert_code(cellar_txn_insert(txn, items, 100, NULL), CELLAR_INVALID);
+    assert_code(cellar_prefetch(txn, NULL, 1), CELLAR_INVALID);
     assert_code(cellar_prefetch(txn, NULL, 0), 0);
-    assert_code(cellar_txn_scan(txn, NULL, NULL, 0, 0, keys, 2), -CELLAR_ERR_INVALID);
+    assert_code(cellar_txn_scan(txn, NULL, NULL, 0, 0, keys, 2), CELLAR_INVALID);
     assert_code(cellar_txn_put(txn, items, 1, ITEM_A, &a), 0);
     assert_code(cellar_commit(txn, NULL), 0);
-    assert_code(cellar_transact(pair.one, NULL, NULL), -CELLAR_ERR_INVALID);
+    assert_code(cellar_transact(pair.one, NULL, NULL), CELLAR_INVALID);
     txn = sessions_begun(pair.two);
     assert_int_equal(sessions_got(&pair.api, txn, 1), 7);
     assert_code(cellar_commit(txn, NULL), 0);
-    assert_code(cellar_column_of(items, NULL), -CELLAR_ERR_INVALID);
+    assert_code(cellar_column_of(items, NULL), CELLAR_INVALID);
     assert_null(cellar_table_find(pair.api.db, NULL));
     assert_int_equal(cellar_cells_of(items, NULL), CELLAR_CELLS_UNKNOWN);
-    FAILS(&pair.api.error, cellar_table_create(pair.api.db, NULL, NULL, &pair.api.error), CELLAR_ERR_INVALID, "schema");
-    FAILS(&pair.api.error, cellar_open(NULL, NULL, &pair.api.error), CELLAR_ERR_INVALID, "no place");
-    assert_code(cellar_call(pair.api.db, NULL, NULL, NULL, NULL), -CELLAR_ERR_INVALID);
-    assert_code(cellar_run(pair.api.db, NULL, NULL), -CELLAR_ERR_INVALID);
+    FAILS(&pair.api.error, cellar_table_create(pair.api.db, NULL, NULL, &pair.api.error), CELLAR_INVALID, "schema");
+    FAILS(&pair.api.error, cellar_open(NULL, NULL, &pair.api.error), CELLAR_INVALID, "no place");
+    assert_code(cellar_proc_run(pair.api.db, NULL, NULL, NULL, NULL), CELLAR_INVALID);
+    assert_code(cellar_lab_run(pair.api.db, NULL, NULL), CELLAR_INVALID);
     sessions_pair_close(&pair);
 }
 
@@ -105,7 +105,7 @@ static int mistaken(struct cellar_txn *txn, struct api_call *call)
 {
     uint64_t a;
     int code = cellar_txn_get(txn, call->items, 1, ITEM_A, &a);
-    return code == -CELLAR_ERR_INVALID && cellar_commit(txn, NULL) == code && cellar_abort(txn) == code ? -1000 : 0;
+    return code == CELLAR_INVALID && cellar_commit(txn, NULL) == code && cellar_abort(txn) == code ? -1000 : 0;
 }
 
 static void read_only_transactions_and_bounds(void **state)
@@ -121,24 +121,24 @@ static void read_only_transactions_and_bounds(void **state)
     struct cellar_txn_options options = {.flags = CELLAR_READ_ONLY};
     assert_code(api_run(&pair.api, mistaken, &call), -1000);
     assert_code(cellar_begin(pair.one, &options, &txn), 0);
-    assert_code(cellar_txn_put(txn, items, 1, ITEM_A, &a), -CELLAR_ERR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "begun read-only", "");
-    assert_code(cellar_txn_insert(txn, items, 50, &item), -CELLAR_ERR_INVALID);
-    assert_code(cellar_txn_delete(txn, items, 1), -CELLAR_ERR_INVALID);
+    assert_code(cellar_txn_put(txn, items, 1, ITEM_A, &a), CELLAR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_INVALID, "begun read-only", "");
+    assert_code(cellar_txn_insert(txn, items, 50, &item), CELLAR_INVALID);
+    assert_code(cellar_txn_delete(txn, items, 1), CELLAR_INVALID);
     assert_int_equal(sessions_got(&pair.api, txn, 1), 3);
     assert_int_equal(sessions_got(&pair.api, txn, 2), 6);
     assert_code(cellar_commit(txn, NULL), 0);
     options = (struct cellar_txn_options){.timeout_ns = 1};
     assert_code(cellar_begin(pair.one, &options, &txn), 0);
     if (pair.api.variant->threads) usleep(10);
-    if (pair.api.variant->threads) assert_code(cellar_txn_get(txn, items, 1, ITEM_A, &a), -CELLAR_ERR_DEADLINE);
-    if (pair.api.variant->threads) sessions_assert_line(pair.one, CELLAR_ERR_DEADLINE, "timeout_ns, 1", "");
+    if (pair.api.variant->threads) assert_code(cellar_txn_get(txn, items, 1, ITEM_A, &a), CELLAR_DEADLINE);
+    if (pair.api.variant->threads) sessions_assert_line(pair.one, CELLAR_DEADLINE, "timeout_ns, 1", "");
     assert_code(cellar_abort(txn), 0);
     options = (struct cellar_txn_options){.cancel = &cancel};
     assert_code(cellar_begin(pair.one, &options, &txn), 0);
     sessions_put(&pair.api, txn, 1, 99);
     cancel = 1;
-    assert_code(cellar_commit(txn, NULL), -CELLAR_ERR_CANCELLED);
+    assert_code(cellar_commit(txn, NULL), CELLAR_CANCELLED);
     assert_int_equal(look_at(&pair.api, 1).item.a, 3);
     sessions_pair_close(&pair);
 }
@@ -152,9 +152,9 @@ static void sizes_have_limits(void **state)
     int rc = 0;
     for (; key <= CELLAR_SESSION_RECORDS_MAX && rc == 0; key++)
         rc = cellar_txn_put(txn, pair.api.items, key, ITEM_A, &a);
-    assert_code(rc, -CELLAR_ERR_TOO_LARGE);
+    assert_code(rc, CELLAR_TOO_LARGE);
     assert_int_equal(key, CELLAR_SESSION_RECORDS_MAX + 1);
-    sessions_assert_line(pair.one, CELLAR_ERR_TOO_LARGE, "more records", "131072");
+    sessions_assert_line(pair.one, CELLAR_TOO_LARGE, "more records", "131072");
     assert_code(cellar_abort(txn), 0);
     assert_int_equal(sessions_sum_of(&pair.api), 3 * 45);
     sessions_pair_close(&pair);
@@ -191,7 +191,7 @@ static void other_threads_are_refused(void **state)
     struct cellar_txn *txn = stranger.txn;
     assert_int_equal(pthread_create(&thread, NULL, use_anothers, &stranger), 0);
     pthread_join(thread, NULL);
-    for (int i = 0; i < 6; i++) assert_code(stranger.codes[i], -CELLAR_ERR_INVALID);
+    for (int i = 0; i < 6; i++) assert_code(stranger.codes[i], CELLAR_INVALID);
     assert_non_null(strstr(stranger.error.text, "belongs to another thread"));
     sessions_put(&pair.api, txn, 1, 4);
     assert_code(cellar_commit(txn, NULL), 0);

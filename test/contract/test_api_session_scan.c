@@ -72,15 +72,15 @@ static void put(struct pair *pair, struct cellar_txn *txn, uint64_t key, uint64_
 static void a_scan_reads_what_it_names(void **state)
 {
     static struct pair pair;
-    struct cellar_stats stats;
+    struct cellar_lab_stats stats;
     uint64_t keys[8];
     if (!pair_open(&pair, *state)) skip();
     struct cellar_txn *txn = sessions_begun(pair.one);
     assert_int_equal(scan(&pair, txn, 20, 60, CELL_A, 0, keys, 8), 4);
     for (uint64_t i = 0; i < 4; i++) assert_int_equal(keys[i], 20 + 10 * i);
-    cellar_stats_reset(pair.ordered.api.db);
+    cellar_lab_stats_reset(pair.ordered.api.db);
     for (uint64_t i = 0; i < 4; i++) assert_int_equal(sessions_got(&pair.ordered.api, txn, keys[i]), keys[i]);
-    cellar_stats_read(pair.ordered.api.db, &stats);
+    cellar_lab_stats_read(pair.ordered.api.db, &stats);
     assert_int_equal(stats.round_trips, 0); /* their values came with the scan */
     assert_int_equal(scan(&pair, txn, 20, 60, 0, CELLAR_BACKWARD, keys, 3), 3);
     for (uint64_t i = 0; i < 3; i++) assert_int_equal(keys[i], 50 - 10 * i);
@@ -134,8 +134,8 @@ static void a_scan_goes_on_behind_a_record(void **state)
     }
     struct item row = {.a = 7};
     const struct cellar_range no_bound = {.high = {&row, 1, false}}, of_keys = {.high_key = 9};
-    assert_code(cellar_txn_scan(txn, pair.ordered.by_a, &no_bound, 0, CELLAR_AFTER, keys, 2), -CELLAR_ERR_INVALID);
-    assert_code(cellar_txn_scan(txn, pair.ordered.by_key, &of_keys, 0, CELLAR_AFTER, keys, 2), -CELLAR_ERR_INVALID);
+    assert_code(cellar_txn_scan(txn, pair.ordered.by_a, &no_bound, 0, CELLAR_AFTER, keys, 2), CELLAR_INVALID);
+    assert_code(cellar_txn_scan(txn, pair.ordered.by_key, &of_keys, 0, CELLAR_AFTER, keys, 2), CELLAR_INVALID);
     assert_code(cellar_abort(txn), 0);
     pair_close(&pair);
 }
@@ -151,7 +151,7 @@ static void own_changes_are_seen(void **state)
     assert_code(cellar_txn_delete(txn, pair.ordered.api.items, 20), 0);
     int savepoint = cellar_savepoint(txn);
     uint64_t unread;
-    assert_code(cellar_txn_get(txn, pair.ordered.api.items, 301, ITEM_A, &unread), -CELLAR_ERR_NOT_FOUND);
+    assert_code(cellar_txn_get(txn, pair.ordered.api.items, 301, ITEM_A, &unread), CELLAR_NOT_FOUND);
     insert(&pair, txn, 301, 59); /* looked for before */
     insert(&pair, txn, 302, 60);
     assert_int_equal(scan(&pair, txn, 20, 60, CELL_A, 0, keys, 8), 4);
@@ -218,7 +218,7 @@ static void scans_agree_with_an_array(void **state)
         /* Its own commit may have to split a leaf that it has scanned: then it has to begin again. */
         int code = cellar_commit(txn, NULL);
         if (code == 0) continue;
-        assert_code(code, -CELLAR_ERR_RETRY);
+        assert_code(code, CELLAR_RETRY);
         memset(pair.ordered.there, 0, sizeof pair.ordered.there);
         txn = sessions_begun(pair.two);
         static uint64_t keys[SCAN_MAX];
@@ -241,8 +241,8 @@ static void what_was_put_unseen_may_be_absent(void **state)
     struct cellar_txn *txn = sessions_begun(pair.one);
     put(&pair, txn, 500, 25); /* there is none: the commit would say so */
     assert_int_equal(scan(&pair, txn, 20, 40, 0, 0, keys, 8), 2);
-    assert_code(cellar_txn_get(txn, pair.ordered.api.items, 500, ITEM_B, &b), -CELLAR_ERR_NOT_FOUND);
-    assert_code(cellar_commit(txn, NULL), -CELLAR_ERR_NOT_FOUND);
+    assert_code(cellar_txn_get(txn, pair.ordered.api.items, 500, ITEM_B, &b), CELLAR_NOT_FOUND);
+    assert_code(cellar_commit(txn, NULL), CELLAR_NOT_FOUND);
     pair_close(&pair);
 }
 
@@ -271,8 +271,8 @@ static bool phantom_is_met(struct pair *pair, enum phantom kind, bool writes)
     phantom(pair, kind);
     if (writes) put(pair, txn, 10, 10);
     int code = cellar_commit(txn, NULL);
-    if (code == -CELLAR_ERR_RETRY) sessions_assert_line(pair->one, CELLAR_ERR_RETRY, "by_a", "was changed");
-    return code == -CELLAR_ERR_RETRY;
+    if (code == CELLAR_RETRY) sessions_assert_line(pair->one, CELLAR_RETRY, "by_a", "was changed");
+    return code == CELLAR_RETRY;
 }
 
 static void no_record_comes_or_goes_in_between(void **state)
@@ -294,9 +294,9 @@ static void a_second_scan_ends_what_another_has_changed(void **state)
     struct cellar_txn *txn = sessions_begun(pair.one);
     assert_int_equal(scan(&pair, txn, 40, 50, CELL_A, 0, keys, 8), 1);
     phantom(&pair, PHANTOM_INSERT);
-    assert_int_equal(scan(&pair, txn, 40, 50, CELL_A, 0, keys, 8), -CELLAR_ERR_RETRY);
-    sessions_assert_line(pair.one, CELLAR_ERR_RETRY, "by_a", "was changed");
-    assert_code(cellar_commit(txn, NULL), -CELLAR_ERR_RETRY);
+    assert_int_equal(scan(&pair, txn, 40, 50, CELL_A, 0, keys, 8), CELLAR_RETRY);
+    sessions_assert_line(pair.one, CELLAR_RETRY, "by_a", "was changed");
+    assert_code(cellar_commit(txn, NULL), CELLAR_RETRY);
     pair_close(&pair);
 }
 
@@ -404,31 +404,31 @@ static void bad_scans_are_refused(void **state)
     struct cellar_range range = {.low = {&low, 1, false}};
     const struct cellar_index *by_a = pair.ordered.by_a;
     struct cellar_txn *txn = sessions_begun(pair.one);
-    assert_int_equal(cellar_txn_scan(txn, NULL, &range, 0, 0, keys, 8), -CELLAR_ERR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "the index is NULL", "");
-    assert_int_equal(cellar_txn_scan(txn, by_a, NULL, 0, 0, keys, 8), -CELLAR_ERR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "ends of the range", "");
-    assert_int_equal(cellar_txn_scan(txn, by_a, &range, 1u << 19, 0, keys, 8), -CELLAR_ERR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "cells that the table does not have", "");
-    assert_int_equal(cellar_txn_scan(txn, by_a, &range, 0, 4, keys, 8), -CELLAR_ERR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "unknown flags", "");
+    assert_int_equal(cellar_txn_scan(txn, NULL, &range, 0, 0, keys, 8), CELLAR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_INVALID, "the index is NULL", "");
+    assert_int_equal(cellar_txn_scan(txn, by_a, NULL, 0, 0, keys, 8), CELLAR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_INVALID, "ends of the range", "");
+    assert_int_equal(cellar_txn_scan(txn, by_a, &range, 1u << 19, 0, keys, 8), CELLAR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_INVALID, "cells that the table does not have", "");
+    assert_int_equal(cellar_txn_scan(txn, by_a, &range, 0, 4, keys, 8), CELLAR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_INVALID, "unknown flags", "");
     for (uint64_t limit = 0; limit <= SCAN_MAX + 1; limit += SCAN_MAX + 1) {
-        assert_int_equal(cellar_txn_scan(txn, by_a, &range, 0, 0, keys, limit), -CELLAR_ERR_INVALID);
-        sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "1 to 2,048 keys", "");
+        assert_int_equal(cellar_txn_scan(txn, by_a, &range, 0, 0, keys, limit), CELLAR_INVALID);
+        sessions_assert_line(pair.one, CELLAR_INVALID, "1 to 2,048 keys", "");
     }
     range.low.columns = 2; /* by_a has one */
-    assert_int_equal(cellar_txn_scan(txn, by_a, &range, 0, 0, keys, 8), -CELLAR_ERR_INVALID);
+    assert_int_equal(cellar_txn_scan(txn, by_a, &range, 0, 0, keys, 8), CELLAR_INVALID);
     range = (struct cellar_range){.low = {&low, 1, false}, .high = {&high, 1, false}};
-    assert_int_equal(cellar_txn_scan(txn, by_a, &range, 0, 0, keys, 8), -CELLAR_ERR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "reversed", "");
+    assert_int_equal(cellar_txn_scan(txn, by_a, &range, 0, 0, keys, 8), CELLAR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_INVALID, "reversed", "");
     /* A procedure's cursor knows an interactive transaction. */
-    assert_int_equal(cellar_cursor_open(txn, by_a, &range, 0, 0, 0, 0), -CELLAR_ERR_INVALID);
-    assert_int_equal(cellar_cursor_next(txn, 0, keys, &ref), -CELLAR_ERR_INVALID);
-    assert_int_equal(cellar_lookup(txn, by_a, &low, keys), -CELLAR_ERR_INVALID);
+    assert_int_equal(cellar_proc_cursor_open(txn, by_a, &range, 0, 0, 0, 0), CELLAR_INVALID);
+    assert_int_equal(cellar_proc_cursor_next(txn, 0, keys, &ref), CELLAR_INVALID);
+    assert_int_equal(cellar_proc_lookup(txn, by_a, &low, keys), CELLAR_INVALID);
     assert_int_equal(scan(&pair, txn, 0, 20, 0, 0, keys, 8), 2); /* it goes on */
     assert_code(cellar_commit(txn, NULL), 0);
-    assert_int_equal(scan(&pair, txn, 0, 20, 0, 0, keys, 8), -CELLAR_ERR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "has ended", "");
+    assert_int_equal(scan(&pair, txn, 0, 20, 0, 0, keys, 8), CELLAR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_INVALID, "has ended", "");
     pair_close(&pair);
 }
 
@@ -446,8 +446,8 @@ static void a_scan_has_the_transactions_limit(void **state)
     }
     struct cellar_txn *txn = sessions_begun(pair.one);
     assert_int_equal(scan(&pair, txn, 0, UINT64_MAX, 0, 0, keys, SCAN_MAX), 2000); /* keys alone */
-    assert_int_equal(scan(&pair, txn, 0, UINT64_MAX, CELL_A, 0, keys, SCAN_MAX), -CELLAR_ERR_TOO_LARGE);
-    sessions_assert_line(pair.one, CELLAR_ERR_TOO_LARGE, "more records", "2048");
+    assert_int_equal(scan(&pair, txn, 0, UINT64_MAX, CELL_A, 0, keys, SCAN_MAX), CELLAR_TOO_LARGE);
+    sessions_assert_line(pair.one, CELLAR_TOO_LARGE, "more records", "2048");
     assert_int_equal(scan(&pair, txn, 0, 1000, CELL_A, 0, keys, SCAN_MAX), 1000);
     assert_code(cellar_commit(txn, NULL), 0);
     pair_close(&pair);

@@ -43,9 +43,9 @@ static void change_meanwhile(struct sessions_pair *pair, const struct unseen *un
 
 static int expected(const struct unseen *unseen)
 {
-    if (is_changed(unseen)) return -CELLAR_ERR_RETRY;
-    if (unseen->how == INSERT) return unseen->there ? -CELLAR_ERR_EXISTS : 0;
-    return unseen->there ? 0 : -CELLAR_ERR_NOT_FOUND;
+    if (is_changed(unseen)) return CELLAR_RETRY;
+    if (unseen->how == INSERT) return unseen->there ? CELLAR_EXISTS : 0;
+    return unseen->there ? 0 : CELLAR_NOT_FOUND;
 }
 
 /* Does the commit end as it should, within a few attempts? */

@@ -68,16 +68,16 @@ static int move(struct cellar_txn *txn, struct api_call *call)
 {
     struct mover *mover = (struct mover *)call;
     uint64_t a, b;
-    int from = cellar_access(txn, call->items, mover->from, CELL_A, CELL_A, 0);
+    int from = cellar_proc_access(txn, call->items, mover->from, CELL_A, CELL_A, 0);
     TRY(from);
-    int to = cellar_access(txn, call->items, mover->to, CELL_A, CELL_A, 0);
+    int to = cellar_proc_access(txn, call->items, mover->to, CELL_A, CELL_A, 0);
     TRY(to);
-    TRY(cellar_fetch(txn));
-    TRY(cellar_get(txn, from, ITEM_A, &a));
-    TRY(cellar_get(txn, to, ITEM_A, &b));
+    TRY(cellar_proc_fetch(txn));
+    TRY(cellar_proc_get(txn, from, ITEM_A, &a));
+    TRY(cellar_proc_get(txn, to, ITEM_A, &b));
     a--, b++;
-    TRY(cellar_put(txn, from, ITEM_A, &a));
-    return cellar_put(txn, to, ITEM_A, &b);
+    TRY(cellar_proc_put(txn, from, ITEM_A, &a));
+    return cellar_proc_put(txn, to, ITEM_A, &b);
 }
 
 /* An account is there under one of two keys, with its cents. */
@@ -85,14 +85,14 @@ static int rename_body(struct cellar_txn *txn, struct api_call *call)
 {
     struct mover *mover = (struct mover *)call;
     struct item item;
-    int one = cellar_access(txn, call->items, mover->from, CELLAR_ALL, 0, CELLAR_OPTIONAL | CELLAR_DELETE);
+    int one = cellar_proc_access(txn, call->items, mover->from, CELLAR_ALL, 0, CELLAR_OPTIONAL | CELLAR_DELETE);
     TRY(one);
-    TRY(cellar_fetch(txn));
-    if (!cellar_found(txn, one)) return 0;
+    TRY(cellar_proc_fetch(txn));
+    if (!cellar_proc_found(txn, one)) return 0;
     memset(&item, 0, sizeof item);
-    TRY(cellar_get_row(txn, one, &item));
-    TRY(cellar_insert(txn, call->items, mover->to, &item));
-    return cellar_fetch(txn);
+    TRY(cellar_proc_get_row(txn, one, &item));
+    TRY(cellar_proc_insert(txn, call->items, mover->to, &item));
+    return cellar_proc_fetch(txn);
 }
 
 static void *mover_main(void *arg)
@@ -109,21 +109,21 @@ static void *mover_main(void *arg)
         mover->to =
             renames ? account * 8 - account * 7 * (x >> 62 & 1) : (mover->from + 1 + (x >> 20) % 100) % ACCOUNTS;
         mover->call = (struct api_call){.body = renames ? rename_body : move, .items = api->items};
-        int rc = cellar_call(api->db, api->any, mover, NULL, &result);
-        if (rc && rc != -CELLAR_ERR_EXISTS) mover->odd = rc;
+        int rc = cellar_proc_run(api->db, api->any, mover, NULL, &result);
+        if (rc && rc != CELLAR_EXISTS) mover->odd = rc;
         if (rc == 0) atomic_fetch_add(&transfers, 1);
     }
     return NULL;
 }
 
-static int accounts_load(struct cellar_client *client, void *arg, struct cellar_error *error)
+static int accounts_load(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct api *api = arg;
     int rc = 0;
     for (uint64_t key = 0; key < ACCOUNTS + 64 && rc == 0; key++) {
         struct item item = item_of(key);
         item.a = CENTS;
-        rc = cellar_load(client, api->items, key, &item, error);
+        rc = cellar_lab_load(client, api->items, key, &item, error);
     }
     return rc;
 }
@@ -270,17 +270,17 @@ static void what_cannot_be_is_refused(void **state)
     struct place place;
     place_make(&place);
     api_open_with(&api, *state, config_of(1));
-    FAILS(&api.error, cellar_snapshot(api.db, NULL, &api.error), CELLAR_ERR_INVALID, "path");
+    FAILS(&api.error, cellar_snapshot(api.db, NULL, &api.error), CELLAR_INVALID, "path");
     if (possible(*state)) {
-        FAILS(&api.error, cellar_snapshot(api.db, "/nowhere/at/all", &api.error), CELLAR_ERR_SYSTEM, "/nowhere");
+        FAILS(&api.error, cellar_snapshot(api.db, "/nowhere/at/all", &api.error), CELLAR_SYSTEM, "/nowhere");
         MUST(&api.error, cellar_snapshot(api.db, place.path, &api.error));
-        FAILS(&api.error, cellar_snapshot(api.db, place.path, &api.error), CELLAR_ERR_EXISTS, "there already");
+        FAILS(&api.error, cellar_snapshot(api.db, place.path, &api.error), CELLAR_EXISTS, "there already");
     } else {
-        FAILS(&api.error, cellar_snapshot(api.db, place.path, &api.error), CELLAR_ERR_UNSUPPORTED, "2pl");
+        FAILS(&api.error, cellar_snapshot(api.db, place.path, &api.error), CELLAR_UNSUPPORTED, "2pl");
     }
     api_close(&api);
     api_open_with(&api, *state, (struct cellar_config){.mns = 2, .pool_bytes = 8 << 20});
-    FAILS(&api.error, cellar_snapshot(api.db, place.part, &api.error), CELLAR_ERR_UNSUPPORTED, "one memory node");
+    FAILS(&api.error, cellar_snapshot(api.db, place.part, &api.error), CELLAR_UNSUPPORTED, "one memory node");
     api_close(&api);
     place_remove(&place);
 }

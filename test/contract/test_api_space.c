@@ -19,32 +19,32 @@ static int insert_rows(struct cellar_txn *txn, struct api_call *call)
     const struct rows *args = (const struct rows *)call;
     for (uint32_t i = 0; i < args->count; i++) {
         struct item item = item_of(args->first + i);
-        TRY(cellar_insert(txn, call->items, args->first + i, &item));
+        TRY(cellar_proc_insert(txn, call->items, args->first + i, &item));
     }
-    return cellar_fetch(txn);
+    return cellar_proc_fetch(txn);
 }
 
 static int update_row(struct cellar_txn *txn, struct api_call *call)
 {
     uint64_t a;
-    int ref = cellar_access(txn, call->items, ((const struct rows *)call)->first, 0, CELL_A, 0);
+    int ref = cellar_proc_access(txn, call->items, ((const struct rows *)call)->first, 0, CELL_A, 0);
     TRY(ref);
-    TRY(cellar_fetch(txn));
-    TRY(cellar_get(txn, ref, ITEM_A, &a));
+    TRY(cellar_proc_fetch(txn));
+    TRY(cellar_proc_get(txn, ref, ITEM_A, &a));
     a += 1;
-    return cellar_put(txn, ref, ITEM_A, &a);
+    return cellar_proc_put(txn, ref, ITEM_A, &a);
 }
 
 static int delete_row(struct cellar_txn *txn, struct api_call *call)
 {
-    TRY(cellar_access(txn, call->items, ((const struct rows *)call)->first, 0, 0, CELLAR_DELETE));
-    return cellar_fetch(txn);
+    TRY(cellar_proc_access(txn, call->items, ((const struct rows *)call)->first, 0, 0, CELLAR_DELETE));
+    return cellar_proc_fetch(txn);
 }
 
 static int run_rows(struct api *api, api_body body, uint64_t first, uint32_t count)
 {
     struct rows args = {.call = {.body = body, .items = api->items}, .first = first, .count = count};
-    return cellar_call(api->db, api->any, &args, NULL, &api->result);
+    return cellar_proc_run(api->db, api->any, &args, NULL, &api->result);
 }
 
 static uint64_t sum_to(uint64_t count) { return 3 * count * (count - 1) / 2; }
@@ -61,7 +61,7 @@ static int look_and_insert(struct api *api, struct cellar_session *session, uint
     struct cellar_txn *txn;
     uint64_t a;
     assert_code(cellar_begin(session, &options, &txn), 0);
-    assert_code(cellar_txn_get(txn, api->items, key, ITEM_A, &a), -CELLAR_ERR_NOT_FOUND);
+    assert_code(cellar_txn_get(txn, api->items, key, ITEM_A, &a), CELLAR_NOT_FOUND);
     assert_code(cellar_txn_insert(txn, api->items, key, &item), 0);
     return cellar_commit(txn, NULL);
 }
@@ -75,11 +75,11 @@ static void a_commit_without_room_ends(void **state)
     api_open_with(&api, *state, (struct cellar_config){.pool_bytes = 2 << 20, .coros = 1});
     struct cellar_session *session = sessions_opened(&api);
     for (; rc == 0 && key < 100000; key++) rc = look_and_insert(&api, session, key);
-    assert_code(rc, -CELLAR_ERR_FULL);
-    assert_code(look_and_insert(&api, session, key), -CELLAR_ERR_FULL);
+    assert_code(rc, CELLAR_FULL);
+    assert_code(look_and_insert(&api, session, key), CELLAR_FULL);
 #ifdef CELLAR_PLANTS
     assert_true(plant_choose("draft_insert_unread"));
-    assert_code(look_and_insert(&api, session, key), -CELLAR_ERR_DEADLINE);
+    assert_code(look_and_insert(&api, session, key), CELLAR_DEADLINE);
     assert_true(plant_choose(NULL));
 #endif
     cellar_session_close(session);
@@ -94,11 +94,11 @@ static void a_full_pool_loses_nothing(void **state)
     int rc = 0;
     api_open_with(&api, *state, (struct cellar_config){.pool_bytes = 2 << 20, .coros = 1});
     for (; rc == 0 && rows < 100000; rows += rc ? 0 : TOGETHER) rc = run_rows(&api, insert_rows, rows, TOGETHER);
-    assert_code(rc, -CELLAR_ERR_FULL);
+    assert_code(rc, CELLAR_FULL);
     assert_int_equal(api.result.attempts, 1);
     assert_true(rows > 1000);
     for (int again = 0; again < 3; again++) {
-        assert_code(run_rows(&api, insert_rows, rows, TOGETHER), -CELLAR_ERR_FULL);
+        assert_code(run_rows(&api, insert_rows, rows, TOGETHER), CELLAR_FULL);
         struct api_range totals = api_totals(&api);
         assert_int_equal(totals.seen, rows);
         assert_int_equal(totals.sum_a, sum_to(rows));
@@ -106,17 +106,17 @@ static void a_full_pool_loses_nothing(void **state)
     }
     /* Single rows fit until the last slot is taken, and what is there can be worked with. */
     while ((rc = run_rows(&api, insert_rows, rows, 1)) == 0) rows++;
-    assert_code(rc, -CELLAR_ERR_FULL);
+    assert_code(rc, CELLAR_FULL);
     for (uint64_t key = 0; key < 100; key++) assert_code(run_rows(&api, update_row, key, 1), 0);
     assert_code(run_rows(&api, delete_row, rows - 1, 1), 0);
     assert_code(run_rows(&api, insert_rows, rows - 1, 1), 0); /* into the slot that is free again */
-    assert_code(run_rows(&api, insert_rows, rows, 1), -CELLAR_ERR_FULL);
+    assert_code(run_rows(&api, insert_rows, rows, 1), CELLAR_FULL);
     struct api_range totals = api_totals(&api);
     assert_int_equal(totals.seen, rows);
     assert_int_equal(totals.sum_a, sum_to(rows) + 100);
     struct cellar_schema schema = {"more", sizeof(struct item), item_columns, ITEM_COLUMNS, 100000, 0, 0, 0, 0};
     const struct cellar_table *table;
-    FAILS(&api.error, cellar_table_create(api.db, &schema, &table, &api.error), CELLAR_ERR_FULL, "table more");
+    FAILS(&api.error, cellar_table_create(api.db, &schema, &table, &api.error), CELLAR_FULL, "table more");
     api_audit_clean(&api);
     api_close(&api);
 }
@@ -126,7 +126,7 @@ static void loading_into_a_full_pool_ends_clearly(void **state)
     struct api api;
     api_open_with(&api, *state, (struct cellar_config){.pool_bytes = 2 << 20, .coros = 1});
     struct api_range range = {.table = api.items, .count = 100000};
-    FAILS(&api.error, api_alone(&api, api_load_job, &range), CELLAR_ERR_FULL, "table items");
+    FAILS(&api.error, api_alone(&api, api_load_job, &range), CELLAR_FULL, "table items");
     assert_true(range.seen > 1000);
     struct api_range totals = api_totals(&api);
     assert_int_equal(totals.seen, range.seen);
@@ -146,7 +146,7 @@ static void a_table_far_beyond_its_size_is_full(void **state)
     api.items = api_table(&api, "items", 4);
     api_procs(&api);
     for (; rc == 0 && rows < 5000; rows += rc == 0) rc = run_rows(&api, insert_rows, rows, 1);
-    assert_code(rc, -CELLAR_ERR_FULL);
+    assert_code(rc, CELLAR_FULL);
     assert_true(rows > 16);
     assert_code(run_rows(&api, update_row, rows - 1, 1), 0);
     assert_code(run_rows(&api, update_row, 0, 1), 0);
@@ -165,7 +165,7 @@ static void a_key_is_loaded_once(void **state)
     api_open(&api, *state);
     api_load(&api, 0, 100);
     struct api_range range = {.table = api.items, .first = 42, .count = 1};
-    FAILS(&api.error, api_alone(&api, api_load_job, &range), CELLAR_ERR_EXISTS, "key 42");
+    FAILS(&api.error, api_alone(&api, api_load_job, &range), CELLAR_EXISTS, "key 42");
     assert_int_equal(api_totals(&api).seen, 100);
     api_close(&api);
 }
@@ -183,10 +183,10 @@ static int end_scan(void *arg, uint64_t key, const void *row)
     return ++ending->seen == ending->end_at ? ending->code : 1;
 }
 
-static int ending_job(struct cellar_client *client, void *arg, struct cellar_error *error)
+static int ending_job(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct ending *ending = arg;
-    return cellar_scan(client, ending->table, end_scan, ending, error);
+    return cellar_lab_scan(client, ending->table, end_scan, ending, error);
 }
 
 static void a_scan_ends_when_it_is_told(void **state)
@@ -208,24 +208,24 @@ static void a_scan_ends_when_it_is_told(void **state)
 
 struct measure {
     const struct cellar_table *table;
-    struct cellar_space space;
+    struct cellar_lab_space space;
 };
 
-static int measure_job(struct cellar_client *client, void *arg, struct cellar_error *error)
+static int measure_job(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct measure *measure = arg;
-    return cellar_space_read(client, measure->table, &measure->space, error);
+    return cellar_lab_space_read(client, measure->table, &measure->space, error);
 }
 
 static void memory_is_measured(void **state)
 {
     struct api api;
-    struct cellar_pool_space before, after;
+    struct cellar_lab_pool_space before, after;
     api_open_with(&api, *state, (struct cellar_config){.mns = 2, .replicas = 1});
     struct measure empty = {.table = api.items};
     MUST(&api.error, api_alone(&api, measure_job, &empty));
     assert_int_equal(empty.space.records, 0);
-    cellar_pool_space_read(api.db, &before);
+    cellar_lab_pool_space_read(api.db, &before);
     api_load(&api, 0, 3000);
     for (uint64_t key = 0; key < 100; key++) assert_code(run_rows(&api, delete_row, key, 1), 0);
     struct measure measure = {.table = api.items};
@@ -235,7 +235,7 @@ static void memory_is_measured(void **state)
     assert_int_equal(measure.space.record_bytes, 2900 * api.items->schema.record_bytes);
     assert_true(measure.space.slot_bytes >= 3000ull * api.items->schema.record_bytes);
     assert_true(measure.space.index_bytes >= 4000 * 8);
-    cellar_pool_space_read(api.db, &after);
+    cellar_lab_pool_space_read(api.db, &after);
     assert_int_equal(after.fixed_bytes, before.fixed_bytes);
     assert_int_equal(after.pool_bytes, 2 * api.config.pool_bytes);
     uint64_t grown = measure.space.slot_bytes + measure.space.index_bytes - empty.space.index_bytes;
@@ -377,7 +377,7 @@ static void the_audit_names_what_is_damaged(void **state)
         snprintf(where, sizeof where, "%#" PRIx64, fabric_addr_offset(addr) & ~(uint64_t)0xfff);
         where[strlen(where) - 3] = 0; /* of a record or a bucket nearby: the address up to its page */
         bool named = strstr(api.error.text, where) || kind == BUCKET_TAG_LEFT;
-        if (rc != -CELLAR_ERR_CORRUPT || !strstr(api.error.text, damage_words[kind]) || !named ||
+        if (rc != CELLAR_CORRUPT || !strstr(api.error.text, damage_words[kind]) || !named ||
             !strstr(api.error.text, "table items"))
             fail_msg("damage %d: %d, \"%s\"; wanted %s near %s", kind, rc, api.error.text, damage_words[kind], where);
         repair(&api, addr, record, words);
@@ -403,11 +403,11 @@ static void backups_are_equal_and_audited(void **state)
     for (uint32_t i = 1; i <= 2; i++) {
         struct fabric_addr backup = catalog_replica(api.db->catalog, addr, i);
         flip(&api, fabric_addr_plus(backup, 96), 1);
-        FAILS(&api.error, api_audit(&api), CELLAR_ERR_CORRUPT, "INV-STORE-8");
+        FAILS(&api.error, api_audit(&api), CELLAR_CORRUPT, "INV-STORE-8");
         flip(&api, fabric_addr_plus(backup, 96), 1);
         backup = catalog_replica(api.db->catalog, head, i);
         flip(&api, fabric_addr_plus(backup, 16), 1);
-        FAILS(&api.error, api_audit(&api), CELLAR_ERR_CORRUPT, "INV-STORE-8");
+        FAILS(&api.error, api_audit(&api), CELLAR_CORRUPT, "INV-STORE-8");
         flip(&api, fabric_addr_plus(backup, 16), 1);
     }
     api_audit_clean(&api);

@@ -25,15 +25,15 @@ static int deep_fn(struct cellar_txn *txn, void *arg)
     jmp_buf here;
     uint64_t a;
     for (uint64_t i = 0; i < deep->bytes; i += 512) bytes[i] = (uint8_t)(i / 512 + deep->key);
-    int ref = cellar_access(txn, deep->api->items, deep->key, 0, CELL_A, 0);
-    int rc = ref < 0 ? ref : cellar_fetch(txn);
-    if (rc == 0) rc = cellar_get(txn, ref, ITEM_A, &a);
+    int ref = cellar_proc_access(txn, deep->api->items, deep->key, 0, CELL_A, 0);
+    int rc = ref < 0 ? ref : cellar_proc_fetch(txn);
+    if (rc == 0) rc = cellar_proc_get(txn, ref, ITEM_A, &a);
     if (rc) return rc;
     for (uint64_t i = 0; i < deep->bytes; i += 512)
         if (bytes[i] != (uint8_t)(i / 512 + deep->key)) return CELLAR_USER_ABORT;
     if (deep->jumps && setjmp(here) == 0) longjmp(here, 1); /* within its own frame it may */
     a++;
-    return cellar_put(txn, ref, ITEM_A, &a);
+    return cellar_proc_put(txn, ref, ITEM_A, &a);
 }
 
 static const struct cellar_proc *registered(struct api *api, const char *name, uint64_t stack_bytes)
@@ -55,7 +55,7 @@ static void *call(void *arg)
 {
     struct caller *caller = arg;
     for (uint32_t i = 0; i < CALLS && caller->code == 0; i++)
-        caller->code = cellar_call(caller->deep.api->db, caller->proc, &caller->deep, NULL, NULL);
+        caller->code = cellar_proc_run(caller->deep.api->db, caller->proc, &caller->deep, NULL, NULL);
     return NULL;
 }
 
@@ -92,7 +92,7 @@ static void stacks_out_of_range_are_refused(void **state)
     const struct cellar_proc_def def = {
         .name = "huge", .fn = deep_fn, .records_max = 1, .writes_max = 1, .stack_bytes = CELLAR_STACK_BYTES_MAX + 1};
     api_open_with(&api, *state, (struct cellar_config){.threads = 1});
-    FAILS(&api.error, cellar_proc_register(api.db, &def, &proc, &api.error), CELLAR_ERR_TOO_LARGE, "a stack of");
+    FAILS(&api.error, cellar_proc_register(api.db, &def, &proc, &api.error), CELLAR_TOO_LARGE, "a stack of");
     assert_null(proc);
     api_close(&api);
 }

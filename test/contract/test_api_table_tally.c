@@ -37,9 +37,9 @@ static uint64_t conflicts_of(const struct cellar_table_tally *tally)
 static int touch_and_refuse(struct cellar_txn *txn, struct api_call *call)
 {
     struct item item = item_of(77);
-    TRY(cellar_access(txn, call->items, 1, CELL_A, CELL_B, 0));
-    TRY(cellar_insert(txn, call->items, 77, &item));
-    TRY(cellar_fetch(txn));
+    TRY(cellar_proc_access(txn, call->items, 1, CELL_A, CELL_B, 0));
+    TRY(cellar_proc_insert(txn, call->items, 77, &item));
+    TRY(cellar_proc_fetch(txn));
     return CELLAR_USER_ABORT;
 }
 
@@ -57,8 +57,8 @@ static void each_use_counts(void **state)
     (void)look_at(&api, 99); /* and is not there */
     assert_tally(&api, api.items, 2, 0, 0, 0);
     struct add pair = add_args(&api, 1, 2), one = add_args(&api, 4, 4);
-    assert_code(cellar_call(api.db, api.any, &pair, NULL, &api.result), 0);
-    assert_code(cellar_call(api.db, api.any, &one, NULL, &api.result), 0);
+    assert_code(cellar_proc_run(api.db, api.any, &pair, NULL, &api.result), 0);
+    assert_code(cellar_proc_run(api.db, api.any, &one, NULL, &api.result), 0);
     assert_tally(&api, api.items, 2, 3, 0, 0);
     assert_code(run_upsert(&api, insert_absent, 50, &found), 0); /* looks first: one record, one use */
     assert_tally(&api, api.items, 2, 3, 1, 0);
@@ -85,7 +85,7 @@ static void *call_often(void *arg)
     for (uint32_t i = 0; i < CALLS; i++) {
         struct add args = add_args(caller->api, 1, 2 + (i + caller->number) % 3);
         struct cellar_result result;
-        assert_int_equal(cellar_call(caller->api->db, caller->api->any, &args, NULL, &result), 0);
+        assert_int_equal(cellar_proc_run(caller->api->db, caller->api->any, &args, NULL, &result), 0);
     }
     return NULL;
 }
@@ -115,8 +115,8 @@ static void what_many_workers_do_adds_up(void **state)
     for (uint32_t i = 0; i < THREADS && variant->threads; i++) pthread_join(threads[i], NULL);
     assert_tally(&api, api.items, 0, 2 * THREADS * CALLS, 0, 0);
     struct cellar_table_tally tally = tally_of(&api, api.items);
-    struct cellar_stats stats;
-    cellar_stats_read(api.db, &stats);
+    struct cellar_lab_stats stats;
+    cellar_lab_stats_read(api.db, &stats);
     for (uint32_t i = 0; i < CELLAR_ABORT_REASONS; i++) assert_true(tally.conflicts[i] <= stats.aborts[i]);
     if (variant->cc == CELLAR_CC_CELL) assert_int_equal(conflicts_of(&tally), stats.aborted);
     api_close(&api);
@@ -135,7 +135,7 @@ static void a_conflict_names_its_table(void **state)
     struct cellar_table_tally before = tally_of(&pair.api, pair.api.items);
     assert_true(before.read >= 1 && before.written == 0 && conflicts_of(&before) == 0);
     assert_code(cellar_commit(second, NULL), 0);
-    assert_code(cellar_commit(first, NULL), -CELLAR_ERR_RETRY);
+    assert_code(cellar_commit(first, NULL), CELLAR_RETRY);
     struct cellar_table_tally after = tally_of(&pair.api, pair.api.items), none = tally_of(&pair.api, other);
     assert_int_equal(after.written, 1);
     assert_int_equal(after.conflicts[CELLAR_ABORT_VALIDATION], 1);

@@ -22,13 +22,13 @@ static int add(struct cellar_txn *txn, void *arg)
 {
     const struct adding *adding = arg;
     uint64_t a;
-    int ref = cellar_access(txn, adding->api->items, 1, 0, CELL_A, 0);
-    int rc = ref < 0 ? ref : cellar_fetch(txn);
-    if (rc == 0) rc = cellar_get(txn, ref, ITEM_A, &a);
+    int ref = cellar_proc_access(txn, adding->api->items, 1, 0, CELL_A, 0);
+    int rc = ref < 0 ? ref : cellar_proc_fetch(txn);
+    if (rc == 0) rc = cellar_proc_get(txn, ref, ITEM_A, &a);
     if (rc) return rc;
     if (adding->refuse) return CELLAR_USER_ABORT;
     a++;
-    return cellar_put(txn, ref, ITEM_A, &a);
+    return cellar_proc_put(txn, ref, ITEM_A, &a);
 }
 
 static void *call(void *arg)
@@ -37,7 +37,7 @@ static void *call(void *arg)
     for (uint64_t i = 0; i < CALLS; i++) {
         struct adding adding = {told->api, i % 10 == 9};
         struct cellar_result result;
-        int code = cellar_call(told->api->db, told->add, &adding, NULL, &result);
+        int code = cellar_proc_run(told->api->db, told->add, &adding, NULL, &result);
         told->calls++;
         told->committed += code == 0;
         told->attempts += result.attempts;
@@ -125,11 +125,11 @@ static void calls_that_never_began(void **state)
     const struct cellar_proc *proc = registered(&api, "add");
     struct cellar_call_options options = {.cancel = &cancel};
     struct adding adding = {&api, false};
-    assert_int_equal(cellar_call(api.db, proc, &adding, &options, &result), -CELLAR_ERR_CANCELLED);
+    assert_int_equal(cellar_proc_run(api.db, proc, &adding, &options, &result), CELLAR_CANCELLED);
     assert_int_equal(result.attempts, 0);
     cellar_proc_read(api.db, proc, &tally);
     assert_true(tally.calls == 0 && tally.attempts == 0 && tally.committed == 0);
-    assert_int_equal(cellar_call(api.db, proc, &adding, NULL, &result), 0);
+    assert_int_equal(cellar_proc_run(api.db, proc, &adding, NULL, &result), 0);
     cellar_proc_read(api.db, proc, &tally);
     assert_true(tally.calls == 1 && tally.attempts == 1 && tally.committed == 1);
     uint64_t within_ns = cellar_tally_latency_ns(&tally, 1);

@@ -9,16 +9,16 @@
 static int columns(struct cellar_txn *txn, struct api_call *call)
 {
     struct look *args = (struct look *)call;
-    int ref = cellar_access(txn, call->items, 3, CELL_A | CELL_TEXT, CELL_A | CELL_B | CELL_N, 0);
+    int ref = cellar_proc_access(txn, call->items, 3, CELL_A | CELL_TEXT, CELL_A | CELL_B | CELL_N, 0);
     uint32_t n = 99;
     TRY(ref);
-    TRY(cellar_fetch(txn));
-    TRY(cellar_get(txn, ref, ITEM_A, &args->item.a));
-    TRY(cellar_get(txn, ref, ITEM_B, &args->item.b)); /* to write: can be read too */
-    TRY(cellar_get(txn, ref, ITEM_TEXT, args->item.text));
-    TRY(cellar_put(txn, ref, ITEM_A, &ones));
-    TRY(cellar_put(txn, ref, ITEM_N, &n));
-    TRY(cellar_get(txn, ref, ITEM_N, &args->item.n)); /* its own write */
+    TRY(cellar_proc_fetch(txn));
+    TRY(cellar_proc_get(txn, ref, ITEM_A, &args->item.a));
+    TRY(cellar_proc_get(txn, ref, ITEM_B, &args->item.b)); /* to write: can be read too */
+    TRY(cellar_proc_get(txn, ref, ITEM_TEXT, args->item.text));
+    TRY(cellar_proc_put(txn, ref, ITEM_A, &ones));
+    TRY(cellar_proc_put(txn, ref, ITEM_N, &n));
+    TRY(cellar_proc_get(txn, ref, ITEM_N, &args->item.n)); /* its own write */
     return 0;
 }
 
@@ -47,13 +47,13 @@ static int rows(struct cellar_txn *txn, struct api_call *call)
 {
     struct look *args = (struct look *)call;
     struct item item;
-    int ref = cellar_access(txn, call->items, 3, CELL_TEXT | CELL_N, CELL_A | CELL_N, 0);
+    int ref = cellar_proc_access(txn, call->items, 3, CELL_TEXT | CELL_N, CELL_A | CELL_N, 0);
     TRY(ref);
-    TRY(cellar_fetch(txn));
+    TRY(cellar_proc_fetch(txn));
     memset(&args->item, 0xee, sizeof args->item);
-    TRY(cellar_get_row(txn, ref, &args->item));
+    TRY(cellar_proc_get_row(txn, ref, &args->item));
     memset(&item, 0x22, sizeof item);
-    return cellar_put_row(txn, ref, &item);
+    return cellar_proc_put_row(txn, ref, &item);
 }
 
 static void rows_are_of_declared_cells(void **state)
@@ -79,16 +79,16 @@ static int follow(struct cellar_txn *txn, struct api_call *call)
 {
     struct look *args = (struct look *)call;
     uint64_t next;
-    int ref = cellar_access(txn, call->items, 2, CELL_A, 0, 0), other;
+    int ref = cellar_proc_access(txn, call->items, 2, CELL_A, 0, 0), other;
     TRY(ref);
-    TRY(cellar_fetch(txn));
-    TRY(cellar_get(txn, ref, ITEM_A, &next));
-    other = cellar_access(txn, call->items, next, CELL_B, CELL_A, 0);
+    TRY(cellar_proc_fetch(txn));
+    TRY(cellar_proc_get(txn, ref, ITEM_A, &next));
+    other = cellar_proc_access(txn, call->items, next, CELL_B, CELL_A, 0);
     TRY(other);
-    TRY(cellar_fetch(txn));
-    TRY(cellar_get(txn, other, ITEM_B, &args->item.b));
-    TRY(cellar_get(txn, ref, ITEM_A, &args->item.a)); /* references last until the end */
-    return cellar_put(txn, other, ITEM_A, &ones);
+    TRY(cellar_proc_fetch(txn));
+    TRY(cellar_proc_get(txn, other, ITEM_B, &args->item.b));
+    TRY(cellar_proc_get(txn, ref, ITEM_A, &args->item.a)); /* references last until the end */
+    return cellar_proc_put(txn, other, ITEM_A, &ones);
 }
 
 static void later_blocks_depend_on_earlier_ones(void **state)
@@ -112,19 +112,20 @@ static int disjoint(struct cellar_txn *txn, struct api_call *call)
     struct look *args = (struct look *)call;
     const struct cellar_table *items = call->items;
     uint32_t n = 77;
-    int a = cellar_access(txn, items, 1, CELL_A, CELL_A, 0), b = cellar_access(txn, items, 1, CELL_B, 0, 0);
+    int a = cellar_proc_access(txn, items, 1, CELL_A, CELL_A, 0), b = cellar_proc_access(txn, items, 1, CELL_B, 0, 0);
     TRY(a);
     TRY(b);
-    TRY(cellar_fetch(txn));
-    TRY(cellar_get(txn, b, ITEM_B, &args->item.b));
-    TRY(cellar_put(txn, a, ITEM_A, &ones));
-    int text = cellar_access(txn, items, 1, CELL_TEXT, 0, 0), last = cellar_access(txn, items, 1, 0, CELL_N, 0);
+    TRY(cellar_proc_fetch(txn));
+    TRY(cellar_proc_get(txn, b, ITEM_B, &args->item.b));
+    TRY(cellar_proc_put(txn, a, ITEM_A, &ones));
+    int text = cellar_proc_access(txn, items, 1, CELL_TEXT, 0, 0),
+        last = cellar_proc_access(txn, items, 1, 0, CELL_N, 0);
     TRY(text);
     TRY(last);
-    TRY(cellar_fetch(txn));
-    TRY(cellar_get(txn, text, ITEM_TEXT, args->item.text));
-    TRY(cellar_get(txn, a, ITEM_A, &args->item.a)); /* its own write is not overwritten by the second fetch */
-    return cellar_put(txn, last, ITEM_N, &n);
+    TRY(cellar_proc_fetch(txn));
+    TRY(cellar_proc_get(txn, text, ITEM_TEXT, args->item.text));
+    TRY(cellar_proc_get(txn, a, ITEM_A, &args->item.a)); /* its own write is not overwritten by the second fetch */
+    return cellar_proc_put(txn, last, ITEM_N, &n);
 }
 
 static void disjoint_cells_of_a_record_go_together(void **state)
@@ -184,12 +185,12 @@ static int insert_and_put(struct cellar_txn *txn, struct api_call *call)
 {
     struct look *args = (struct look *)call;
     struct item item = item_of(500);
-    int ref = cellar_insert(txn, call->items, 500, &item);
+    int ref = cellar_proc_insert(txn, call->items, 500, &item);
     memset(&item, 0, sizeof item); /* it was copied */
     TRY(ref);
-    TRY(cellar_fetch(txn));
-    TRY(cellar_get(txn, ref, ITEM_B, &args->item.b));
-    return cellar_put(txn, ref, ITEM_A, &ones);
+    TRY(cellar_proc_fetch(txn));
+    TRY(cellar_proc_get(txn, ref, ITEM_B, &args->item.b));
+    return cellar_proc_put(txn, ref, ITEM_A, &ones);
 }
 
 static void an_inserted_row_can_be_read_and_changed(void **state)
@@ -219,17 +220,17 @@ static int ignore_retry(struct cellar_txn *txn, struct api_call *call)
 {
     struct stubborn *args = (struct stubborn *)call;
     uint64_t a = ones;
-    int ref = cellar_access(txn, call->items, call->runs <= 2 ? 5 : 6, CELL_A, CELL_A, 0);
+    int ref = cellar_proc_access(txn, call->items, call->runs <= 2 ? 5 : 6, CELL_A, CELL_A, 0);
     TRY(ref);
-    int fetched = cellar_fetch(txn);
-    int got = cellar_get(txn, ref, ITEM_A, &a);
+    int fetched = cellar_proc_fetch(txn);
+    int got = cellar_proc_get(txn, ref, ITEM_A, &a);
     if (call->runs <= 2) {
         args->fetched = fetched;
         args->got = got;
         if (args->number == 1) return CELLAR_USER_ABORT;
-        if (args->number == 2) return -CELLAR_ERR_NOT_FOUND;
+        if (args->number == 2) return CELLAR_NOT_FOUND;
     }
-    int put = cellar_put(txn, ref, ITEM_A, &ones);
+    int put = cellar_proc_put(txn, ref, ITEM_A, &ones);
     return call->runs <= 2 ? 0 : put;
 }
 
@@ -243,10 +244,10 @@ static void retry_cannot_be_ignored(void **state)
         struct stubborn args = {.call = {.body = ignore_retry, .items = api.items}, .number = i};
         struct fabric_addr addr = api_find(&api, 5, &head);
         api_poke_word(&api, addr, api_foreign_tags(api.items), api_tag_mask(api.items));
-        assert_code(cellar_call(api.db, api.any, &args, NULL, &api.result), 0);
+        assert_code(cellar_proc_run(api.db, api.any, &args, NULL, &api.result), 0);
         api_poke_word(&api, addr, 0, api_tag_mask(api.items));
-        assert_int_equal(args.fetched, -CELLAR_ERR_RETRY);
-        assert_int_equal(args.got, -CELLAR_ERR_RETRY);
+        assert_int_equal(args.fetched, CELLAR_RETRY);
+        assert_int_equal(args.got, CELLAR_RETRY);
         assert_int_equal(args.call.runs, 3);
         assert_int_equal(api.result.attempts, 3);
     }
@@ -255,8 +256,8 @@ static void retry_cannot_be_ignored(void **state)
     wanted = item_of(6);
     wanted.a = ones;
     assert_item(&api, 6, &wanted);
-    struct cellar_stats stats;
-    cellar_stats_read(api.db, &stats);
+    struct cellar_lab_stats stats;
+    cellar_lab_stats_read(api.db, &stats);
     assert_int_equal(stats.aborts[CELLAR_ABORT_LOCK_BUSY], 6);
     assert_int_equal(stats.aborted, 6);
     api_audit_clean(&api);
@@ -280,10 +281,10 @@ static int put_again(struct cellar_txn *txn, struct api_call *call)
     struct item item = {0};
     int refs[AGAIN_RECORDS];
     for (uint64_t key = 0; key < AGAIN_RECORDS; key++)
-        TRY(refs[key] = cellar_access(txn, call->items, key, CELLAR_ALL, CELLAR_ALL, 0));
+        TRY(refs[key] = cellar_proc_access(txn, call->items, key, CELLAR_ALL, CELLAR_ALL, 0));
     for (item.a = 1; item.a <= again->blocks; item.a++) {
-        TRY(cellar_fetch(txn));
-        for (uint32_t i = 0; i < AGAIN_RECORDS; i++) TRY(cellar_put_row(txn, refs[i], &item));
+        TRY(cellar_proc_fetch(txn));
+        for (uint32_t i = 0; i < AGAIN_RECORDS; i++) TRY(cellar_proc_put_row(txn, refs[i], &item));
     }
     return 0;
 }
@@ -292,9 +293,9 @@ static int look_after(struct cellar_txn *txn, struct api_call *call)
 {
     struct again *again = (struct again *)(void *)call;
     int ref;
-    TRY(ref = cellar_access(txn, call->items, AGAIN_RECORDS - 1, CELL_A, 0, 0));
-    TRY(cellar_fetch(txn));
-    return cellar_get(txn, ref, ITEM_A, &again->seen);
+    TRY(ref = cellar_proc_access(txn, call->items, AGAIN_RECORDS - 1, CELL_A, 0, 0));
+    TRY(cellar_proc_fetch(txn));
+    return cellar_proc_get(txn, ref, ITEM_A, &again->seen);
 }
 
 static uint64_t last_a(struct api *api)
@@ -336,41 +337,41 @@ static int read_and_wait(struct cellar_txn *txn, struct api_call *call)
 {
     struct reader *args = (struct reader *)call;
     struct reuse *reuse = (struct reuse *)((char *)args - offsetof(struct reuse, reader));
-    int ref = cellar_access(txn, call->items, 5, CELL_A, 0, 0);
+    int ref = cellar_proc_access(txn, call->items, 5, CELL_A, 0, 0);
     TRY(ref);
-    TRY(cellar_fetch(txn));
-    TRY(cellar_get(txn, ref, ITEM_A, &args->a));
+    TRY(cellar_proc_fetch(txn));
+    TRY(cellar_proc_get(txn, ref, ITEM_A, &args->a));
     __atomic_store_n(&reuse->has_read, 1, __ATOMIC_SEQ_CST);
     for (uint64_t key = 100; key < 2000 && call->runs == 1; key++) {
         if (__atomic_load_n(&reuse->replaced, __ATOMIC_SEQ_CST)) break;
-        TRY(cellar_access(txn, call->items, key, CELL_A, 0, 0));
-        TRY(cellar_fetch(txn));
+        TRY(cellar_proc_access(txn, call->items, key, CELL_A, 0, 0));
+        TRY(cellar_proc_fetch(txn));
         if (reuse->api->variant->threads) usleep(1000);
     }
     return 0;
 }
 
-static int replace(struct cellar_client *client, struct reuse *reuse)
+static int replace(struct cellar_lab_client *client, struct reuse *reuse)
 {
     struct upsert args = {.key = 5};
     struct cellar_result result;
     struct look look_args = {.call = {.body = look, .items = reuse->api->items}, .key = 9};
     while (!__atomic_load_n(&reuse->has_read, __ATOMIC_SEQ_CST))
-        TRY(cellar_exec(client, reuse->api->any, &look_args, NULL, &result));
+        TRY(cellar_lab_exec(client, reuse->api->any, &look_args, NULL, &result));
     args.call = (struct api_call){.body = erase, .items = reuse->api->items};
-    TRY(cellar_exec(client, reuse->api->any, &args, NULL, &result));
+    TRY(cellar_lab_exec(client, reuse->api->any, &args, NULL, &result));
     args.call.body = insert_absent;
-    TRY(cellar_exec(client, reuse->api->any, &args, NULL, &result));
+    TRY(cellar_lab_exec(client, reuse->api->any, &args, NULL, &result));
     __atomic_store_n(&reuse->replaced, 1, __ATOMIC_SEQ_CST);
     return 0;
 }
 
-static int reuse_client(struct cellar_client *client, void *arg)
+static int reuse_client(struct cellar_lab_client *client, void *arg)
 {
     struct reuse *reuse = arg;
-    if (cellar_client_index(client) == 1) return replace(client, reuse);
+    if (cellar_lab_index(client) == 1) return replace(client, reuse);
     reuse->reader.call = (struct api_call){.body = read_and_wait, .items = reuse->api->items};
-    return cellar_exec(client, reuse->reader_proc, &reuse->reader, NULL, &reuse->result);
+    return cellar_lab_exec(client, reuse->reader_proc, &reuse->reader, NULL, &reuse->result);
 }
 
 static void a_slot_used_again_is_another_version(void **state)
@@ -380,7 +381,7 @@ static void a_slot_used_again_is_another_version(void **state)
     struct api api;
     struct fabric_addr head;
     struct reuse reuse = {.api = &api};
-    struct cellar_stats stats;
+    struct cellar_lab_stats stats;
     struct cellar_proc_def def = {.name = "reader", .fn = api_any, .records_max = CELLAR_TXN_RECORDS_MAX};
     api_open_with(&api, *state, (struct cellar_config){.threads = 2, .coros = 1});
     api_load(&api, 0, 2000);
@@ -388,12 +389,12 @@ static void a_slot_used_again_is_another_version(void **state)
     /* Once by hand, so that the slot belongs to the worker that will replace the record, wherever it is. */
     struct record_wire before = api_header(&api, 5);
     struct fabric_addr addr = api_find(&api, 5, &head);
-    assert_code(cellar_run(api.db, reuse_client, &reuse), 0);
+    assert_code(cellar_lab_run(api.db, reuse_client, &reuse), 0);
     assert_true(reuse.replaced);
     bool snapshot = api.variant->cc == CELLAR_CC_MOTOR; /* older than the replacement: nothing has changed in it */
     assert_true(snapshot ? reuse.result.attempts == 1 : reuse.result.attempts >= 2);
     assert_int_equal(reuse.reader.a, 15);
-    cellar_stats_read(api.db, &stats);
+    cellar_lab_stats_read(api.db, &stats);
     assert_true(snapshot || stats.aborts[CELLAR_ABORT_VALIDATION] >= 1);
     assert_true(api_find(&api, 5, &head).bits == addr.bits); /* the test would show nothing in another slot */
     struct record_wire after = api_header(&api, 5);
@@ -418,34 +419,34 @@ struct late {
 static int read_absence_late(struct cellar_txn *txn, struct api_call *call)
 {
     struct late *late = (struct late *)((char *)call - offsetof(struct late, reader));
-    TRY(cellar_access(txn, call->items, 5, CELL_A, 0, 0));
-    TRY(cellar_fetch(txn));
+    TRY(cellar_proc_access(txn, call->items, 5, CELL_A, 0, 0));
+    TRY(cellar_proc_fetch(txn));
     __atomic_store_n(&late->has_read, 1, __ATOMIC_SEQ_CST);
     for (uint64_t key = 100; key < 2000 && !__atomic_load_n(&late->changed, __ATOMIC_SEQ_CST); key++) {
-        TRY(cellar_access(txn, call->items, key, CELL_A, 0, 0));
-        TRY(cellar_fetch(txn));
+        TRY(cellar_proc_access(txn, call->items, key, CELL_A, 0, 0));
+        TRY(cellar_proc_fetch(txn));
         if (late->api->variant->threads) usleep(1000);
     }
-    int ref = cellar_access(txn, call->items, late->absent, CELL_A, 0, CELLAR_OPTIONAL);
+    int ref = cellar_proc_access(txn, call->items, late->absent, CELL_A, 0, CELLAR_OPTIONAL);
     TRY(ref);
-    int rc = late->fetched[call->runs > 1] = cellar_fetch(txn);
-    late->found = rc == 0 && cellar_found(txn, ref);
+    int rc = late->fetched[call->runs > 1] = cellar_proc_fetch(txn);
+    late->found = rc == 0 && cellar_proc_found(txn, ref);
     return rc;
 }
 
-static int late_client(struct cellar_client *client, void *arg)
+static int late_client(struct cellar_lab_client *client, void *arg)
 {
     struct late *late = arg;
-    if (cellar_client_index(client) == 0) {
+    if (cellar_lab_index(client) == 0) {
         late->reader = (struct api_call){.body = read_absence_late, .items = late->api->items};
-        return cellar_exec(client, late->reader_proc, &late->reader, NULL, &late->result);
+        return cellar_lab_exec(client, late->reader_proc, &late->reader, NULL, &late->result);
     }
     struct cellar_result result;
     struct look look_args = {.call = {.body = look, .items = late->api->items}, .key = 9};
     struct upsert args = {.call = {.body = insert_absent, .items = late->api->items}, .key = late->beside};
     while (!__atomic_load_n(&late->has_read, __ATOMIC_SEQ_CST))
-        TRY(cellar_exec(client, late->api->any, &look_args, NULL, &result));
-    TRY(cellar_exec(client, late->api->any, &args, NULL, &result));
+        TRY(cellar_lab_exec(client, late->api->any, &look_args, NULL, &result));
+    TRY(cellar_lab_exec(client, late->api->any, &args, NULL, &result));
     __atomic_store_n(&late->changed, 1, __ATOMIC_SEQ_CST);
     return 0;
 }
@@ -459,19 +460,19 @@ static void a_fetch_says_that_its_snapshot_is_gone(void **state)
     if (variant->cc != CELLAR_CC_MOTOR) skip(); /* the other modes read what is there now */
     struct api api;
     struct late late = {.api = &api, .absent = 2500, .beside = 2501, .fetched = {1, 1}};
-    struct cellar_stats stats;
+    struct cellar_lab_stats stats;
     struct cellar_proc_def def = {.name = "reader", .fn = api_any, .records_max = CELLAR_TXN_RECORDS_MAX};
     api_open_with(&api, *state, (struct cellar_config){.threads = 2, .coros = 1});
     api_load(&api, 0, 2000);
     const struct index_geometry *index = &api.items->index;
     while (index_bucket_addr(index, late.beside).bits != index_bucket_addr(index, late.absent).bits) late.beside++;
     MUST(&api.error, cellar_proc_register(api.db, &def, &late.reader_proc, &api.error));
-    assert_code(cellar_run(api.db, late_client, &late), 0);
-    assert_code(late.fetched[0], -CELLAR_ERR_RETRY);
+    assert_code(cellar_lab_run(api.db, late_client, &late), 0);
+    assert_code(late.fetched[0], CELLAR_RETRY);
     assert_code(late.fetched[1], 0); /* with a younger snapshot */
     assert_false(late.found);
     assert_int_equal(late.result.attempts, 2);
-    cellar_stats_read(api.db, &stats);
+    cellar_lab_stats_read(api.db, &stats);
     assert_int_equal(stats.aborts[CELLAR_ABORT_SNAPSHOT_GONE], 1);
     api_audit_clean(&api);
     api_close(&api);
@@ -483,21 +484,21 @@ static void a_fetch_says_that_its_snapshot_is_gone(void **state)
 static int ask(struct cellar_txn *txn, struct api_call *call)
 {
     struct look *args = (struct look *)call;
-    int there = cellar_access(txn, call->items, 3, 0, 0, 0), absent;
+    int there = cellar_proc_access(txn, call->items, 3, 0, 0, 0), absent;
     TRY(there);
-    absent = cellar_access(txn, call->items, 20, 0, 0, CELLAR_OPTIONAL);
+    absent = cellar_proc_access(txn, call->items, 20, 0, 0, CELLAR_OPTIONAL);
     TRY(absent);
-    TRY(cellar_fetch(txn));
-    args->found = cellar_found(txn, there) && !cellar_found(txn, absent);
+    TRY(cellar_proc_fetch(txn));
+    args->found = cellar_proc_found(txn, there) && !cellar_proc_found(txn, absent);
     memset(&args->item, 0xee, sizeof args->item);
-    TRY(cellar_get_row(txn, there, &args->item)); /* no cell was declared: nothing */
+    TRY(cellar_proc_get_row(txn, there, &args->item)); /* no cell was declared: nothing */
     args->found = args->found && args->item.a == 0xeeeeeeeeeeeeeeeeull;
-    TRY(cellar_access(txn, call->items, 3, 0, 0, 0));
-    there = cellar_access(txn, call->items, 3, CELL_A, CELL_A | CELL_B, 0);
+    TRY(cellar_proc_access(txn, call->items, 3, 0, 0, 0));
+    there = cellar_proc_access(txn, call->items, 3, CELL_A, CELL_A | CELL_B, 0);
     TRY(there);
-    TRY(cellar_fetch(txn));
-    TRY(cellar_get(txn, there, ITEM_A, &args->item.a));
-    return cellar_put(txn, there, ITEM_A, &ones);
+    TRY(cellar_proc_fetch(txn));
+    TRY(cellar_proc_get(txn, there, ITEM_A, &args->item.a));
+    return cellar_proc_put(txn, there, ITEM_A, &ones);
 }
 
 static void presence_is_asked_for_without_cells(void **state)

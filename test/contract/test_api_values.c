@@ -47,8 +47,8 @@ static bool value_is_right(struct docs *docs, struct cellar_txn *txn, const stru
     else
         memcpy(docs->want, "short", count);
     int rc = cellar_txn_get_bytes(txn, docs->table, i, column, docs->got, count, &bytes);
-    if (!model->there[i]) return rc == -CELLAR_ERR_NOT_FOUND;
-    if (rc == -CELLAR_ERR_TOO_LARGE && bytes > count) return false;
+    if (!model->there[i]) return rc == CELLAR_NOT_FOUND;
+    if (rc == CELLAR_TOO_LARGE && bytes > count) return false;
     return rc == 0 && bytes == count && memcmp(docs->want, docs->got, count) == 0;
 }
 
@@ -152,7 +152,7 @@ static void *thread_run(void *arg)
     struct cellar_session *session;
     struct cellar_error error;
     thread->bytes = malloc(LONG_MAX);
-    thread->code = thread->bytes ? cellar_session_open(thread->docs->api.db, &session, &error) : -CELLAR_ERR_NOMEM;
+    thread->code = thread->bytes ? cellar_session_open(thread->docs->api.db, &session, &error) : CELLAR_NOMEM;
     if (thread->code) return NULL;
     for (; thread->number < 150 && thread->code == 0; thread->number++)
         thread->code = cellar_transact(session, turn, thread);
@@ -217,16 +217,16 @@ static void a_locked_value_is_replaced(void **state)
 
 struct measuring {
     const struct cellar_table *table;
-    struct cellar_space space;
+    struct cellar_lab_space space;
 };
 
-static int space_measure(struct cellar_client *client, void *arg, struct cellar_error *error)
+static int space_measure(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct measuring *measuring = arg;
-    return cellar_space_read(client, measuring->table, &measuring->space, error);
+    return cellar_lab_space_read(client, measuring->table, &measuring->space, error);
 }
 
-static struct cellar_space space_of(struct docs *docs)
+static struct cellar_lab_space space_of(struct docs *docs)
 {
     struct measuring measuring = {.table = docs->table};
     MUST(&docs->api.error, api_alone(&docs->api, space_measure, &measuring));
@@ -262,7 +262,7 @@ static void a_mebibyte_takes_little_more(void **state)
     for (uint32_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         docs_put(&docs, 1, lengths[i]);
         text_is(&docs, 1, lengths[i]);
-        struct cellar_space space = space_of(&docs);
+        struct cellar_lab_space space = space_of(&docs);
         assert_int_equal(space.records, 1);
         assert_true(space.payload_bytes >= lengths[i]);
         assert_true((double)(space.record_bytes - empty) <= 1.25 * (double)lengths[i]);
@@ -316,8 +316,8 @@ static void a_file_keeps_them(void **state)
 
 static uint64_t pool_used(struct docs *docs)
 {
-    struct cellar_pool_space space;
-    cellar_pool_space_read(docs->api.db, &space);
+    struct cellar_lab_pool_space space;
+    cellar_lab_pool_space_read(docs->api.db, &space);
     return space.used_bytes;
 }
 
@@ -413,8 +413,8 @@ static void places_that_are_taken_are_drawn_again(void **state)
     for (uint64_t key = 0; key < 8; key++) {
         docs_insert(&docs, key);
         struct cellar_txn *txn;
-        int rc = -CELLAR_ERR_RETRY;
-        for (int tries = 0; rc == -CELLAR_ERR_RETRY && tries < 200; tries++) {
+        int rc = CELLAR_RETRY;
+        for (int tries = 0; rc == CELLAR_RETRY && tries < 200; tries++) {
             txn = sessions_begun(docs.session);
             docs_fill(docs.want, 400, key);
             rc = cellar_txn_put_bytes(txn, docs.table, key, DOC_TEXT, docs.want, 400);

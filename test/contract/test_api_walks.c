@@ -41,9 +41,9 @@ struct meeting {
 static int hold_fn(struct cellar_txn *txn, void *args)
 {
     struct meeting *meeting = args;
-    int ref = cellar_access(txn, meeting->side.accounts, 1, CELLAR_ALL, CELLAR_ALL, 0);
+    int ref = cellar_proc_access(txn, meeting->side.accounts, 1, CELLAR_ALL, CELLAR_ALL, 0);
     if (ref < 0) return ref;
-    int rc = cellar_fetch(txn);
+    int rc = cellar_proc_fetch(txn);
     atomic_store(&meeting->held, 1);
     while (!atomic_load(&meeting->go)) rest_ms(1);
     return rc;
@@ -52,7 +52,7 @@ static int hold_fn(struct cellar_txn *txn, void *args)
 static void *hold_main(void *arg)
 {
     struct meeting *meeting = arg;
-    meeting->code = cellar_call(meeting->side.db, meeting->hold, meeting, NULL, NULL);
+    meeting->code = cellar_proc_run(meeting->side.db, meeting->hold, meeting, NULL, NULL);
     return NULL;
 }
 
@@ -63,8 +63,8 @@ static void meeting_open(struct meeting *meeting, enum cellar_cc cc, uint32_t cn
     struct side *side = &meeting->side;
     int rc = side_open(side, &config);
     if (rc == 0) rc = cellar_proc_register(side->db, &hold, &meeting->hold, &side->error);
-    if (rc == 0) rc = cellar_run(side->db, load_job, side);
-    if (rc) fail_msg("%s: %s", cellar_error_text(rc), side->error.text);
+    if (rc == 0) rc = cellar_lab_run(side->db, load_job, side);
+    if (rc) fail_msg("%s: %s", cellar_strerror(rc), side->error.text);
 }
 
 static int no_row(void *arg, uint64_t key, const void *row)
@@ -81,19 +81,19 @@ struct tries {
 };
 
 /* The first coordinator that gets to it: of a worker that does not hold. */
-static int try_all(struct cellar_client *client, void *arg)
+static int try_all(struct cellar_lab_client *client, void *arg)
 {
     struct tries *tries = arg;
     struct side *side = &tries->meeting->side;
-    struct cellar_space space;
+    struct cellar_lab_space space;
     struct cellar_error error = {0};
     struct account row = {0};
     if (atomic_exchange(&tries->begun, 1)) return 0;
-    tries->codes[0] = cellar_scan(client, side->accounts, no_row, NULL, &error);
+    tries->codes[0] = cellar_lab_scan(client, side->accounts, no_row, NULL, &error);
     memcpy(tries->text, error.text, sizeof tries->text);
-    tries->codes[1] = cellar_audit(client, NULL);
-    tries->codes[2] = cellar_space_read(client, side->accounts, &space, NULL);
-    tries->codes[3] = cellar_load(client, side->accounts, 77, &row, NULL);
+    tries->codes[1] = cellar_cluster_audit(client, NULL);
+    tries->codes[2] = cellar_lab_space_read(client, side->accounts, &space, NULL);
+    tries->codes[3] = cellar_lab_load(client, side->accounts, 77, &row, NULL);
     atomic_store(&tries->meeting->go, 1);
     return 0;
 }
@@ -106,13 +106,13 @@ static void beside_one(enum cellar_cc cc, uint32_t cns)
     meeting_open(&meeting, cc, cns);
     assert_int_equal(pthread_create(&thread, NULL, hold_main, &meeting), 0);
     while (!atomic_load(&meeting.held)) rest_ms(1);
-    assert_int_equal(cellar_run(meeting.side.db, try_all, &tries), 0);
+    assert_int_equal(cellar_lab_run(meeting.side.db, try_all, &tries), 0);
     pthread_join(thread, NULL);
     assert_int_equal(meeting.code, 0);
-    for (int i = 0; i < 4; i++) assert_int_equal(tries.codes[i], -CELLAR_ERR_BUSY);
+    for (int i = 0; i < 4; i++) assert_int_equal(tries.codes[i], CELLAR_BUSY);
     assert_non_null(strstr(tries.text, "transactions"));
     atomic_store(&tries.begun, 0);
-    assert_int_equal(cellar_run(meeting.side.db, try_all, &tries), 0); /* nothing is under way any more */
+    assert_int_equal(cellar_lab_run(meeting.side.db, try_all, &tries), 0); /* nothing is under way any more */
     for (int i = 0; i < 4; i++) assert_int_equal(tries.codes[i], 0);
     cellar_close(meeting.side.db);
 }
@@ -137,17 +137,17 @@ static int wait_row(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-static int long_walk(struct cellar_client *client, void *arg)
+static int long_walk(struct cellar_lab_client *client, void *arg)
 {
     struct meeting *meeting = arg;
-    if (cellar_client_index(client) != 0) return 0;
-    return cellar_scan(client, meeting->side.accounts, wait_row, meeting, NULL);
+    if (cellar_lab_index(client) != 0) return 0;
+    return cellar_lab_scan(client, meeting->side.accounts, wait_row, meeting, NULL);
 }
 
 static void *walk_main(void *arg)
 {
     struct meeting *meeting = arg;
-    meeting->code = cellar_run(meeting->side.db, long_walk, meeting);
+    meeting->code = cellar_lab_run(meeting->side.db, long_walk, meeting);
     return NULL;
 }
 
@@ -155,7 +155,7 @@ static void *transfer_main(void *arg)
 {
     struct meeting *meeting = arg;
     struct transfer transfer = {&meeting->side, 1, 2};
-    int rc = cellar_call(meeting->side.db, meeting->side.transfer, &transfer, NULL, NULL);
+    int rc = cellar_proc_run(meeting->side.db, meeting->side.transfer, &transfer, NULL, NULL);
     return (void *)(intptr_t)(rc ? rc : !atomic_load(&meeting->walk_on)); /* 1: it ended before the walk went on */
 }
 
@@ -191,10 +191,10 @@ struct crowd {
     int code;
 };
 
-static void walk_once(struct cellar_client *client, struct crowd *crowd, int refusal)
+static void walk_once(struct cellar_lab_client *client, struct crowd *crowd, int refusal)
 {
     struct sums sums = {.side = &crowd->side};
-    int rc = cellar_scan(client, crowd->side.accounts, sum_row, &sums, &crowd->side.error);
+    int rc = cellar_lab_scan(client, crowd->side.accounts, sum_row, &sums, &crowd->side.error);
     bool right = sums.accounts == ACCOUNTS && sums.balance == ACCOUNTS * ACCOUNT_BALANCE && sums.torn == 0;
     if (rc == refusal)
         crowd->refused++;
@@ -206,28 +206,28 @@ static void walk_once(struct cellar_client *client, struct crowd *crowd, int ref
 }
 
 /* Until one was refused at least; the machine may have too few processors for others to be at work just then. */
-static void walks(struct cellar_client *client, struct crowd *crowd, int refusal)
+static void walks(struct cellar_lab_client *client, struct crowd *crowd, int refusal)
 {
     for (uint32_t i = 0; i < WALKS || (crowd->refused == 0 && i < WALKS_MAX); i++) {
         walk_once(client, crowd, refusal);
         if (i % 16 == 0) rest_ms(1);
-        cellar_client_yield(client);
+        cellar_lab_yield(client);
     }
 }
 
-static int crowd_job(struct cellar_client *client, void *arg)
+static int crowd_job(struct cellar_lab_client *client, void *arg)
 {
     struct crowd *crowd = arg;
-    if (cellar_client_index(client) == 0) {
-        walks(client, crowd, -CELLAR_ERR_BUSY);
+    if (cellar_lab_index(client) == 0) {
+        walks(client, crowd, CELLAR_BUSY);
         atomic_store(&crowd->done, 1);
         return 0;
     }
-    for (uint64_t i = cellar_client_index(client); !atomic_load(&crowd->done); i++) {
+    for (uint64_t i = cellar_lab_index(client); !atomic_load(&crowd->done); i++) {
         struct transfer transfer = {&crowd->side, i % ACCOUNTS, (i * 7 + 1) % ACCOUNTS};
         struct cellar_result result;
         if (transfer.from == transfer.to) continue;
-        int rc = cellar_exec(client, crowd->side.transfer, &transfer, NULL, &result);
+        int rc = cellar_lab_exec(client, crowd->side.transfer, &transfer, NULL, &result);
         if (rc) return rc;
     }
     return 0;
@@ -241,9 +241,9 @@ static void beside_writers_of_the_process(void **state)
         struct crowd crowd = {0};
         const struct cellar_config config = {.cc = modes[i], .cns = 2, .threads = 2, .coros = 2};
         int rc = side_open(&crowd.side, &config);
-        if (rc == 0) rc = cellar_run(crowd.side.db, load_job, &crowd.side);
-        if (rc == 0) rc = cellar_run(crowd.side.db, crowd_job, &crowd);
-        if (rc) fail_msg("%s: %s", cellar_error_text(rc), crowd.side.error.text);
+        if (rc == 0) rc = cellar_lab_run(crowd.side.db, load_job, &crowd.side);
+        if (rc == 0) rc = cellar_lab_run(crowd.side.db, crowd_job, &crowd);
+        if (rc) fail_msg("%s: %s", cellar_strerror(rc), crowd.side.error.text);
         printf("mode %d: %u walks were refused, %u right, %u wrong\n", (int)modes[i], crowd.refused, crowd.right,
                crowd.wrong);
         assert_int_equal(crowd.wrong, 0);
@@ -287,17 +287,17 @@ struct writer {
 };
 
 /* Until the other end of the pipe is closed: bursts of transfers, and rests between them. */
-static int write_job(struct cellar_client *client, void *arg)
+static int write_job(struct cellar_lab_client *client, void *arg)
 {
     struct writer *writer = arg;
-    for (uint64_t i = cellar_client_index(client);; i++) {
+    for (uint64_t i = cellar_lab_index(client);; i++) {
         struct transfer transfer = {&writer->side, i % ACCOUNTS, (i * 7 + 1) % ACCOUNTS};
         struct cellar_result result;
         char byte;
         if (i % 64 == 0 && read(writer->stop, &byte, 1) == 0) return 0;
         if (i % 512 == 0) rest_ms(3);
         if (transfer.from == transfer.to) continue;
-        int rc = cellar_exec(client, writer->side.transfer, &transfer, NULL, &result);
+        int rc = cellar_lab_exec(client, writer->side.transfer, &transfer, NULL, &result);
         if (rc) return rc;
     }
 }
@@ -310,15 +310,15 @@ static void writer_main(const char *memnode, int start, int stop, int ready)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (read(start, &byte, 1) != 1 || side_open(&writer.side, &config) != 0) _exit(1);
     if (write(ready, "x", 1) != 1) _exit(2);
-    int rc = cellar_run(writer.side.db, write_job, &writer);
+    int rc = cellar_lab_run(writer.side.db, write_job, &writer);
     cellar_close(writer.side.db);
     _exit(rc ? 3 : 0);
 }
 
-static int walks_job(struct cellar_client *client, void *arg)
+static int walks_job(struct cellar_lab_client *client, void *arg)
 {
-    if (cellar_client_index(client) != 0) return 0;
-    walks(client, arg, -CELLAR_ERR_TORN);
+    if (cellar_lab_index(client) != 0) return 0;
+    walks(client, arg, CELLAR_TORN);
     return 0;
 }
 
@@ -339,11 +339,11 @@ static void beside_writers_of_another_process(void **state)
     }
     const struct cellar_config config = attached(path, 0);
     int rc = side_open(&crowd.side, &config);
-    if (rc == 0) rc = cellar_run(crowd.side.db, load_job, &crowd.side);
-    if (rc) fail_msg("%s: %s", cellar_error_text(rc), crowd.side.error.text);
+    if (rc == 0) rc = cellar_lab_run(crowd.side.db, load_job, &crowd.side);
+    if (rc) fail_msg("%s: %s", cellar_strerror(rc), crowd.side.error.text);
     assert_int_equal(write(start[1], "x", 1), 1);
     assert_int_equal(read(ready[0], &byte, 1), 1);
-    assert_int_equal(cellar_run(crowd.side.db, walks_job, &crowd), 0);
+    assert_int_equal(cellar_lab_run(crowd.side.db, walks_job, &crowd), 0);
     close(stop[1]);
     assert_int_equal(waitpid(writer, &status, 0), writer);
     assert_int_equal(status, 0);

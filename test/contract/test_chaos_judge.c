@@ -41,7 +41,7 @@ static void set_up(struct scene *scene)
             .kind = CHAOS_WITNESS_TRIED, .number = number, .receipt = transfer.receipt, .aborted = transfer.aborted};
         scene->lines[scene->count++] = line;
         line.kind = CHAOS_WITNESS_TOLD;
-        line.code = cellar_call(scene->bank.db, scene->bank.transfer, &transfer, NULL, NULL);
+        line.code = cellar_proc_run(scene->bank.db, scene->bank.transfer, &transfer, NULL, NULL);
         assert_int_equal(line.code, transfer.aborted ? CELLAR_USER_ABORT : 0);
         scene->lines[scene->count++] = line;
     }
@@ -56,7 +56,7 @@ static void tear_down(struct scene *scene) { cellar_close(scene->bank.db); }
 
 static void refuses(struct scene *scene, const char *text)
 {
-    assert_int_equal(judged(scene), -CELLAR_ERR_CORRUPT);
+    assert_int_equal(judged(scene), CELLAR_CORRUPT);
     if (!strstr(scene->error.text, text)) fail_msg("'%s' does not say '%s'", scene->error.text, text);
     tear_down(scene);
 }
@@ -65,7 +65,7 @@ static void an_honest_witness_is_believed(void **state)
 {
     struct scene scene;
     set_up(&scene);
-    scene.lines[5].code = -CELLAR_ERR_INDETERMINATE; /* of number 3, which has committed: either is right */
+    scene.lines[5].code = CELLAR_INDETERMINATE; /* of number 3, which has committed: either is right */
     assert_int_equal(judged(&scene), 0);
     assert_int_equal(scene.judgement.tried, TRANSFERS);
     assert_int_equal(scene.judgement.committed, TRANSFERS - 2);
@@ -88,7 +88,7 @@ static void what_was_refused_must_not_be_there(void **state)
 {
     struct scene scene;
     set_up(&scene);
-    scene.lines[9].code = -CELLAR_ERR_DEADLINE; /* number 5, which has committed */
+    scene.lines[9].code = CELLAR_DEADLINE; /* number 5, which has committed */
     refuses(&scene, "was refused");
 }
 
@@ -112,10 +112,10 @@ static int half(struct cellar_txn *txn, void *arg)
 {
     const struct chaos_bank *bank = arg;
     const struct chaos_bank_account row = {.cents = CHAOS_BANK_OPENING + 1};
-    int ref = cellar_access(txn, bank->accounts, CHAOS_BANK_ACCOUNTS - 1, 0, CELLAR_ALL, 0);
+    int ref = cellar_proc_access(txn, bank->accounts, CHAOS_BANK_ACCOUNTS - 1, 0, CELLAR_ALL, 0);
     if (ref < 0) return ref;
-    int code = cellar_fetch(txn);
-    return code < 0 ? code : cellar_put_row(txn, ref, &row);
+    int code = cellar_proc_fetch(txn);
+    return code < 0 ? code : cellar_proc_put_row(txn, ref, &row);
 }
 
 static void half_a_transfer_is_found(void **state)
@@ -125,7 +125,7 @@ static void half_a_transfer_is_found(void **state)
     const struct cellar_proc_def def = {.name = "half", .fn = half, .records_max = 1, .writes_max = 1};
     set_up(&scene);
     assert_int_equal(cellar_proc_register(scene.bank.db, &def, &proc, &scene.error), 0);
-    assert_int_equal(cellar_call(scene.bank.db, proc, &scene.bank, NULL, NULL), 0);
+    assert_int_equal(cellar_proc_run(scene.bank.db, proc, &scene.bank, NULL, NULL), 0);
     refuses(&scene, "its receipts make");
 }
 

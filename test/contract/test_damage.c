@@ -61,14 +61,14 @@ static int move_proc(struct cellar_txn *txn, void *arg)
 {
     struct move_args *args = arg;
     struct row row;
-    int ref = cellar_access(txn, args->bank->table, args->key, CELLAR_ALL, CELLAR_ALL, 0);
-    int code = ref < 0 ? ref : cellar_fetch(txn);
-    if (code == 0) code = cellar_get_row(txn, ref, &row);
+    int ref = cellar_proc_access(txn, args->bank->table, args->key, CELLAR_ALL, CELLAR_ALL, 0);
+    int code = ref < 0 ? ref : cellar_proc_fetch(txn);
+    if (code == 0) code = cellar_proc_get_row(txn, ref, &row);
     if (code < 0) return code;
     if (args->bank->dies) raise(SIGKILL);
     row.left--;
     row.right++;
-    return cellar_put_row(txn, ref, &row);
+    return cellar_proc_put_row(txn, ref, &row);
 }
 
 static int bank_prepare(struct bank *bank)
@@ -91,23 +91,23 @@ static int bank_open(struct bank *bank)
     return code ? code : bank_prepare(bank);
 }
 
-static int load_client(struct cellar_client *client, void *arg)
+static int load_client(struct cellar_lab_client *client, void *arg)
 {
     struct bank *bank = arg;
     int code = 0;
     for (uint64_t key = 0; key < ROWS && code == 0; key++)
-        code = cellar_load(client, bank->table, key, &(struct row){BALANCE, key}, &bank->error);
+        code = cellar_lab_load(client, bank->table, key, &(struct row){BALANCE, key}, &bank->error);
     return code;
 }
 
 /* Every row once, without a deadline. */
-static int move_client(struct cellar_client *client, void *arg)
+static int move_client(struct cellar_lab_client *client, void *arg)
 {
     struct bank *bank = arg;
     int code = 0;
     for (uint64_t key = 0; key < ROWS && code == 0; key++) {
         struct cellar_result result;
-        code = cellar_exec(client, bank->move, &(struct move_args){bank, key}, NULL, &result);
+        code = cellar_lab_exec(client, bank->move, &(struct move_args){bank, key}, NULL, &result);
     }
     return code;
 }
@@ -130,11 +130,11 @@ struct judge {
     struct sums sums;
 };
 
-static int judge_client(struct cellar_client *client, void *arg)
+static int judge_client(struct cellar_lab_client *client, void *arg)
 {
     struct judge *judge = arg;
-    int code = cellar_audit(client, &judge->bank->error);
-    return code ? code : cellar_scan(client, judge->bank->table, row_sum, &judge->sums, &judge->bank->error);
+    int code = cellar_cluster_audit(client, &judge->bank->error);
+    return code ? code : cellar_lab_scan(client, judge->bank->table, row_sum, &judge->sums, &judge->bank->error);
 }
 
 /* ---- in a process of its own ---- */
@@ -143,10 +143,7 @@ enum end { END_RIGHT, END_REFUSED, END_FOUND, END_WRONG, END_STRANGE };
 
 static const char *const ends[] = {"right", "refused", "found", "wrong", "strange"};
 
-static bool expected(int code)
-{
-    return code == -CELLAR_ERR_CORRUPT || code == -CELLAR_ERR_MISMATCH || code == -CELLAR_ERR_DIRTY;
-}
+static bool expected(int code) { return code == CELLAR_CORRUPT || code == CELLAR_MISMATCH || code == CELLAR_DIRTY; }
 
 /* Opens, looks at everything, uses everything, closes, opens again. */
 static enum end use(void)
@@ -156,9 +153,9 @@ static enum end use(void)
     if (code && !bank.db) return expected(code) ? END_REFUSED : END_STRANGE;
     for (int times = 0; code == 0 && times < 2; times++) {
         struct judge judge = {&bank, {0, 0}};
-        code = cellar_run(bank.db, judge_client, &judge);
+        code = cellar_lab_run(bank.db, judge_client, &judge);
         if (code == 0 && (judge.sums.wrong || judge.sums.rows != ROWS)) return END_WRONG;
-        if (code == 0) code = cellar_run(bank.db, move_client, &bank);
+        if (code == 0) code = cellar_lab_run(bank.db, move_client, &bank);
     }
     if (code) return expected(code) ? END_FOUND : END_STRANGE;
     cellar_close(bank.db);
@@ -204,10 +201,10 @@ static void file_make(bool dirty)
     if (child == 0) {
         struct bank bank = {0};
         alarm(PATIENCE_S);
-        if (bank_open(&bank) || cellar_run(bank.db, load_client, &bank)) _exit(1);
-        if (cellar_run(bank.db, move_client, &bank)) _exit(1);
+        if (bank_open(&bank) || cellar_lab_run(bank.db, load_client, &bank)) _exit(1);
+        if (cellar_lab_run(bank.db, move_client, &bank)) _exit(1);
         bank.dies = dirty;
-        if (dirty) (void)!cellar_run(bank.db, move_client, &bank);
+        if (dirty) (void)!cellar_lab_run(bank.db, move_client, &bank);
         cellar_close(bank.db);
         _exit(0);
     }
@@ -368,8 +365,8 @@ static int orphan_make(struct coro *co, struct coordinator *coordinator, void *a
 static int insert_proc(struct cellar_txn *txn, void *arg)
 {
     struct move_args *args = arg;
-    int ref = cellar_insert(txn, args->bank->table, args->key, &(struct row){1, 1});
-    return ref < 0 ? ref : cellar_fetch(txn);
+    int ref = cellar_proc_insert(txn, args->bank->table, args->key, &(struct row){1, 1});
+    return ref < 0 ? ref : cellar_proc_fetch(txn);
 }
 
 /* Exit 0: the call ended as it should. It may not wait for ever, so it is a process of its own. */
@@ -386,18 +383,19 @@ static int orphan_met(enum cellar_cc cc, uint32_t owner, bool bucket)
     cellar_close(bank.db);
     config.cns = 1;
     if (cellar_open(&config, &bank.db, &bank.error) || bank_prepare(&bank)) return 1;
-    if (cellar_run(bank.db, load_client, &bank)) return 2;
+    if (cellar_lab_run(bank.db, load_client, &bank)) return 2;
     if (cellar_proc_register(bank.db, &insert, &proc, &bank.error)) return 3;
     struct orphan orphan = {.bank = &bank, .key = bucket ? ROWS : 5, .owner = owner, .bucket = bucket};
     if (db_run_on(bank.db, 0, orphan_make, &orphan)) return 4;
     struct cellar_result result;
-    int code = cellar_call(bank.db, bucket ? proc : bank.move, &(struct move_args){&bank, orphan.key}, NULL, &result);
+    int code =
+        cellar_proc_run(bank.db, bucket ? proc : bank.move, &(struct move_args){&bank, orphan.key}, NULL, &result);
     bool locks_elsewhere = cc == CELLAR_CC_TWOPL && !bucket;
-    if (code != -CELLAR_ERR_CORRUPT && !(locks_elsewhere && code == 0)) return 5;
+    if (code != CELLAR_CORRUPT && !(locks_elsewhere && code == 0)) return 5;
     if (code && (result.detail.why != CELLAR_WHY_LOCK || result.detail.limit != owner)) return 7;
     /* Another process could be that owner: the walk, which holds up none, does not know. */
-    code = cellar_run(bank.db, judge_client, &(struct judge){&bank, {0, 0}});
-    return code == -CELLAR_ERR_CORRUPT || code == -CELLAR_ERR_TORN ? 0 : 6;
+    code = cellar_lab_run(bank.db, judge_client, &(struct judge){&bank, {0, 0}});
+    return code == CELLAR_CORRUPT || code == CELLAR_TORN ? 0 : 6;
 }
 
 static void tags_of_no_member_are_corrupt(void **state)

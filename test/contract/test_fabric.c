@@ -326,7 +326,7 @@ static void invalid_operations(struct contract_worker *worker)
     old[0] = 77;
     for (uint32_t i = 0; i < count; i++) {
         CHECK(worker, contract_do(worker, &bad[i], 1) == 1);
-        CHECK(worker, bad[i].status == -CELLAR_ERR_INVALID);
+        CHECK(worker, bad[i].status == CELLAR_INVALID);
     }
     CHECK(worker, contract_do(worker, bad, count) == count);
     CHECK(worker, old[0] == 77 && local[0] == 0xff);
@@ -335,7 +335,7 @@ static void invalid_operations(struct contract_worker *worker)
     struct fabric_op mixed[3] = {fabric_op_faa(AT(64), &old[1], 5), fabric_op_faa(AT(65), &old[2], 5),
                                  fabric_op_read(AT(64), local, 8)};
     CHECK(worker, contract_do(worker, mixed, 3) == 1);
-    CHECK(worker, mixed[0].status == 0 && mixed[1].status == -CELLAR_ERR_INVALID && mixed[2].status == 0);
+    CHECK(worker, mixed[0].status == 0 && mixed[1].status == CELLAR_INVALID && mixed[2].status == 0);
 }
 
 static void killed_node(struct contract_worker *worker)
@@ -346,14 +346,14 @@ static void killed_node(struct contract_worker *worker)
     struct fabric_addr dead = fabric_addr_of(1, 64);
 
     CHECK(worker, contract_one(worker, fabric_op_faa(dead, worker->olds, 1)) == 0);
-    CHECK(worker, fabric->ops->control(fabric, &kill_9, NULL) == -CELLAR_ERR_INVALID);
+    CHECK(worker, fabric->ops->control(fabric, &kill_9, NULL) == CELLAR_INVALID);
     CHECK(worker, fabric->ops->control(fabric, &kill_1, NULL) == 0);
     worker->olds[0] = 77;
     struct fabric_op ops[] = {fabric_op_faa(dead, worker->olds, 1), fabric_op_read(dead, worker->local, 8),
                               fabric_op_write(dead, worker->local, 8), fabric_op_cas(dead, worker->olds, 1, 2),
                               fabric_op_faa(AT(64), &worker->olds[1], 1)};
     CHECK(worker, contract_do(worker, ops, 5) == 4);
-    for (uint32_t i = 0; i < 4; i++) CHECK(worker, ops[i].status == -CELLAR_ERR_UNREACHABLE);
+    for (uint32_t i = 0; i < 4; i++) CHECK(worker, ops[i].status == CELLAR_UNREACHABLE);
     CHECK(worker, ops[4].status == 0 && worker->olds[0] == 77);
     CHECK(worker, contract_one(worker, fabric_op_faa(fabric_addr_of(2, 64), worker->olds, 1)) == 0);
 }
@@ -367,13 +367,13 @@ static void fenced_cn(struct contract_worker *worker)
     struct fabric_control fence = {.kind = FABRIC_CN_EVICT, .cn = 0}, unknown = {.kind = FABRIC_CN_EVICT, .cn = 200};
     struct cellar_error error = {0};
 
-    CHECK(worker, fabric->ops->control(fabric, &unknown, &error) == -CELLAR_ERR_INVALID);
+    CHECK(worker, fabric->ops->control(fabric, &unknown, &error) == CELLAR_INVALID);
     int code = fabric->ops->control(fabric, &fence, &error);
     int status = contract_one(worker, fabric_op_faa(AT(64), worker->olds, 1));
     if (code == 0) {
-        CHECK(worker, status == -CELLAR_ERR_FENCED);
+        CHECK(worker, status == CELLAR_FENCED);
     } else {
-        CHECK(worker, code == -CELLAR_ERR_UNSUPPORTED && error.code == CELLAR_ERR_UNSUPPORTED && error.text[0]);
+        CHECK(worker, code == CELLAR_UNSUPPORTED && error.code == CELLAR_UNSUPPORTED && error.text[0]);
         CHECK(worker, status == 0);
     }
 }

@@ -22,7 +22,7 @@ static void send_messages(struct contract_worker *worker)
         int status;
         memset(worker->local, (int)(i & 0xff), FABRIC_MESSAGE_BYTES);
         memcpy(worker->local, &i, sizeof i);
-        while ((status = contract_one(worker, send_op(worker, 0, size))) == -CELLAR_ERR_FULL)
+        while ((status = contract_one(worker, send_op(worker, 0, size))) == CELLAR_FULL)
             fabric_idle(worker->ep, fabric_now_ns(worker->ep) + 10000);
         CHECK(worker, status == 0);
     }
@@ -63,7 +63,7 @@ static void full_inbox(struct contract_worker *worker)
             status = contract_one(worker, send_op(worker, 0, 4));
             sent += status == 0;
         }
-        CHECK(worker, status == -CELLAR_ERR_FULL);
+        CHECK(worker, status == CELLAR_FULL);
         CHECK(worker, sent >= FABRIC_INBOX_MESSAGES);
         while (got < sent) {
             uint32_t number;
@@ -86,7 +86,7 @@ static void lone_messages(struct contract_worker *worker)
     struct fabric_message message;
 
     int status = contract_one(worker, send_op(worker, worker->cluster->fabric->cn_count - 1, 8));
-    CHECK(worker, status == -CELLAR_ERR_UNREACHABLE || status == -CELLAR_ERR_INVALID);
+    CHECK(worker, status == CELLAR_UNREACHABLE || status == CELLAR_INVALID);
     CHECK(worker, contract_one(worker, send_op(worker, worker->cluster->fabric->cn_count, 8)) != 0);
     CHECK(worker, contract_one(worker, send_op(worker, 0, 0)) == 0);
     while (!fabric_recv(worker->ep, &message)) fabric_poll(worker->ep);
@@ -139,7 +139,7 @@ static void bulk_mode(struct contract_worker *worker)
                                    fabric_op_faa(AT(73), worker->olds, 1)};
         fabric_post(worker->ep, ops, 3, &wait);
         CHECK(worker, wait.pending == 0 && wait.failed == 1);
-        CHECK(worker, local[1] == round && ops[2].status == -CELLAR_ERR_INVALID);
+        CHECK(worker, local[1] == round && ops[2].status == CELLAR_INVALID);
         CHECK(worker, fabric_await(NULL, &wait) == 1 && wait.failed == 0);
         worker->ep->bulk = false;
         CHECK(worker, contract_word(worker, AT(64)) == round);
@@ -196,7 +196,7 @@ static void await_rounds(struct coro *co, void *arg)
         uint32_t failed = fabric_await(co, &self->wait);
         self->suspended = false;
         CHECK(worker, failed == 1 && self->wait.failed == 0 && self->wait.pending == 0);
-        CHECK(worker, ops[0].status == 0 && ops[1].status == 0 && ops[2].status == -CELLAR_ERR_INVALID);
+        CHECK(worker, ops[0].status == 0 && ops[1].status == 0 && ops[2].status == CELLAR_INVALID);
         CHECK(worker, olds[0] == 2 * self->rounds && olds[1] == 2 * self->rounds + 1);
     }
 }
@@ -264,9 +264,9 @@ static void test_endpoints(void **state)
     struct cellar_error error = {0};
 
     contract_open(&cluster, *state, SHAPE(1, 2), 1);
-    assert_int_equal(fabric_endpoint_open(cluster.fabric, 0, 0, &ep, &error), -CELLAR_ERR_EXISTS);
+    assert_int_equal(fabric_endpoint_open(cluster.fabric, 0, 0, &ep, &error), CELLAR_EXISTS);
     assert_null(ep);
-    assert_int_equal(fabric_endpoint_open(cluster.fabric, 2, 0, &ep, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(fabric_endpoint_open(cluster.fabric, 2, 0, &ep, &error), CELLAR_INVALID);
     assert_true(error.text[0] != 0);
     assert_int_equal(fabric_endpoint_open(cluster.fabric, 0, 1, &ep, &error), 0);
     assert_int_equal(fabric_endpoint_open(cluster.fabric, 1, 0, &again, &error), 0);

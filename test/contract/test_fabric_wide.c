@@ -161,7 +161,7 @@ static void invalid_wide(struct contract_worker *worker)
     old[0] = 77;
     for (uint32_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         CHECK(worker, contract_do(worker, &bad[i], 1) == 1);
-        CHECK(worker, bad[i].status == -CELLAR_ERR_INVALID);
+        CHECK(worker, bad[i].status == CELLAR_INVALID);
     }
     CHECK(worker, wide.old[0] == 77 && wide.old[1] == 78 && old[0] == 77);
     CHECK(worker, contract_word(worker, AT(64)) == 0 && contract_word(worker, AT(72)) == 0);
@@ -189,7 +189,7 @@ static void killed_node(struct contract_worker *worker)
     struct fabric_op op = fabric_op_wide(FABRIC_WIDE_FAA, fabric_addr_of(1, 64), &wide);
 
     CHECK(worker, fabric->ops->control(fabric, &kill, NULL) == 0);
-    CHECK(worker, contract_one(worker, op) == -CELLAR_ERR_UNREACHABLE);
+    CHECK(worker, contract_one(worker, op) == CELLAR_UNREACHABLE);
     CHECK(worker, wide.old[0] == 77 && wide.old[1] == 78);
 }
 
@@ -225,8 +225,8 @@ static void wide_refused(struct contract_worker *worker)
     struct fabric_wide wide = {.old = {77, 78}, .swap = {1, 1}};
 
     CHECK(worker, !worker->cluster->fabric->wide_atomics);
-    CHECK(worker, contract_one(worker, fabric_op_wide(FABRIC_WIDE_FAA, AT(64), &wide)) == -CELLAR_ERR_UNSUPPORTED);
-    CHECK(worker, contract_one(worker, fabric_op_wide(FABRIC_WIDE_FAA, AT(72), &wide)) == -CELLAR_ERR_INVALID);
+    CHECK(worker, contract_one(worker, fabric_op_wide(FABRIC_WIDE_FAA, AT(64), &wide)) == CELLAR_UNSUPPORTED);
+    CHECK(worker, contract_one(worker, fabric_op_wide(FABRIC_WIDE_FAA, AT(72), &wide)) == CELLAR_INVALID);
     CHECK(worker, wide.old[0] == 77 && wide.old[1] == 78);
     CHECK(worker, contract_word(worker, AT(64)) == 0 && contract_word(worker, AT(72)) == 0);
 }

@@ -42,15 +42,15 @@ static int side_open_leased(struct side *side, const char *memnodes, enum cellar
 
 /* ---- the other compute node's process ---- */
 
-static int work_until_told(struct cellar_client *client, void *arg)
+static int work_until_told(struct cellar_lab_client *client, void *arg)
 {
     struct side *side = arg;
-    for (uint64_t i = cellar_client_index(client); getppid() != 1; i++) {
+    for (uint64_t i = cellar_lab_index(client); getppid() != 1; i++) {
         struct transfer transfer = {side, i % ACCOUNTS, (i * 7 + 1) % ACCOUNTS};
         struct cellar_result result;
         if (transfer.from == transfer.to) continue;
-        int code = cellar_exec(client, side->transfer, &transfer, NULL, &result);
-        if (code != 0 && code != -CELLAR_ERR_UNREACHABLE) return code;
+        int code = cellar_lab_exec(client, side->transfer, &transfer, NULL, &result);
+        if (code != 0 && code != CELLAR_UNREACHABLE) return code;
     }
     return 0;
 }
@@ -62,8 +62,8 @@ static void other_main(const char *memnodes, enum cellar_cc cc, int turn, int re
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (read(turn, &byte, 1) != 1) _exit(1);
     if (side_open_leased(&side, memnodes, cc, 1) != 0 || write(ready, "x", 1) != 1) _exit(2);
-    int code = cellar_run(side.db, work_until_told, &side);
-    fprintf(stderr, "the other compute node ended: %s\n", cellar_error_text(code));
+    int code = cellar_lab_run(side.db, work_until_told, &side);
+    fprintf(stderr, "the other compute node ended: %s\n", cellar_strerror(code));
     _exit(3);
 }
 
@@ -121,33 +121,33 @@ static void work(struct side *side, uint64_t calls)
 {
     for (uint64_t i = 0; i < calls; i++) {
         struct transfer transfer = {side, i % ACCOUNTS, (i * 5 + 1) % ACCOUNTS};
-        int code = -CELLAR_ERR_UNREACHABLE;
+        int code = CELLAR_UNREACHABLE;
         if (transfer.from == transfer.to) continue;
-        for (int tries = 0; tries < TRIES_MAX && code == -CELLAR_ERR_UNREACHABLE; tries++) {
+        for (int tries = 0; tries < TRIES_MAX && code == CELLAR_UNREACHABLE; tries++) {
             if (tries > 0) nap();
-            code = cellar_call(side->db, side->transfer, &transfer, NULL, NULL);
+            code = cellar_proc_run(side->db, side->transfer, &transfer, NULL, NULL);
         }
-        if (code) fail_msg("call %llu: %s", (unsigned long long)i, cellar_error_text(code));
+        if (code) fail_msg("call %llu: %s", (unsigned long long)i, cellar_strerror(code));
     }
 }
 
 static void node_replaced(struct side *side, uint32_t node, const struct process *old, const struct process *fresh,
                           const char *path)
 {
-    int rc = -CELLAR_ERR_NOT_FOUND;
-    assert_int_equal(cellar_replace(side->db, node, &side->error), -CELLAR_ERR_NOT_FOUND);
+    int rc = CELLAR_NOT_FOUND;
+    assert_int_equal(cellar_cluster_replace(side->db, node, &side->error), CELLAR_NOT_FOUND);
     process_kill(old);
     work(side, calls());
     /* Its memory is there as long as this process has not noticed its end: it may have been quicker. */
-    for (int tries = 0; tries < TRIES_MAX && rc == -CELLAR_ERR_NOT_FOUND; tries++) {
-        rc = cellar_replace(side->db, node, &side->error);
-        if (rc == -CELLAR_ERR_NOT_FOUND) nap();
-        if (rc == -CELLAR_ERR_NOT_FOUND) work(side, 2);
+    for (int tries = 0; tries < TRIES_MAX && rc == CELLAR_NOT_FOUND; tries++) {
+        rc = cellar_cluster_replace(side->db, node, &side->error);
+        if (rc == CELLAR_NOT_FOUND) nap();
+        if (rc == CELLAR_NOT_FOUND) work(side, 2);
     }
-    assert_int_equal(rc, -CELLAR_ERR_UNREACHABLE);
+    assert_int_equal(rc, CELLAR_UNREACHABLE);
     memnode_begin(fresh, path);
     for (int tries = 0; tries < TRIES_MAX && rc; tries++) {
-        rc = cellar_replace(side->db, node, &side->error);
+        rc = cellar_cluster_replace(side->db, node, &side->error);
         if (rc) nap();
     }
     if (rc) fail_msg("memory node %u: %s", node, side->error.text);
@@ -157,10 +157,10 @@ static void node_replaced(struct side *side, uint32_t node, const struct process
 /* The other compute node is dead; this one may be at its recovery already, as it looks after others by itself. */
 static void recovered(struct side *side)
 {
-    int rc = -CELLAR_ERR_EXISTS;
-    for (int tries = 0; tries < TRIES_MAX && rc == -CELLAR_ERR_EXISTS; tries++) {
+    int rc = CELLAR_EXISTS;
+    for (int tries = 0; tries < TRIES_MAX && rc == CELLAR_EXISTS; tries++) {
         if (tries > 0) nap();
-        rc = cellar_recover(side->db, 1, &side->error);
+        rc = cellar_cluster_recover(side->db, 1, &side->error);
     }
     if (rc) fail_msg("%s", side->error.text);
 }
@@ -180,7 +180,7 @@ static void killed_nodes_are_replaced(enum cellar_cc cc)
     snprintf(memnodes, sizeof memnodes, "%s,%s", paths[0], paths[1]);
     struct process other = process_fork(NULL, 0, memnodes, cc);
     if (side_open_leased(&side, memnodes, cc, 0) != 0) fail_msg("%s", side.error.text);
-    assert_int_equal(cellar_run(side.db, load_job, &side), 0);
+    assert_int_equal(cellar_lab_run(side.db, load_job, &side), 0);
     char byte;
     assert_int_equal(write(other.turn, "x", 1), 1);
     assert_int_equal(read(other.ready, &byte, 1), 1);

@@ -46,7 +46,7 @@ static void refused_as(int code, const struct cellar_config *config, rlim_t limi
     assert_true(child > 0);
     assert_int_equal(waitpid(child, &status, 0), child);
     if (WIFSIGNALED(status)) fail_msg("ended by signal %d", WTERMSIG(status));
-    assert_int_equal(WEXITSTATUS(status), code);
+    assert_int_equal(WEXITSTATUS(status), -code);
 }
 
 static void files_that_may_not_grow_are_refused(void **state)
@@ -57,14 +57,14 @@ static void files_that_may_not_grow_are_refused(void **state)
     snprintf(path, sizeof path, "%s/pool", folder);
     snprintf(copy, sizeof copy, "%s-copy", path);
     struct cellar_config config = {.pool_path = path, .pool_bytes = POOL_BYTES, .cns_max = 1};
-    refused_as(CELLAR_ERR_FULL, &config, POOL_BYTES - 1, NULL);
+    refused_as(CELLAR_FULL, &config, POOL_BYTES - 1, NULL);
     config.cns_max = 2;
-    refused_as(CELLAR_ERR_FULL, &config, 0, NULL); /* its roll */
-    refused_as(CELLAR_ERR_FULL, &config, POOL_BYTES - 1, NULL);
+    refused_as(CELLAR_FULL, &config, 0, NULL); /* its roll */
+    refused_as(CELLAR_FULL, &config, POOL_BYTES - 1, NULL);
     refused_as(0, &config, RLIM_INFINITY, NULL);
-    refused_as(CELLAR_ERR_SYSTEM, &config, POOL_BYTES - 1, copy);
+    refused_as(CELLAR_SYSTEM, &config, POOL_BYTES - 1, copy);
     snprintf(path, sizeof path, "%s/durable", folder);
-    refused_as(CELLAR_ERR_FULL, &(struct cellar_config){.durable = path, .pool_bytes = POOL_BYTES}, 4096, NULL);
+    refused_as(CELLAR_FULL, &(struct cellar_config){.durable = path, .pool_bytes = POOL_BYTES}, 4096, NULL);
     snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);
 }

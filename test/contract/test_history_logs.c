@@ -19,13 +19,14 @@ static int change(struct cellar_txn *txn, struct api_call *call)
 {
     struct change *change = (struct change *)call;
     struct item item = item_of(change->key + 1);
-    int ref = change->insert ? cellar_insert(txn, call->items, change->key, &item)
-                             : cellar_access(txn, call->items, change->key, CELL_A,
-                                             change->erase ? 0 : CELL_A | CELL_TEXT, change->erase ? CELLAR_DELETE : 0);
+    int ref = change->insert
+                  ? cellar_proc_insert(txn, call->items, change->key, &item)
+                  : cellar_proc_access(txn, call->items, change->key, CELL_A, change->erase ? 0 : CELL_A | CELL_TEXT,
+                                       change->erase ? CELLAR_DELETE : 0);
     if (ref < 0) return ref;
-    int rc = cellar_fetch(txn);
+    int rc = cellar_proc_fetch(txn);
     if (rc || change->insert || change->erase) return rc;
-    return cellar_put_row(txn, ref, &item);
+    return cellar_proc_put_row(txn, ref, &item);
 }
 
 struct logged {
@@ -112,10 +113,10 @@ static struct seen look(struct logged *logged, uint32_t replica)
 
 #define LATER (1ull << 40) /* a TS above all that a run here comes to */
 
-static int many_client(struct cellar_client *client, void *arg)
+static int many_client(struct cellar_lab_client *client, void *arg)
 {
     struct logged *logged = arg;
-    uint32_t index = cellar_client_index(client);
+    uint32_t index = cellar_lab_index(client);
     int rc = 0;
     for (uint64_t i = 0; rc == 0 && i < 700; i++) {
         uint64_t own = 100 + index; /* comes and goes */
@@ -124,7 +125,7 @@ static int many_client(struct cellar_client *client, void *arg)
                               .insert = i % 3 == 1,
                               .erase = i % 3 == 2};
         struct cellar_result result;
-        rc = cellar_exec(client, logged->api.any, &args, NULL, &result);
+        rc = cellar_lab_exec(client, logged->api.any, &args, NULL, &result);
     }
     return rc;
 }
@@ -133,7 +134,7 @@ static void rings_come_around(void **state)
 {
     struct logged logged;
     begin(&logged, *state, (struct cellar_config){.cns = 2, .threads = 2, .coros = 2, .mns = 3, .replicas = 1});
-    assert_code(cellar_run(logged.api.db, many_client, &logged), 0);
+    assert_code(cellar_lab_run(logged.api.db, many_client, &logged), 0);
     end(&logged);
     assert_int_equal(logged.history.txn_count, 8 * 700);
     struct seen seen = look(&logged, 1);
@@ -156,12 +157,12 @@ static void an_entry_missing(void **state)
     struct fabric_addr backup = catalog_replica(logged.api.db->catalog, seen.last_at.addr, 1);
     api_poke(&logged.api, fabric_addr_plus(backup, 64), zero, 8);
     assert_int_equal(look(&logged, 1).count, 4);
-    FAILS(&logged.api.error, check(&logged), CELLAR_ERR_CORRUPT, "is the coordinator's last");
+    FAILS(&logged.api.error, check(&logged), CELLAR_CORRUPT, "is the coordinator's last");
     /* An older one: on the primary, and not on the backup. */
     api_poke(&logged.api, fabric_addr_plus(backup, -(int64_t)(seen.bytes + 63) / 64 * 64), zero, 8);
     assert_int_equal(look(&logged, 1).count, 3);
     logged.history.txn_count = 4; /* as if the last had never been: then its entry is of none */
-    FAILS(&logged.api.error, check(&logged), CELLAR_ERR_CORRUPT, "no transaction that can have written");
+    FAILS(&logged.api.error, check(&logged), CELLAR_CORRUPT, "no transaction that can have written");
     close(&logged);
 }
 
@@ -180,20 +181,20 @@ static void an_entry_tells_something_else(void **state)
             struct history_access *access = &logged.history.accesses[txn->first + i], before = *access;
             bool write = access->kind == HISTORY_WRITE;
             access->key ^= 64;
-            assert_code(check(&logged), access->kind == HISTORY_READ ? 0 : -CELLAR_ERR_CORRUPT);
+            assert_code(check(&logged), access->kind == HISTORY_READ ? 0 : CELLAR_CORRUPT);
             *access = before;
             access->digest ^= write;
-            assert_code(check(&logged), write ? -CELLAR_ERR_CORRUPT : 0);
+            assert_code(check(&logged), write ? CELLAR_CORRUPT : 0);
             *access = before;
             access->cell ^= 1;
-            assert_code(check(&logged), access->kind == HISTORY_READ ? 0 : -CELLAR_ERR_CORRUPT);
+            assert_code(check(&logged), access->kind == HISTORY_READ ? 0 : CELLAR_CORRUPT);
             *access = before;
         }
         txn->count--; /* the entry has one more */
-        FAILS(&logged.api.error, check(&logged), CELLAR_ERR_CORRUPT, "tells another change");
+        FAILS(&logged.api.error, check(&logged), CELLAR_CORRUPT, "tells another change");
         txn->count++;
         txn->ts += 1000; /* the entry's is another one */
-        FAILS(&logged.api.error, check(&logged), CELLAR_ERR_CORRUPT, "no transaction that can have written");
+        FAILS(&logged.api.error, check(&logged), CELLAR_CORRUPT, "no transaction that can have written");
         txn->ts -= 1000;
     }
     MUST(&logged.api.error, check(&logged));
@@ -239,7 +240,7 @@ static void sequences_rise(void **state)
         assert_int_equal(history_txn_add(&logged.history, &txn, NULL), 0);
         forge(&logged, &seen, cases[i].sequence, cases[i].ts, (uint32_t)cases[i].lines);
         if (cases[i].word)
-            FAILS(&logged.api.error, check(&logged), CELLAR_ERR_CORRUPT, cases[i].word);
+            FAILS(&logged.api.error, check(&logged), CELLAR_CORRUPT, cases[i].word);
         else
             MUST(&logged.api.error, check(&logged));
         close(&logged);
@@ -270,7 +271,7 @@ static void halves_are_of_different_laps(void **state, uint64_t log_bytes)
         if (back == 0)
             MUST(&logged.api.error, check(&logged));
         else
-            FAILS(&logged.api.error, check(&logged), CELLAR_ERR_CORRUPT, "lies directly before");
+            FAILS(&logged.api.error, check(&logged), CELLAR_CORRUPT, "lies directly before");
     }
     close(&logged);
 }
@@ -293,7 +294,7 @@ static void no_effect_without_an_entry(void **state)
     struct seen seen = look(&logged, 0);
     api_poke(&logged.api, fabric_addr_plus(seen.last_at.addr, 64), &zero, 8);
     assert_int_equal(look(&logged, 0).count, 1);
-    FAILS(&logged.api.error, check(&logged), CELLAR_ERR_CORRUPT, "had its effect, but its log entry");
+    FAILS(&logged.api.error, check(&logged), CELLAR_CORRUPT, "had its effect, but its log entry");
     logged.history.final_count = 0; /* had no reader seen it, all would be well */
     MUST(&logged.api.error, check(&logged));
     struct history_access read = logged.history.accesses[logged.history.txns[1].first + 2];
@@ -301,7 +302,7 @@ static void no_effect_without_an_entry(void **state)
     assert_int_equal(read.kind, HISTORY_WRITE);
     read.kind = HISTORY_READ;
     assert_int_equal(history_txn_add(&logged.history, &reader, &read), 0);
-    FAILS(&logged.api.error, check(&logged), CELLAR_ERR_CORRUPT, "had its effect, but its log entry");
+    FAILS(&logged.api.error, check(&logged), CELLAR_CORRUPT, "had its effect, but its log entry");
     close(&logged);
 }
 
@@ -326,7 +327,7 @@ static void a_node_is_lost(void **state)
     uint32_t found = 0;
     for (unlogged.coordinator = 0; unlogged.coordinator < 3; unlogged.coordinator++) {
         assert_int_equal(history_txn_add(&logged.history, &unlogged, accesses), 0);
-        found += check(&logged) == -CELLAR_ERR_CORRUPT;
+        found += check(&logged) == CELLAR_CORRUPT;
         logged.history.txn_count--;
     }
     assert_int_equal(found, 2); /* the third's log began on the lost node */
@@ -342,12 +343,12 @@ static void a_node_is_lost(void **state)
 static int count(struct cellar_txn *txn, struct api_call *call)
 {
     uint64_t a;
-    int ref = cellar_access(txn, call->items, COUNTED, 0, CELL_A, 0);
+    int ref = cellar_proc_access(txn, call->items, COUNTED, 0, CELL_A, 0);
     TRY(ref);
-    TRY(cellar_fetch(txn));
-    TRY(cellar_get(txn, ref, ITEM_A, &a));
+    TRY(cellar_proc_fetch(txn));
+    TRY(cellar_proc_get(txn, ref, ITEM_A, &a));
     a++;
-    return cellar_put(txn, ref, ITEM_A, &a);
+    return cellar_proc_put(txn, ref, ITEM_A, &a);
 }
 
 struct counted {
@@ -386,16 +387,16 @@ static void counts_run(struct api *api)
     struct api_call calls[COUNTS];
     struct cellar_completion ended;
     struct cellar_queue *queue;
-    MUST(&api->error, cellar_queue_open(api->db, COUNTS, NULL, NULL, &queue, &api->error));
+    MUST(&api->error, cellar_proc_queue_open(api->db, COUNTS, NULL, NULL, &queue, &api->error));
     for (int i = 0; i < COUNTS; i++) {
         calls[i] = (struct api_call){.body = count, .items = api->items};
-        assert_code(cellar_submit(queue, api->any, &calls[i], NULL, NULL), 0);
+        assert_code(cellar_proc_submit(queue, api->any, &calls[i], NULL, NULL), 0);
     }
     for (int i = 0; i < COUNTS; i++) {
-        assert_int_equal(cellar_reap(queue, &ended, 1, UINT64_MAX), 1);
+        assert_int_equal(cellar_proc_reap(queue, &ended, 1, UINT64_MAX), 1);
         assert_code(ended.result.code, 0);
     }
-    cellar_queue_close(queue);
+    cellar_proc_queue_close(queue);
 }
 
 /* An entry names the one whose write its transaction has read, and no other: its count is one less. */

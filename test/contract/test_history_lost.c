@@ -12,11 +12,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Two transactions that write and two that read, on the compute node of the client: cellar_call would choose one. */
-static int told_client(struct cellar_client *client, void *arg)
+/*
+ * Two transactions that write and two that read, on the compute node of the client: cellar_proc_run would choose one.
+ */
+static int told_client(struct cellar_lab_client *client, void *arg)
 {
     struct recorded *r = arg;
-    uint32_t cn = cellar_client_cn(client);
+    uint32_t cn = cellar_lab_cn(client);
     int rc = 0;
 
     for (uint32_t i = 0; rc == 0 && i < 4; i++) {
@@ -26,7 +28,7 @@ static int told_client(struct cellar_client *client, void *arg)
         const struct step reads[] = {{ACCESS, key, CELL_A, 0, 0}, {FETCH, 0, 0, 0, 0}, {END, 0, 0, 0, 0}};
         struct script script = {.call = {.body = script_body, .items = r->api.items}, .steps = i < 2 ? writes : reads};
         struct cellar_result result;
-        rc = cellar_exec(client, r->api.any, &script, NULL, &result);
+        rc = cellar_lab_exec(client, r->api.any, &script, NULL, &result);
     }
     return rc;
 }
@@ -36,7 +38,7 @@ static void what_a_lost_node_told(void **state)
 {
     struct recorded r;
     record(&r, *state, (struct cellar_config){.cns = 2, .coros = 1}, 100);
-    assert_code(cellar_run(r.api.db, told_client, &r), 0);
+    assert_code(cellar_lab_run(r.api.db, told_client, &r), 0);
     assert_int_equal(history_recorder_count(r.recorder), 8);
     history_recorder_lost(r.recorder, 1, 0);
     stop(&r);
@@ -56,8 +58,8 @@ static void what_a_lost_node_told(void **state)
 /* A body that ends its process, amid a transaction. */
 static int die_body(struct cellar_txn *txn, struct api_call *call)
 {
-    (void)!cellar_access(txn, call->items, 1, CELL_A, CELL_A, 0);
-    (void)!cellar_fetch(txn);
+    (void)!cellar_proc_access(txn, call->items, 1, CELL_A, CELL_A, 0);
+    (void)!cellar_proc_fetch(txn);
     raise(SIGKILL);
     return 0;
 }
@@ -76,7 +78,7 @@ static void record_and_die(const struct api_variant *variant)
     history_recorder_start(r.recorder);
     assert_code(RUN(&r.api, {ACCESS, 3, CELL_A, CELL_A, 0}, {FETCH, 0, 0, 0, 0}, {PUT, 3, 0, CELL_A, 500}), 0);
     assert_code(RUN(&r.api, {DELETE, 7, 0, 0, 0}, {FETCH, 0, 0, 0, 0}), 0);
-    assert_code(RUN(&r.api, {ACCESS, 13, CELL_A, 0, 0}, {FETCH, 0, 0, 0, 0}), -CELLAR_ERR_NOT_FOUND);
+    assert_code(RUN(&r.api, {ACCESS, 13, CELL_A, 0, 0}, {FETCH, 0, 0, 0, 0}), CELLAR_NOT_FOUND);
     struct script script = {.steps = NULL};
     api_run(&r.api, die_body, &script);
 }

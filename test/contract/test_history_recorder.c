@@ -120,8 +120,8 @@ static void what_fails_has_read(void **state)
         RUN(&r.api, {ACCESS, 1, CELL_A, CELL_B, 0}, {FETCH, 0, 0, 0, 0}, {PUT, 1, 0, CELL_B, 4}, {ABORT, 0, 0, 0, 0}),
         CELLAR_USER_ABORT);
     assert_code(RUN(&r.api, {ACCESS, 2, CELL_A, 0, 0}, {ACCESS, 13, CELL_A, 0, 0}, {FETCH, 0, 0, 0, 0}),
-                -CELLAR_ERR_NOT_FOUND);
-    assert_code(RUN(&r.api, {ACCESS, 6, CELL_N, 0, 0}, {INSERT, 2, 0, 0, 0}, {FETCH, 0, 0, 0, 0}), -CELLAR_ERR_EXISTS);
+                CELLAR_NOT_FOUND);
+    assert_code(RUN(&r.api, {ACCESS, 6, CELL_N, 0, 0}, {INSERT, 2, 0, 0, 0}, {FETCH, 0, 0, 0, 0}), CELLAR_EXISTS);
     stop(&r);
     assert_int_equal(r.history.txn_count, 3);
     for (uint64_t i = 0; i < 3; i++) {
@@ -164,7 +164,7 @@ static void what_aborts_is_not_there(void **state)
     api_poke_word(&r.api, addr, api_foreign_tags(r.api.items), api_tag_mask(r.api.items));
     do {
         options.timeout_ns *= 2;
-        assert_code(api_run_with(&r.api, script_body, &script, &options), -CELLAR_ERR_DEADLINE);
+        assert_code(api_run_with(&r.api, script_body, &script, &options), CELLAR_DEADLINE);
     } while (api_longer(&r.api, script.call.runs, options.timeout_ns));
     assert_true(script.call.runs > 1);
     api_poke_word(&r.api, addr, 0, api_tag_mask(r.api.items));
@@ -189,7 +189,7 @@ static void what_is_unknown(void **state)
     assert_code(run(&r.api, steps), 0);
     MUST(&r.api.error, db_fabric(r.api.db)->ops->control(db_fabric(r.api.db), &kill, &r.api.error));
     MUST(&r.api.error, db_fabric(r.api.db)->ops->control(db_fabric(r.api.db), &also, &r.api.error));
-    assert_code(run(&r.api, steps), -CELLAR_ERR_INDETERMINATE);
+    assert_code(run(&r.api, steps), CELLAR_INDETERMINATE);
     stop(&r);
     assert_int_equal(r.history.txn_count, 2);
     assert_int_equal(r.history.txns[1].outcome, HISTORY_INDETERMINATE);
@@ -203,17 +203,17 @@ static int add_one(struct cellar_txn *txn, struct api_call *call)
 {
     struct script *script = (struct script *)call;
     uint64_t a = 0;
-    int ref = cellar_access(txn, call->items, script->steps->key, CELL_A, CELL_A, 0);
+    int ref = cellar_proc_access(txn, call->items, script->steps->key, CELL_A, CELL_A, 0);
     if (ref < 0) return ref;
-    int rc = cellar_fetch(txn);
-    if (rc == 0) rc = cellar_get(txn, ref, ITEM_A, &a);
+    int rc = cellar_proc_fetch(txn);
+    if (rc == 0) rc = cellar_proc_get(txn, ref, ITEM_A, &a);
     a++;
-    return rc ? rc : cellar_put(txn, ref, ITEM_A, &a);
+    return rc ? rc : cellar_proc_put(txn, ref, ITEM_A, &a);
 }
 
 #define ADDS 200
 
-static int add_client(struct cellar_client *client, void *arg)
+static int add_client(struct cellar_lab_client *client, void *arg)
 {
     struct recorded *r = arg;
     int rc = 0;
@@ -221,7 +221,7 @@ static int add_client(struct cellar_client *client, void *arg)
         const struct step step = {.key = i % 2};
         struct script script = {.call = {.body = add_one, .items = r->api.items}, .steps = &step};
         struct cellar_result result;
-        rc = cellar_exec(client, r->api.any, &script, NULL, &result);
+        rc = cellar_lab_exec(client, r->api.any, &script, NULL, &result);
     }
     return rc;
 }
@@ -238,7 +238,7 @@ static void many_at_once(void **state)
 
     record(&r, variant, (struct cellar_config){.threads = 2, .coros = 4}, 8 * ADDS);
     assert_false(history_recorder_full(r.recorder));
-    assert_code(cellar_run(r.api.db, add_client, &r), 0);
+    assert_code(cellar_lab_run(r.api.db, add_client, &r), 0);
     assert_true(history_recorder_full(r.recorder));
     stop(&r);
     assert_int_equal(r.history.txn_count, 8 * ADDS);
@@ -277,7 +277,7 @@ static void the_same_again(void **state)
     if (variant->threads) skip();
     for (int i = 0; i < 2; i++) {
         record(&r[i], variant, (struct cellar_config){.cns = 2, .threads = 2, .coros = 2, .seed = 9}, 10);
-        assert_code(cellar_run(r[i].api.db, add_client, &r[i]), 0);
+        assert_code(cellar_lab_run(r[i].api.db, add_client, &r[i]), 0);
         stop(&r[i]);
     }
     const struct history *a = &r[0].history, *b = &r[1].history;
@@ -301,7 +301,7 @@ static int session_commit(struct recorded *r, struct cellar_session *session, ui
     uint64_t a;
     assert_code(cellar_begin(session, NULL, &txn), 0);
     assert_code(cellar_txn_get(txn, r->api.items, key, ITEM_A, &a), 0);
-    if (other != key) assert_code(cellar_txn_get(txn, r->api.items, other, ITEM_A, &a), -CELLAR_ERR_NOT_FOUND);
+    if (other != key) assert_code(cellar_txn_get(txn, r->api.items, other, ITEM_A, &a), CELLAR_NOT_FOUND);
     if (other == key) /* meanwhile */
         assert_code(RUN(&r->api, {ACCESS, key, 0, CELL_A, 0}, {FETCH, 0, 0, 0, 0}, {PUT, key, 0, CELL_A, 50}), 0);
     a = 77;
@@ -319,7 +319,7 @@ static void notes_are_reads(void **state)
     for (int i = 0; i < 2; i++) MUST(&r.api.error, cellar_session_open(r.api.db, &sessions[i], &r.api.error));
     uint64_t bucket = bucket_version(&r.api, 12);
     assert_code(session_commit(&r, sessions[1], 3, 12), 0);
-    assert_code(session_commit(&r, sessions[0], 4, 4), -CELLAR_ERR_RETRY);
+    assert_code(session_commit(&r, sessions[0], 4, 4), CELLAR_RETRY);
     stop(&r);
 
     assert_int_equal(r.history.txn_count, 5);
@@ -352,9 +352,9 @@ static int insert_beside(struct cellar_txn *txn, struct api_call *call)
 {
     const struct crowd *crowd = (const struct crowd *)call;
     struct item item = item_of(crowd->key);
-    TRY(cellar_access(txn, call->items, 0, CELL_A, 0, 0));
-    TRY(cellar_insert(txn, call->items, crowd->key, &item));
-    return cellar_fetch(txn);
+    TRY(cellar_proc_access(txn, call->items, 0, CELL_A, 0, 0));
+    TRY(cellar_proc_insert(txn, call->items, crowd->key, &item));
+    return cellar_proc_fetch(txn);
 }
 
 /* An index of few buckets: one of its chains gets as long as may be, which an insert finds out after its validation. */
@@ -370,7 +370,7 @@ static void what_finds_no_room_has_read(void **state)
     MUST(&r.api.error, history_recorder_open(r.api.db, NULL, 10000, NULL, &r.recorder, &r.api.error));
     history_recorder_start(r.recorder);
     for (; code == 0 && crowd.key < 10000; crowd.key++) code = api_run(&r.api, insert_beside, &crowd);
-    assert_code(code, -CELLAR_ERR_FULL);
+    assert_code(code, CELLAR_FULL);
     assert_int_equal(r.api.result.detail.why, CELLAR_WHY_CHAIN);
     stop(&r);
 

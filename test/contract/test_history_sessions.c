@@ -28,8 +28,8 @@ static uint64_t some_key(struct actor *actor) { return prng_below(&actor->prng, 
 static void ended(struct actor *actor, int rc)
 {
     actor->committed += rc == 0;
-    bool usual = rc == 0 || rc == -CELLAR_ERR_RETRY || rc == -CELLAR_ERR_DEADLINE || rc == -CELLAR_ERR_EXISTS ||
-                 rc == -CELLAR_ERR_NOT_FOUND;
+    bool usual =
+        rc == 0 || rc == CELLAR_RETRY || rc == CELLAR_DEADLINE || rc == CELLAR_EXISTS || rc == CELLAR_NOT_FOUND;
     if (!usual) actor->odd = rc;
 }
 
@@ -39,12 +39,12 @@ static int change_locked(struct actor *actor, struct cellar_txn *txn)
     uint64_t a, b, key = some_key(actor);
     TRY(cellar_txn_get_for_update(txn, items, key, ITEM_A, &a));
     int rc = cellar_txn_get(txn, items, some_key(actor), ITEM_A, &b);
-    if (rc && rc != -CELLAR_ERR_NOT_FOUND) return rc;
+    if (rc && rc != CELLAR_NOT_FOUND) return rc;
     if (prng_below(&actor->prng, 3) == 0) return cellar_txn_delete(txn, items, key);
     a++;
     TRY(cellar_txn_put(txn, items, key, ITEM_A, &a));
     rc = cellar_txn_put(txn, items, some_key(actor), ITEM_B, &a); /* others have it, too: the commit begins again */
-    return rc == -CELLAR_ERR_NOT_FOUND ? 0 : rc;
+    return rc == CELLAR_NOT_FOUND ? 0 : rc;
 }
 
 static int insert_again(struct actor *actor, struct cellar_txn *txn)
@@ -78,7 +78,7 @@ static void *call(void *arg)
     struct cellar_result result;
     for (uint32_t i = 0; i < ROUNDS && actor->odd == 0; i++) {
         struct add args = add_args(api, some_key(actor), some_key(actor));
-        ended(actor, cellar_call(api->db, api->any, &args, NULL, &result));
+        ended(actor, cellar_proc_run(api->db, api->any, &args, NULL, &result));
     }
     return NULL;
 }

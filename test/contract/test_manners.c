@@ -45,16 +45,16 @@ static void heard(void *arg, enum cellar_log_level level, const char *text)
 static int add_one(struct cellar_txn *txn, const struct side *side, uint64_t key, unsigned hold_s)
 {
     uint64_t word = 0;
-    int ref = cellar_access(txn, side->table, key, 1, 1, 0);
-    int rc = ref < 0 ? ref : cellar_fetch(txn);
-    if (rc == 0) rc = cellar_get(txn, ref, 0, &word);
+    int ref = cellar_proc_access(txn, side->table, key, 1, 1, 0);
+    int rc = ref < 0 ? ref : cellar_proc_fetch(txn);
+    if (rc == 0) rc = cellar_proc_get(txn, ref, 0, &word);
     if (rc == 0 && hold_s) {
         printf("held\n");
         fflush(stdout);
         sleep(hold_s);
     }
     word++;
-    return rc ? rc : cellar_put(txn, ref, 0, &word);
+    return rc ? rc : cellar_proc_put(txn, ref, 0, &word);
 }
 
 struct call {
@@ -92,13 +92,13 @@ static int side_open(struct side *side, const char *memnodes, uint32_t cn)
     return rc ? rc : cellar_proc_register(side->db, &hold, &side->hold, &side->error);
 }
 
-static int fill(struct cellar_client *client, void *arg)
+static int fill(struct cellar_lab_client *client, void *arg)
 {
     struct side *side = arg;
     const uint64_t zero = 0;
     int rc = 0;
-    for (uint64_t key = 0; key < 64 && rc == 0 && cellar_client_index(client) == 0; key++)
-        rc = cellar_load(client, side->table, key, &zero, &side->error);
+    for (uint64_t key = 0; key < 64 && rc == 0 && cellar_lab_index(client) == 0; key++)
+        rc = cellar_lab_load(client, side->table, key, &zero, &side->error);
     return rc;
 }
 
@@ -106,12 +106,12 @@ static void begin(struct side *side, struct contract_memnodes *memnodes)
 {
     contract_memnodes_start(memnodes, shape);
     int rc = side_open(side, memnodes->paths, 0);
-    for (int i = 0; i < 1000 && rc == -CELLAR_ERR_UNREACHABLE; i++) { /* they have just been started */
+    for (int i = 0; i < 1000 && rc == CELLAR_UNREACHABLE; i++) { /* they have just been started */
         usleep(10000);
         rc = side_open(side, memnodes->paths, 0);
     }
     if (rc) fail_msg("%s", side->error.text);
-    assert_int_equal(cellar_run(side->db, fill, side), 0);
+    assert_int_equal(cellar_lab_run(side->db, fill, side), 0);
 }
 
 /* Compute node 1, in a process of its own, which ends by being killed. Returns when it has a record in hand. */
@@ -130,7 +130,7 @@ static pid_t other_begin(const struct contract_memnodes *memnodes)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         dup2(pipes[1], 1);
         if (side_open(&side, memnodes->paths, 1)) _exit(2);
-        (void)!cellar_call(side.db, side.hold, &call, NULL, &result);
+        (void)!cellar_proc_run(side.db, side.hold, &call, NULL, &result);
         _exit(3);
     }
     close(pipes[1]);
@@ -148,13 +148,13 @@ static int end_of(pid_t pid)
 }
 
 /* Calls, and sleeps between them, and never yields; one of them wants the record that the other node had. */
-static int without_manners(struct cellar_client *client, void *arg)
+static int without_manners(struct cellar_lab_client *client, void *arg)
 {
     struct side *side = arg;
     struct cellar_result result;
-    struct call call = {side, cellar_client_index(client) == 0 ? HELD : cellar_client_index(client)};
+    struct call call = {side, cellar_lab_index(client) == 0 ? HELD : cellar_lab_index(client)};
     while (!atomic_load(&side->recovered) && atomic_load(&side->calls) < CALLS_MAX) {
-        if (cellar_exec(client, side->add, &call, NULL, &result)) atomic_fetch_add(&side->wrong, 1);
+        if (cellar_lab_exec(client, side->add, &call, NULL, &result)) atomic_fetch_add(&side->wrong, 1);
         atomic_fetch_add(&side->calls, 1);
         usleep(SLEEP_US);
     }
@@ -169,7 +169,7 @@ static uint32_t calls_beside_a_recovery(void)
     pid_t other = other_begin(&memnodes);
     assert_int_equal(kill(other, SIGKILL), 0);
     assert_int_equal(WTERMSIG(end_of(other)), SIGKILL);
-    assert_int_equal(cellar_run(side.db, without_manners, &side), 0);
+    assert_int_equal(cellar_lab_run(side.db, without_manners, &side), 0);
     assert_int_equal(side.wrong, 0);
     for (int i = 0; i < 3000 && !atomic_load(&side.recovered); i++) usleep(10000);
     assert_int_equal(side.recovered, 1);
@@ -197,16 +197,16 @@ static void its_plant_is_met(void **state)
 #define TURN_SECONDS 60 /* a turn lasts as long as the others' last round did, which a busy machine makes longer */
 
 /* The first to run calls what is refused at once, until another one of its worker has had its turn. */
-static int refused_for_ever(struct cellar_client *client, void *arg)
+static int refused_for_ever(struct cellar_lab_client *client, void *arg)
 {
     static const uint32_t cancelled = 1;
     const struct cellar_call_options options = {.cancel = &cancelled};
     struct side *side = arg;
     struct cellar_result result;
     struct call call = {side, 1};
-    if (cellar_client_index(client) != 0) atomic_store(&side->recovered, 1);
+    if (cellar_lab_index(client) != 0) atomic_store(&side->recovered, 1);
     for (time_t end = time(NULL) + TURN_SECONDS; !atomic_load(&side->recovered) && time(NULL) < end;)
-        if (cellar_exec(client, side->add, &call, &options, &result) != -CELLAR_ERR_CANCELLED) return -1;
+        if (cellar_lab_exec(client, side->add, &call, &options, &result) != CELLAR_CANCELLED) return -1;
     return atomic_load(&side->recovered) ? 0 : -1;
 }
 
@@ -216,7 +216,7 @@ static void who_calls_in_vain_keeps_no_worker(void **state)
     struct side side = {0};
     (void)state;
     begin(&side, &memnodes);
-    assert_int_equal(cellar_run(side.db, refused_for_ever, &side), 0);
+    assert_int_equal(cellar_lab_run(side.db, refused_for_ever, &side), 0);
     cellar_close(side.db);
     contract_memnodes_stop(&memnodes);
 }
@@ -230,7 +230,7 @@ static void who_blocks_with_a_record_in_hand_is_declared_dead(void **state)
     begin(&side, &memnodes);
     pid_t other = other_begin(&memnodes);
     struct call call = {&side, HELD};
-    assert_int_equal(cellar_call(side.db, side.add, &call, NULL, &result), 0);
+    assert_int_equal(cellar_proc_run(side.db, side.add, &call, NULL, &result), 0);
     assert_int_equal(WTERMSIG(end_of(other)), SIGKILL);
     assert_true(side.silent >= 1);
     for (int i = 0; i < 1000 && !atomic_load(&side.recovered); i++) usleep(10000); /* its tag is taken over earlier */
@@ -239,11 +239,11 @@ static void who_blocks_with_a_record_in_hand_is_declared_dead(void **state)
     contract_memnodes_stop(&memnodes);
 }
 
-static int block(struct cellar_client *client, void *arg)
+static int block(struct cellar_lab_client *client, void *arg)
 {
     (void)arg;
-    if (cellar_client_index(client) == 0) usleep(LEASE_NS / 2000);
-    cellar_client_yield(client);
+    if (cellar_lab_index(client) == 0) usleep(LEASE_NS / 2000);
+    cellar_lab_yield(client);
     return 0;
 }
 
@@ -253,7 +253,7 @@ static void who_blocks_is_told_of(void **state)
     struct side side = {0};
     (void)state;
     begin(&side, &memnodes);
-    assert_int_equal(cellar_run(side.db, block, &side), 0);
+    assert_int_equal(cellar_lab_run(side.db, block, &side), 0);
     for (int i = 0; i < 1000 && !atomic_load(&side.kept); i++) usleep(10000);
     assert_true(side.kept >= 1);
     assert_int_equal(side.silent, 0);

@@ -15,21 +15,21 @@ static const struct api_variant cell = {"sim_cell", "sim", CELLAR_CC_CELL, false
 static int add(struct cellar_txn *txn, struct api_call *call)
 {
     uint64_t a;
-    int ref = cellar_access(txn, call->items, HOTTEST, CELL_A, CELL_A, 0);
+    int ref = cellar_proc_access(txn, call->items, HOTTEST, CELL_A, CELL_A, 0);
     TRY(ref);
-    TRY(cellar_fetch(txn));
-    TRY(cellar_get(txn, ref, ITEM_A, &a));
+    TRY(cellar_proc_fetch(txn));
+    TRY(cellar_proc_get(txn, ref, ITEM_A, &a));
     a++;
-    return cellar_put(txn, ref, ITEM_A, &a);
+    return cellar_proc_put(txn, ref, ITEM_A, &a);
 }
 
-static int client(struct cellar_client *self, void *arg)
+static int client(struct cellar_lab_client *self, void *arg)
 {
     struct api *api = arg;
     for (int i = 0; i < CALLS; i++) {
         struct api_call call = {.body = add, .items = api->items};
         struct cellar_result result;
-        int rc = cellar_exec(self, api->any, &call, NULL, &result);
+        int rc = cellar_lab_exec(self, api->any, &call, NULL, &result);
         if (rc) return rc;
     }
     return 0;
@@ -39,13 +39,13 @@ static int client(struct cellar_client *self, void *arg)
 static uint64_t crowd(const struct api_variant *variant)
 {
     struct api api;
-    struct cellar_stats stats;
+    struct cellar_lab_stats stats;
     api_open_with(&api, variant, (struct cellar_config){.threads = 2, .coros = 4});
     api_load(&api, 0, 10);
     uint64_t before = api_totals(&api).sum_a;
-    cellar_stats_reset(api.db);
-    MUST(&api.error, cellar_run(api.db, client, &api));
-    cellar_stats_read(api.db, &stats);
+    cellar_lab_stats_reset(api.db);
+    MUST(&api.error, cellar_lab_run(api.db, client, &api));
+    cellar_lab_stats_read(api.db, &stats);
     assert_int_equal(api_totals(&api).sum_a - before, 2 * 4 * CALLS);
     api_audit_clean(&api);
     api_close(&api);

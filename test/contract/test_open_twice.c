@@ -23,7 +23,7 @@ static void is_refused(const struct cellar_config *config, const char *word)
 {
     struct cellar *db;
     struct cellar_error error = {0};
-    assert_int_equal(cellar_open(config, &db, &error), -CELLAR_ERR_EXISTS);
+    assert_int_equal(cellar_open(config, &db, &error), CELLAR_EXISTS);
     assert_null(db);
     if (!strstr(error.text, word)) fail_msg("'%s' does not say '%s'", error.text, word);
 }

@@ -40,11 +40,11 @@ static void cost_open(struct cost *cost, const struct api_variant *variant)
 /* Of the second of two equal calls: the first one warms the hints. */
 static uint64_t round_trips(struct cost *cost, api_body body, void *args)
 {
-    struct cellar_stats before, after;
+    struct cellar_lab_stats before, after;
     assert_code(api_run(&cost->ordered.api, body, args), 0);
-    cellar_stats_read(cost->ordered.api.db, &before);
+    cellar_lab_stats_read(cost->ordered.api.db, &before);
     assert_code(api_run(&cost->ordered.api, body, args), 0);
-    cellar_stats_read(cost->ordered.api.db, &after);
+    cellar_lab_stats_read(cost->ordered.api.db, &after);
     return after.round_trips - before.round_trips;
 }
 
@@ -88,12 +88,12 @@ static int point_read(struct cellar_txn *txn, struct api_call *call)
     const struct point_read *args = (const struct point_read *)call;
     struct item item = {.a = args->a};
     uint64_t key;
-    int found = cellar_lookup(txn, args->index, &item, &key);
+    int found = cellar_proc_lookup(txn, args->index, &item, &key);
     TRY(found);
-    int ref = cellar_access(txn, call->items, key, CELL_A, 0, 0);
+    int ref = cellar_proc_access(txn, call->items, key, CELL_A, 0, 0);
     TRY(ref);
-    TRY(cellar_fetch(txn));
-    return cellar_get(txn, ref, ITEM_A, &item.a);
+    TRY(cellar_proc_fetch(txn));
+    return cellar_proc_get(txn, ref, ITEM_A, &item.a);
 }
 
 static void a_point_read_takes_a_leaf_and_a_record(void **state)
@@ -114,11 +114,11 @@ struct move {
 static int move(struct cellar_txn *txn, struct api_call *call)
 {
     struct move *args = (struct move *)call;
-    int ref = cellar_access(txn, call->items, 7, 0, CELL_A, 0);
+    int ref = cellar_proc_access(txn, call->items, 7, 0, CELL_A, 0);
     TRY(ref);
-    TRY(cellar_fetch(txn));
+    TRY(cellar_proc_fetch(txn));
     args->a++;
-    return cellar_put(txn, ref, ITEM_A, &args->a);
+    return cellar_proc_put(txn, ref, ITEM_A, &args->a);
 }
 
 /*
@@ -153,11 +153,11 @@ static int covered_sum(struct cellar_txn *txn, struct api_call *call)
     struct item low = {.a = 1000}, high = {.a = 5000}, row;
     struct cellar_range range = {.low = {&low, 1, false}, .high = {&high, 1, true}};
     uint64_t key;
-    int cursor = cellar_cursor_open(txn, args->index, &range, 0, 0, args->flags, args->limit), got;
+    int cursor = cellar_proc_cursor_open(txn, args->index, &range, 0, 0, args->flags, args->limit), got;
     TRY(cursor);
     args->sum = args->count = 0;
-    while ((got = cellar_cursor_next(txn, cursor, &key, NULL)) == 1) {
-        TRY(cellar_cursor_row(txn, cursor, &row));
+    while ((got = cellar_proc_cursor_next(txn, cursor, &key, NULL)) == 1) {
+        TRY(cellar_proc_cursor_row(txn, cursor, &row));
         args->sum += row.b;
         args->count++;
     }
@@ -167,11 +167,11 @@ static int covered_sum(struct cellar_txn *txn, struct api_call *call)
 static int put_covered(struct cellar_txn *txn, struct api_call *call)
 {
     struct move *args = (struct move *)call;
-    int ref = cellar_access(txn, call->items, 7, 0, CELL_B, 0);
+    int ref = cellar_proc_access(txn, call->items, 7, 0, CELL_B, 0);
     TRY(ref);
-    TRY(cellar_fetch(txn));
+    TRY(cellar_proc_fetch(txn));
     args->a++;
-    return cellar_put(txn, ref, ITEM_B, &args->a);
+    return cellar_proc_put(txn, ref, ITEM_B, &args->a);
 }
 
 static void covered_columns_need_no_records(void **state)
@@ -214,9 +214,9 @@ static int firsts(struct cellar_txn *txn, struct api_call *call)
     for (uint64_t i = 0; i < 5; i++) {
         struct item low = {.a = 1500 * i + 1}, high = {.a = 1500 * i + 1400};
         struct cellar_range range = {.low = {&low, 1, false}, .high = {&high, 1, false}};
-        TRY(cursors[i] = cellar_cursor_open(txn, args->index, &range, 0, 0, i % 2 ? CELLAR_BACKWARD : 0, 1));
+        TRY(cursors[i] = cellar_proc_cursor_open(txn, args->index, &range, 0, 0, i % 2 ? CELLAR_BACKWARD : 0, 1));
     }
-    for (uint64_t i = 0; i < 5; i++) TRY(cellar_cursor_next(txn, cursors[i], &args->keys[i], NULL));
+    for (uint64_t i = 0; i < 5; i++) TRY(cellar_proc_cursor_next(txn, cursors[i], &args->keys[i], NULL));
     return 0;
 }
 
@@ -240,8 +240,8 @@ static void cursors_that_are_open_read_together(void **state)
 static int erase_many(struct cellar_txn *txn, struct api_call *call)
 {
     for (uint64_t key = GONE_FIRST; key < GONE_FIRST + GONE; key++)
-        TRY(cellar_access(txn, call->items, key, 0, 0, CELLAR_DELETE));
-    return cellar_fetch(txn);
+        TRY(cellar_proc_access(txn, call->items, key, 0, 0, CELLAR_DELETE));
+    return cellar_proc_fetch(txn);
 }
 
 /* The most that the first entry behind the gap takes, in two indexes. */
@@ -251,14 +251,14 @@ static uint64_t reads_over_the_gap(struct cost *cost)
     struct item low = {.a = 10 * GONE_FIRST};
     uint64_t most = 0;
     for (int i = 0; i < 2; i++) {
-        struct cellar_stats before, after;
+        struct cellar_lab_stats before, after;
         cost->scan = (struct ordered_scan){.index = indexes[i], .limit = 1};
         if (i == 0) cost->scan.range.low = (struct cellar_bound){&low, 1, false};
         if (i == 1) cost->scan.range = (struct cellar_range){.low_key = GONE_FIRST, .high_key = UINT64_MAX};
         for (int turn = 0; turn < 2; turn++) { /* the first one warms the hints */
-            cellar_stats_read(cost->ordered.api.db, &before);
+            cellar_lab_stats_read(cost->ordered.api.db, &before);
             assert_code(api_run(&cost->ordered.api, ordered_scan, &cost->scan), 0);
-            cellar_stats_read(cost->ordered.api.db, &after);
+            cellar_lab_stats_read(cost->ordered.api.db, &after);
         }
         assert_int_equal(cost->scan.keys[0], GONE_FIRST + GONE);
         uint64_t reads =
@@ -278,7 +278,7 @@ static uint64_t reads_after_erasing(const struct api_variant *variant)
     struct api *api = &cost.ordered.api;
     MUST(&api->error, cellar_proc_register(api->db, &def, &many, &api->error));
     struct api_call call = {.body = erase_many, .items = api->items};
-    assert_code(cellar_call(api->db, many, &call, NULL, &api->result), 0);
+    assert_code(cellar_proc_run(api->db, many, &call, NULL, &api->result), 0);
     uint64_t reads = reads_over_the_gap(&cost);
     memset(cost.ordered.there + GONE_FIRST, 0, GONE * sizeof *cost.ordered.there);
     ordered_close(&cost.ordered);

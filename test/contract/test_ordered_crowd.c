@@ -33,26 +33,26 @@ static int pair_insert(struct cellar_txn *txn, struct api_call *call)
     const struct step *step = (const struct step *)call;
     int refs[2];
     for (uint64_t i = 0; i < 2; i++) {
-        refs[i] = cellar_access(txn, call->items, step->key + i * PARTNER, 0, 0, CELLAR_OPTIONAL);
+        refs[i] = cellar_proc_access(txn, call->items, step->key + i * PARTNER, 0, 0, CELLAR_OPTIONAL);
         TRY(refs[i]);
     }
-    TRY(cellar_fetch(txn));
-    if (cellar_found(txn, refs[0])) return 0;
+    TRY(cellar_proc_fetch(txn));
+    if (cellar_proc_found(txn, refs[0])) return 0;
     for (uint64_t i = 0; i < 2; i++) {
         struct item item = item_of(step->key + i * PARTNER);
         item.a = i ? step->a ^ 0x3ff : step->a;
         item.b = step->b + i * PARTNER;
-        TRY(cellar_insert(txn, call->items, step->key + i * PARTNER, &item));
+        TRY(cellar_proc_insert(txn, call->items, step->key + i * PARTNER, &item));
     }
-    return cellar_fetch(txn);
+    return cellar_proc_fetch(txn);
 }
 
 static int pair_delete(struct cellar_txn *txn, struct api_call *call)
 {
     const struct step *step = (const struct step *)call;
     for (uint64_t i = 0; i < 2; i++)
-        TRY(cellar_access(txn, call->items, step->key + i * PARTNER, 0, 0, CELLAR_OPTIONAL | CELLAR_DELETE));
-    return cellar_fetch(txn);
+        TRY(cellar_proc_access(txn, call->items, step->key + i * PARTNER, 0, 0, CELLAR_OPTIONAL | CELLAR_DELETE));
+    return cellar_proc_fetch(txn);
 }
 
 /* The first pair from some place on: read by a scan, and taken out of the very data cell. */
@@ -62,14 +62,14 @@ static int pair_take(struct cellar_txn *txn, struct api_call *call)
     struct item low = {.a = step->a % 1024};
     struct cellar_range range = {.low = {&low, 1, false}};
     uint64_t key;
-    int cursor = cellar_cursor_open(txn, step->crowd->by_a, &range, 0, 0, step->flags, 1), got;
+    int cursor = cellar_proc_cursor_open(txn, step->crowd->by_a, &range, 0, 0, step->flags, 1), got;
     TRY(cursor);
-    TRY(got = cellar_cursor_next(txn, cursor, &key, NULL));
+    TRY(got = cellar_proc_cursor_next(txn, cursor, &key, NULL));
     if (got == 0) return 0;
     key %= PARTNER;
     for (uint64_t i = 0; i < 2; i++)
-        TRY(cellar_access(txn, call->items, key + i * PARTNER, 0, 0, CELLAR_OPTIONAL | CELLAR_DELETE));
-    return cellar_fetch(txn);
+        TRY(cellar_proc_access(txn, call->items, key + i * PARTNER, 0, 0, CELLAR_OPTIONAL | CELLAR_DELETE));
+    return cellar_proc_fetch(txn);
 }
 
 /* Both of a pair, by their columns. */
@@ -78,11 +78,12 @@ static int pair_move(struct cellar_txn *txn, struct api_call *call)
     const struct step *step = (const struct step *)call;
     int refs[2];
     for (uint64_t i = 0; i < 2; i++) {
-        refs[i] = cellar_access(txn, call->items, step->key + i * PARTNER, 0, CELL_A, CELLAR_OPTIONAL);
+        refs[i] = cellar_proc_access(txn, call->items, step->key + i * PARTNER, 0, CELL_A, CELLAR_OPTIONAL);
         TRY(refs[i]);
     }
-    TRY(cellar_fetch(txn));
-    for (uint64_t i = 0; i < 2 && cellar_found(txn, refs[0]); i++) TRY(cellar_put(txn, refs[i], ITEM_A, &step->a));
+    TRY(cellar_proc_fetch(txn));
+    for (uint64_t i = 0; i < 2 && cellar_proc_found(txn, refs[0]); i++)
+        TRY(cellar_proc_put(txn, refs[i], ITEM_A, &step->a));
     return 0;
 }
 
@@ -93,24 +94,24 @@ static int club(struct cellar_txn *txn, struct api_call *call)
     struct item low = {.a = CLUB + 3}, high = {.a = CLUB};
     struct cellar_range range = {.low = {&low, 1, false}, .high = {&high, 1, false}};
     uint64_t key, first = 0, own = CLUB_KEYS + step->key;
-    int cursor = cellar_cursor_open(txn, step->crowd->by_a, &range, 0, 0, step->flags, 0), got;
+    int cursor = cellar_proc_cursor_open(txn, step->crowd->by_a, &range, 0, 0, step->flags, 0), got;
     TRY(cursor);
-    for (step->count = 0; (got = cellar_cursor_next(txn, cursor, &key, NULL)) == 1; step->count++)
+    for (step->count = 0; (got = cellar_proc_cursor_next(txn, cursor, &key, NULL)) == 1; step->count++)
         first = step->count ? first : key;
     TRY(got);
     if (step->count >= CLUB_MEMBERS) {
-        TRY(cellar_access(txn, call->items, first, 0, 0, CELLAR_OPTIONAL | CELLAR_DELETE));
-        return cellar_fetch(txn);
+        TRY(cellar_proc_access(txn, call->items, first, 0, 0, CELLAR_OPTIONAL | CELLAR_DELETE));
+        return cellar_proc_fetch(txn);
     }
-    int ref = cellar_access(txn, call->items, own, 0, 0, CELLAR_OPTIONAL);
+    int ref = cellar_proc_access(txn, call->items, own, 0, 0, CELLAR_OPTIONAL);
     TRY(ref);
-    TRY(cellar_fetch(txn));
-    if (cellar_found(txn, ref)) return 0;
+    TRY(cellar_proc_fetch(txn));
+    if (cellar_proc_found(txn, ref)) return 0;
     struct item item = item_of(own);
     item.a = CLUB + step->a % 4;
     item.b = own;
-    TRY(cellar_insert(txn, call->items, own, &item));
-    return cellar_fetch(txn);
+    TRY(cellar_proc_insert(txn, call->items, own, &item));
+    return cellar_proc_fetch(txn);
 }
 
 static int count(struct cellar_txn *txn, struct api_call *call)
@@ -119,21 +120,21 @@ static int count(struct cellar_txn *txn, struct api_call *call)
     struct item low = {.a = 1023};
     struct cellar_range pairs = {.low = {&low, 1, false}};
     uint64_t key;
-    int cursor = cellar_cursor_open(txn, step->crowd->by_a, &pairs, 0, 0, step->flags, 0), got;
+    int cursor = cellar_proc_cursor_open(txn, step->crowd->by_a, &pairs, 0, 0, step->flags, 0), got;
     TRY(cursor);
-    for (step->count = 0; (got = cellar_cursor_next(txn, cursor, &key, NULL)) == 1;)
-        if (++step->count > 4 * PAIRS) return -CELLAR_ERR_USER_ABORT;
+    for (step->count = 0; (got = cellar_proc_cursor_next(txn, cursor, &key, NULL)) == 1;)
+        if (++step->count > 4 * PAIRS) return CELLAR_USER_ABORT;
     return got;
 }
 
-static int crowd_client(struct cellar_client *client, void *arg)
+static int crowd_client(struct cellar_lab_client *client, void *arg)
 {
     static const api_body bodies[] = {pair_insert, pair_insert, pair_insert, pair_delete,
                                       pair_take,   pair_move,   count,       club};
     struct crowd *crowd = arg;
     const struct cellar_call_options options = {.attempts_max = 300};
     struct prng prng;
-    prng_seed(&prng, crowd->seed * 1000 + cellar_client_index(client));
+    prng_seed(&prng, crowd->seed * 1000 + cellar_lab_index(client));
     for (uint32_t i = 0; i < crowd->calls; i++) {
         struct cellar_result result;
         uint32_t which = (uint32_t)prng_below(&prng, 8);
@@ -143,11 +144,11 @@ static int crowd_client(struct cellar_client *client, void *arg)
                             .a = prng_below(&prng, 1024),
                             .b = prng_below(&prng, PAIRS),
                             .flags = (uint32_t)prng_below(&prng, 2)};
-        int rc = cellar_exec(client, crowd->api.any, &step, &options, &result);
-        if (rc == -CELLAR_ERR_RETRY || (rc == -CELLAR_ERR_EXISTS && bodies[which] == pair_insert)) continue;
+        int rc = cellar_lab_exec(client, crowd->api.any, &step, &options, &result);
+        if (rc == CELLAR_RETRY || (rc == CELLAR_EXISTS && bodies[which] == pair_insert)) continue;
         if (rc) return rc;
-        if (bodies[which] == count && step.count % 2) return -CELLAR_ERR_NOT_FOUND;
-        if (bodies[which] == club && step.count > CLUB_MEMBERS) return -CELLAR_ERR_NOT_FOUND;
+        if (bodies[which] == count && step.count % 2) return CELLAR_NOT_FOUND;
+        if (bodies[which] == club && step.count > CLUB_MEMBERS) return CELLAR_NOT_FOUND;
     }
     return 0;
 }
@@ -166,7 +167,7 @@ static int crowd_run(const struct api_variant *variant, uint64_t seed, uint32_t 
     crowd.by_b = ordered_index(&crowd.api, "by_b", b, 1, CELLAR_UNIQUE);
     crowd.seed = seed;
     crowd.calls = 80;
-    int rc = cellar_run(crowd.api.db, crowd_client, &crowd);
+    int rc = cellar_lab_run(crowd.api.db, crowd_client, &crowd);
     int audited = api_audit(&crowd.api);
     *error = crowd.api.error;
     api_close(&crowd.api);

@@ -42,8 +42,8 @@ static int compare(const void *a, const void *b)
 static int own_insert(struct cellar_txn *txn, struct own_txn *own, struct own_model *model, uint64_t key, uint64_t a)
 {
     struct item item = ordered_item(key, a);
-    TRY(cellar_insert(txn, own->call.items, key, &item));
-    TRY(cellar_fetch(txn));
+    TRY(cellar_proc_insert(txn, own->call.items, key, &item));
+    TRY(cellar_proc_fetch(txn));
     model->there[key] = true;
     model->a[key] = a;
     return 0;
@@ -51,18 +51,18 @@ static int own_insert(struct cellar_txn *txn, struct own_txn *own, struct own_mo
 
 static int own_delete(struct cellar_txn *txn, struct own_txn *own, struct own_model *model, uint64_t key)
 {
-    TRY(cellar_access(txn, own->call.items, key, 0, 0, CELLAR_DELETE));
-    TRY(cellar_fetch(txn));
+    TRY(cellar_proc_access(txn, own->call.items, key, 0, 0, CELLAR_DELETE));
+    TRY(cellar_proc_fetch(txn));
     model->there[key] = false;
     return 0;
 }
 
 static int own_move(struct cellar_txn *txn, struct own_txn *own, struct own_model *model, uint64_t key, uint64_t a)
 {
-    int ref = cellar_access(txn, own->call.items, key, 0, CELL_A, 0);
+    int ref = cellar_proc_access(txn, own->call.items, key, 0, CELL_A, 0);
     TRY(ref);
-    TRY(cellar_fetch(txn));
-    TRY(cellar_put(txn, ref, ITEM_A, &a));
+    TRY(cellar_proc_fetch(txn));
+    TRY(cellar_proc_put(txn, ref, ITEM_A, &a));
     model->a[key] = a;
     return 0;
 }
@@ -73,7 +73,7 @@ static int own_change(struct cellar_txn *txn, struct own_txn *own, struct prng *
     uint64_t key = prng_below(prng, KEYS), a = prng_below(prng, VALUES);
     if (prng_below(prng, 4) == 0) {
         struct item row = {.a = a};
-        int found = cellar_lookup(txn, own->ordered->by_a, &row, &key);
+        int found = cellar_proc_lookup(txn, own->ordered->by_a, &row, &key);
         return found < 0 ? found : 0;
     }
     if (own->touched[key] || own->touched_count == TOUCHED_MAX) return 0;
@@ -115,7 +115,7 @@ static int own_open(struct cellar_txn *txn, struct own_txn *own, struct prng *pr
         cursor->then[cursor->count++] = (struct own_entry){place, key};
     }
     qsort(cursor->then, cursor->count, sizeof *cursor->then, compare);
-    cursor->number = cellar_cursor_open(txn, cursor->index, &range, cursor->read, 0, cursor->flags, cursor->limit);
+    cursor->number = cellar_proc_cursor_open(txn, cursor->index, &range, cursor->read, 0, cursor->flags, cursor->limit);
     return cursor->number < 0 ? cursor->number : 0;
 }
 
@@ -124,7 +124,7 @@ static int own_step(struct cellar_txn *txn, struct own_txn *own, const struct ow
                     struct own_cursor *cursor)
 {
     uint64_t key = UINT64_MAX;
-    int ref, got = cellar_cursor_next(txn, cursor->number, &key, &ref);
+    int ref, got = cellar_proc_cursor_next(txn, cursor->number, &key, &ref);
     const struct own_entry *wanted = NULL;
     TRY(got);
     while (cursor->at < cursor->count && !wanted) {
@@ -135,7 +135,7 @@ static int own_step(struct cellar_txn *txn, struct own_txn *own, const struct ow
     if (cursor->limit && cursor->given == cursor->limit) wanted = NULL;
     cursor->given++;
     struct item row = {.a = UINT64_MAX};
-    if (got && cursor->index == own->ordered->by_a) TRY(cellar_cursor_row(txn, cursor->number, &row));
+    if (got && cursor->index == own->ordered->by_a) TRY(cellar_proc_cursor_row(txn, cursor->number, &row));
     bool columns = !got || cursor->index != own->ordered->by_a || !wanted || row.a == wanted->a;
     bool right = wanted ? got == 1 && key == wanted->key && columns : got == 0;
     if (!right && !own->wrong[0])
@@ -169,7 +169,7 @@ static int own_body(struct cellar_txn *txn, struct api_call *call)
         if (prng_below(&prng, 3) == 0) TRY(own_change(txn, own, &prng, &model));
     }
     own->aborts = prng_below(&prng, 4) == 0;
-    if (own->aborts) return -CELLAR_ERR_USER_ABORT;
+    if (own->aborts) return CELLAR_USER_ABORT;
     own->after = model;
     return 0;
 }
@@ -208,11 +208,11 @@ static bool own_run_txn(struct own_run *run, uint64_t seed)
     struct own_txn *own = &run->txn;
     own->seed = seed;
     own->call = (struct api_call){.body = own_body, .items = run->ordered.api.items};
-    int rc = cellar_call(run->ordered.api.db, run->proc, own, NULL, &run->ordered.api.result);
+    int rc = cellar_proc_run(run->ordered.api.db, run->proc, own, NULL, &run->ordered.api.result);
     if (own->wrong[0]) return false;
     struct cellar_error error;
-    cellar_result_error(&run->ordered.api.result, &error);
-    if (rc != (own->aborts ? -CELLAR_ERR_USER_ABORT : 0)) fail_msg("seed %d: %s", (int)seed, error.text);
+    cellar_proc_error(&run->ordered.api.result, &error);
+    if (rc != (own->aborts ? CELLAR_USER_ABORT : 0)) fail_msg("seed %d: %s", (int)seed, error.text);
     if (rc == 0) own->model = own->after;
     return true;
 }

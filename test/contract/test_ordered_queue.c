@@ -34,11 +34,11 @@ static int first_key(struct cellar_txn *txn, struct api_call *call)
 {
     const struct cellar_range all = {.high_key = UINT64_MAX};
     struct queue *queue = (struct queue *)call;
-    int cursor = cellar_cursor_open(txn, queue->by_key, &all, 0, 0, 0, 1);
+    int cursor = cellar_proc_cursor_open(txn, queue->by_key, &all, 0, 0, 0, 1);
     TRY(cursor);
-    int got = cellar_cursor_next(txn, cursor, &queue->first, NULL);
+    int got = cellar_proc_cursor_next(txn, cursor, &queue->first, NULL);
     queue->leaves = leaves_read(&txn->txn, queue->by_key);
-    return got == 1 ? 0 : got ? got : -CELLAR_ERR_NOT_FOUND;
+    return got == 1 ? 0 : got ? got : CELLAR_NOT_FOUND;
 }
 
 /* Some at the end; and as many from the front, once the queue is as long as it is to be. */
@@ -50,26 +50,26 @@ static int pass(struct cellar_txn *txn, struct api_call *call)
     int got = 1;
     for (uint64_t i = 0; i < EACH; i++) {
         struct item item = item_of(queue->next + i);
-        TRY(cellar_insert(txn, call->items, queue->next + i, &item));
+        TRY(cellar_proc_insert(txn, call->items, queue->next + i, &item));
     }
-    TRY(cellar_fetch(txn));
+    TRY(cellar_proc_fetch(txn));
     if (queue->next < LIVE) return 0;
-    int cursor = cellar_cursor_open(txn, queue->by_key, &all, 0, 0, 0, EACH);
+    int cursor = cellar_proc_cursor_open(txn, queue->by_key, &all, 0, 0, 0, EACH);
     TRY(cursor);
-    for (uint32_t i = 0; i < EACH; i++) TRY(got = cellar_cursor_next(txn, cursor, &keys[i], NULL));
-    for (uint32_t i = 0; i < EACH; i++) TRY(cellar_access(txn, call->items, keys[i], 0, 0, CELLAR_DELETE));
-    return got == 1 ? cellar_fetch(txn) : -CELLAR_ERR_NOT_FOUND;
+    for (uint32_t i = 0; i < EACH; i++) TRY(got = cellar_proc_cursor_next(txn, cursor, &keys[i], NULL));
+    for (uint32_t i = 0; i < EACH; i++) TRY(cellar_proc_access(txn, call->items, keys[i], 0, 0, CELLAR_DELETE));
+    return got == 1 ? cellar_proc_fetch(txn) : CELLAR_NOT_FOUND;
 }
 
-static int space_of(struct cellar_client *client, void *arg, struct cellar_error *error)
+static int space_of(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     const struct cellar_index *const index = *(const struct cellar_index **)arg;
-    return cellar_space_read(client, index->nodes, (struct cellar_space *)((void **)arg)[1], error);
+    return cellar_lab_space_read(client, index->nodes, (struct cellar_lab_space *)((void **)arg)[1], error);
 }
 
-static struct cellar_space space(struct api *api, const struct cellar_index *index)
+static struct cellar_lab_space space(struct api *api, const struct cellar_index *index)
 {
-    struct cellar_space read;
+    struct cellar_lab_space read;
     const void *args[] = {index, &read};
     MUST(&api->error, api_alone(api, space_of, args));
     return read;
@@ -93,7 +93,7 @@ static void a_queue_stays_small(void **state)
         assert_code(api_run(&ordered.api, first_key, &queue), 0);
         assert_int_equal(queue.first, queue.next + EACH - LIVE - (LIVE % EACH ? EACH - LIVE % EACH : 0));
         assert_in_range(queue.leaves, 1, 2);
-        const struct cellar_space now = space(&ordered.api, ordered.by_key);
+        const struct cellar_lab_space now = space(&ordered.api, ordered.by_key);
         uint64_t live = queue.next + EACH - queue.first;
         if (now.records * leaf >
             2 * live + 4 * leaf) /* the root, the number of the next node, the first and the last leaf */

@@ -22,7 +22,7 @@ static int change_one(struct ordered *ordered, struct cellar_txn *txn, uint64_t 
     uint64_t before;
     int rc = cellar_txn_get(txn, items, key, ITEM_A, &before);
     bool found = rc == 0;
-    if (rc != 0 && rc != -CELLAR_ERR_NOT_FOUND) return rc;
+    if (rc != 0 && rc != CELLAR_NOT_FOUND) return rc;
     assert_int_equal(found, ordered->there[key]);
     if (found) assert_true(before == ordered->a[key]);
     if (kind == ORDERED_DELETE) return found ? cellar_txn_delete(txn, items, key) : 0;

@@ -1,6 +1,6 @@
 /*
- * test_outcome.c - what cellar_outcome says of a transaction before its compute node is recovered and after: that it
- * committed, that it did not, that it cannot be told any more; and of names that never were.
+ * test_outcome.c - what cellar_cluster_outcome says of a transaction before its compute node is recovered and after:
+ * that it committed, that it did not, that it cannot be told any more; and of names that never were.
  */
 #include "api.h"
 
@@ -16,16 +16,16 @@ struct lab {
 static int write_one(struct cellar_txn *txn, struct api_call *call)
 {
     uint64_t a = call->runs;
-    int ref = cellar_access(txn, call->items, 1, 0, CELL_A, 0);
-    int rc = ref < 0 ? ref : cellar_fetch(txn);
-    return rc ? rc : cellar_put(txn, ref, ITEM_A, &a);
+    int ref = cellar_proc_access(txn, call->items, 1, 0, CELL_A, 0);
+    int rc = ref < 0 ? ref : cellar_proc_fetch(txn);
+    return rc ? rc : cellar_proc_put(txn, ref, ITEM_A, &a);
 }
 
-static int load_one(struct cellar_client *client, void *arg)
+static int load_one(struct cellar_lab_client *client, void *arg)
 {
     struct api *api = arg;
     const struct item row = {.a = 1};
-    return cellar_client_index(client) == 0 ? cellar_load(client, api->items, 1, &row, &api->error) : 0;
+    return cellar_lab_index(client) == 0 ? cellar_lab_load(client, api->items, 1, &row, &api->error) : 0;
 }
 
 static uint32_t cn_of(const uint64_t id[2]) { return (uint32_t)(id[0] >> 48); }
@@ -40,7 +40,7 @@ static void lab_open(struct lab *lab, enum cellar_cc cc)
     api_open_bare(api, &variant, config);
     api->items = api_table(api, "items", 16);
     MUST(&api->error, cellar_proc_register(api->db, &any, &api->any, &api->error));
-    MUST(&api->error, cellar_run(api->db, load_one, api));
+    MUST(&api->error, cellar_lab_run(api->db, load_one, api));
 }
 
 /* Calls until node 1 has made so many. */
@@ -65,7 +65,7 @@ static enum cellar_fate fate_of(struct lab *lab, uint64_t name, uint64_t sequenc
 {
     const uint64_t id[2] = {name, sequence};
     enum cellar_fate fate = (enum cellar_fate)77;
-    MUST(&lab->api.error, cellar_outcome(lab->api.db, id, &fate, &lab->api.error));
+    MUST(&lab->api.error, cellar_cluster_outcome(lab->api.db, id, &fate, &lab->api.error));
     return fate;
 }
 
@@ -78,7 +78,7 @@ static void before_and_after_recovery(enum cellar_cc cc)
     assert_int_equal(fate_of(&lab, name, last), CELLAR_FATE_UNKNOWN); /* it is alive */
     lab_kill(&lab);
     assert_int_equal(fate_of(&lab, name, last), CELLAR_FATE_UNKNOWN);
-    MUST(&lab.api.error, cellar_recover(lab.api.db, 1, &lab.api.error));
+    MUST(&lab.api.error, cellar_cluster_recover(lab.api.db, 1, &lab.api.error));
     assert_int_equal(fate_of(&lab, name, last), CELLAR_FATE_COMMITTED);
     assert_int_equal(fate_of(&lab, name, lab.ids[0][1]), CELLAR_FATE_COMMITTED);
     assert_int_equal(fate_of(&lab, name, last + 1), CELLAR_FATE_ABORTED);
@@ -108,7 +108,7 @@ static void overwritten_is_unknown(void **state)
         lab_call(&lab, CALLS);
     }
     lab_kill(&lab);
-    MUST(&lab.api.error, cellar_recover(lab.api.db, 1, &lab.api.error));
+    MUST(&lab.api.error, cellar_cluster_recover(lab.api.db, 1, &lab.api.error));
     assert_int_equal(fate_of(&lab, lab.ids[0][0], lab.ids[0][1]), CELLAR_FATE_UNKNOWN);
     assert_int_equal(fate_of(&lab, lab.ids[CALLS - 1][0], lab.ids[CALLS - 1][1]), CELLAR_FATE_COMMITTED);
     cellar_close(lab.api.db);
@@ -122,8 +122,8 @@ static void alien_names_are_refused(void **state)
     lab_open(&lab, CELLAR_CC_CELL);
     lab_call(&lab, 1);
     const uint64_t no_cn[2] = {200ull << 48, 1}, later[2] = {lab.ids[0][0] + 1, 1};
-    FAILS(&lab.api.error, cellar_outcome(lab.api.db, no_cn, &fate, &lab.api.error), CELLAR_ERR_INVALID, "200");
-    FAILS(&lab.api.error, cellar_outcome(lab.api.db, later, &fate, &lab.api.error), CELLAR_ERR_INVALID, "never");
+    FAILS(&lab.api.error, cellar_cluster_outcome(lab.api.db, no_cn, &fate, &lab.api.error), CELLAR_INVALID, "200");
+    FAILS(&lab.api.error, cellar_cluster_outcome(lab.api.db, later, &fate, &lab.api.error), CELLAR_INVALID, "never");
     assert_int_equal(fate, CELLAR_FATE_UNKNOWN);
     cellar_close(lab.api.db);
 }

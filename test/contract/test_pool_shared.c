@@ -43,7 +43,7 @@ static _Noreturn void member_main(const struct storm *storm, uint32_t number, ui
         for (uint64_t calls = prng_below(&prng, calls_max); rc == 0 && calls > 0; calls--) {
             rc = bank_transfer(&bank, &prng, number);
             told->committed += rc == 0;
-            if (rc) snprintf(bank.error.text, sizeof bank.error.text, "transfer: %s", cellar_error_text(rc));
+            if (rc) snprintf(bank.error.text, sizeof bank.error.text, "transfer: %s", cellar_strerror(rc));
         }
         if (rc) {
             snprintf(told->text, sizeof told->text, "%s", bank.error.text);
@@ -218,7 +218,7 @@ static bool stopped_one_is_ended(void)
         int rc = cellar_begin(session, &options, &txn);
         if (rc == 0) rc = cellar_txn_get_for_update(txn, bank.rows, 1, 0, &cents);
         if (rc) {
-            fprintf(stderr, "for update: %s\n", cellar_error_text(rc));
+            fprintf(stderr, "for update: %s\n", cellar_strerror(rc));
             _exit(1);
         }
         if (write(ready[1], "x", 1) != 1) _exit(1);
@@ -234,8 +234,8 @@ static bool stopped_one_is_ended(void)
         prng_seed(&prng, 1);
         if (bank_open(&bank, &config)) _exit(1);
         struct transfer args = {&bank, 1, 2, 0};
-        int rc =
-            cellar_call(bank.db, bank.transfer, &args, &(struct cellar_call_options){.timeout_ns = 20000000000}, NULL);
+        int rc = cellar_proc_run(bank.db, bank.transfer, &args,
+                                 &(struct cellar_call_options){.timeout_ns = 20000000000}, NULL);
         cellar_close(bank.db);
         _exit(rc ? 2 : 0);
     }
@@ -273,7 +273,7 @@ static void refused(const struct cellar_config *config, int code, const char *wo
 {
     struct cellar *db;
     struct cellar_error error = {0};
-    assert_int_equal(cellar_open(config, &db, &error), -code);
+    assert_int_equal(cellar_open(config, &db, &error), code);
     assert_null(db);
     if (!strstr(error.text, word) || strchr(error.text, '\n')) fail_msg("'%s' does not say '%s'", error.text, word);
 }
@@ -294,19 +294,19 @@ static void too_many_are_refused(void **state)
     place_make(&place);
     const struct cellar_config config = {.pool_path = place.path, .pool_bytes = POOL_BYTES, .cns_max = 3};
     for (uint32_t i = 0; i < 3; i++) dbs[i] = opened(&config);
-    refused(&config, CELLAR_ERR_EXISTS, "of the 3 compute nodes");
+    refused(&config, CELLAR_EXISTS, "of the 3 compute nodes");
     cellar_close(dbs[1]);
     dbs[1] = opened(&config);
     struct cellar_config two = config;
     two.cns = 2;
     cellar_close(dbs[0]);
-    refused(&two, CELLAR_ERR_EXISTS, "2 are not free");
+    refused(&two, CELLAR_EXISTS, "2 are not free");
     struct cellar_config many = config;
     many.cns_max = 256;
-    refused(&many, CELLAR_ERR_INVALID, "cns_max 256");
+    refused(&many, CELLAR_INVALID, "cns_max 256");
     many.cns_max = many.cns = 2;
     many.cns_max = 1;
-    refused(&many, CELLAR_ERR_INVALID, "cns_max 1");
+    refused(&many, CELLAR_INVALID, "cns_max 1");
     cellar_close(dbs[1]);
     cellar_close(dbs[2]);
     place_remove(&place);
@@ -323,13 +323,13 @@ static void files_that_cannot_be_shared(void **state)
     struct cellar *db = opened(&config);
     struct cellar_config look = config;
     look.pool_private = true;
-    refused(&look, CELLAR_ERR_EXISTS, "in use by another database");
+    refused(&look, CELLAR_EXISTS, "in use by another database");
 
     snprintf(other, sizeof other, "%s/other", place.folder);
     assert_int_equal(link(place.path, other), 0);
     struct cellar_config named = config;
     named.pool_path = other;
-    refused(&named, CELLAR_ERR_EXISTS, "under another name");
+    refused(&named, CELLAR_EXISTS, "under another name");
     unlink(other);
     assert_int_equal(symlink(place.path, other), 0); /* a symbolic link is the same name */
     cellar_close(opened(&named));
@@ -337,13 +337,13 @@ static void files_that_cannot_be_shared(void **state)
 
     int fd = open(place.roll, O_RDWR);
     assert_int_equal(pwrite(fd, &version, sizeof version, 8), sizeof version);
-    refused(&config, CELLAR_ERR_MISMATCH, "another build");
+    refused(&config, CELLAR_MISMATCH, "another build");
     close(fd);
     cellar_close(db);
     cellar_close(opened(&config));
 
     struct cellar *looks = opened(&look);
-    refused(&config, CELLAR_ERR_EXISTS, "only looks at it");
+    refused(&config, CELLAR_EXISTS, "only looks at it");
     cellar_close(opened(&look)); /* several may look */
     cellar_close(looks);
     place_remove(&place);
@@ -372,7 +372,7 @@ static void read_only_file(void **state)
         struct cellar *db;
         struct cellar_error error = {0};
         int rc = cellar_open(&config, &db, &error);
-        bool told = rc == -CELLAR_ERR_SYSTEM && strstr(error.text, "Permission denied");
+        bool told = rc == CELLAR_SYSTEM && strstr(error.text, "Permission denied");
         if (!told) fprintf(stderr, "%d %s\n", rc, error.text);
         _exit(told ? 0 : 1);
     }
@@ -419,7 +419,7 @@ static void planted_bugs_are_met(void **state)
     (void)state;
     assert_int_equal(after_the_first_close(), 0);
     assert_true(plant_choose("pool_last_blind"));
-    assert_int_equal(after_the_first_close(), CELLAR_ERR_CORRUPT);
+    assert_int_equal(after_the_first_close(), -CELLAR_CORRUPT);
     assert_true(plant_choose("pool_fence_blind"));
     assert_false(stopped_one_is_ever_ended());
     assert_true(plant_choose(NULL));

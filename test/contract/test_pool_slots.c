@@ -43,8 +43,8 @@ static int delete_rows(struct cellar_txn *txn, void *arg)
 static int insert_one(struct cellar_txn *txn, void *arg)
 {
     const struct rows *rows = arg;
-    int ref = cellar_insert(txn, rows->table, rows->first, &(struct shared_row){rows->cents});
-    return ref < 0 ? ref : cellar_fetch(txn);
+    int ref = cellar_proc_insert(txn, rows->table, rows->first, &(struct shared_row){rows->cents});
+    return ref < 0 ? ref : cellar_proc_fetch(txn);
 }
 
 static int sharer_open(struct sharer *sharer, const struct cellar_config *config)
@@ -67,7 +67,7 @@ static int sharer_insert_each(const struct sharer *sharer, uint64_t first, int64
     struct rows rows = {sharer->bank.rows, first, ROWS, cents};
     int rc = 0;
     for (; rows.count && rc == 0; rows.count--, rows.first++)
-        rc = cellar_call(sharer->bank.db, sharer->insert, &rows, NULL, NULL);
+        rc = cellar_proc_run(sharer->bank.db, sharer->insert, &rows, NULL, NULL);
     return rc;
 }
 
@@ -79,7 +79,7 @@ static int found_fn(struct cellar_txn *txn, void *arg)
     int rc = 0;
     for (uint64_t i = 0; i < rows->count && rc == 0; i++) {
         rc = cellar_txn_get(txn, rows->table, rows->first + i, 0, &cents);
-        if (rc == 0 && cents != rows->cents) rc = -CELLAR_ERR_CORRUPT;
+        if (rc == 0 && cents != rows->cents) rc = CELLAR_CORRUPT;
     }
     return rc;
 }
@@ -202,8 +202,8 @@ static void who_joins_leaves_slots_that_others_have_freed(void **state)
 
 static uint64_t bytes_used(const struct sharer *sharer)
 {
-    struct cellar_pool_space space;
-    cellar_pool_space_read(sharer->bank.db, &space);
+    struct cellar_lab_pool_space space;
+    cellar_lab_pool_space_read(sharer->bank.db, &space);
     return space.used_bytes;
 }
 
@@ -288,7 +288,7 @@ static void planted_bugs_are_met(void **state)
     assert_true(plant_choose("slots_of_others"));
     assert_false(slots_are_apart(false, CELLAR_CC_CELLAR));
     assert_true(plant_choose("stock_unshared"));
-    assert_int_equal(queue_stays_small(), -CELLAR_ERR_FULL);
+    assert_int_equal(queue_stays_small(), CELLAR_FULL);
     assert_true(plant_choose(NULL));
 }
 #endif

@@ -56,12 +56,12 @@ static int transfer_fn(struct cellar_txn *txn, void *arg)
     uint64_t balances[2] = {0};
     int refs[2], code = 0;
     for (int i = 0; i < 2; i++)
-        if ((refs[i] = cellar_access(txn, transfer->bank->accounts, keys[i], 0, 1, 0)) < 0) return refs[i];
-    if ((code = cellar_fetch(txn)) < 0) return code;
-    for (int i = 0; i < 2 && code == 0; i++) code = cellar_get(txn, refs[i], 0, &balances[i]);
+        if ((refs[i] = cellar_proc_access(txn, transfer->bank->accounts, keys[i], 0, 1, 0)) < 0) return refs[i];
+    if ((code = cellar_proc_fetch(txn)) < 0) return code;
+    for (int i = 0; i < 2 && code == 0; i++) code = cellar_proc_get(txn, refs[i], 0, &balances[i]);
     balances[0]--;
     balances[1]++;
-    for (int i = 0; i < 2 && code == 0; i++) code = cellar_put(txn, refs[i], 0, &balances[i]);
+    for (int i = 0; i < 2 && code == 0; i++) code = cellar_proc_put(txn, refs[i], 0, &balances[i]);
     return code;
 }
 
@@ -78,16 +78,16 @@ static int bank_open(struct bank *bank, const char *path)
 
 /* ---- the process that dies ---- */
 
-static int load_job(struct cellar_client *client, void *arg)
+static int load_job(struct cellar_lab_client *client, void *arg)
 {
     struct bank *bank = arg;
     int rc = 0;
-    for (uint64_t key = 0; key < ACCOUNTS && rc == 0 && cellar_client_index(client) == 0; key++)
-        rc = cellar_load(client, bank->accounts, key, &(struct account){.balance = BALANCE}, NULL);
+    for (uint64_t key = 0; key < ACCOUNTS && rc == 0 && cellar_lab_index(client) == 0; key++)
+        rc = cellar_lab_load(client, bank->accounts, key, &(struct account){.balance = BALANCE}, NULL);
     return rc;
 }
 
-static int work_job(struct cellar_client *client, void *arg)
+static int work_job(struct cellar_lab_client *client, void *arg)
 {
     struct bank *bank = arg;
     for (uint64_t i = 1;; i++) {
@@ -95,7 +95,7 @@ static int work_job(struct cellar_client *client, void *arg)
         struct cellar_result result;
         if (i == CALLS) kill(getpid(), SIGKILL);
         if (transfer.from == transfer.to) continue;
-        int code = cellar_exec(client, bank->transfer, &transfer, NULL, &result);
+        int code = cellar_lab_exec(client, bank->transfer, &transfer, NULL, &result);
         if (code < 0) return code;
     }
 }
@@ -109,8 +109,8 @@ static void die_at_work(const char *path, bool fresh)
         struct bank bank = {0};
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         int rc = bank_open(&bank, path);
-        if (rc == 0 && fresh) rc = cellar_run(bank.db, load_job, &bank);
-        _exit(rc ? 2 : cellar_run(bank.db, work_job, &bank) ? 3 : 4);
+        if (rc == 0 && fresh) rc = cellar_lab_run(bank.db, load_job, &bank);
+        _exit(rc ? 2 : cellar_lab_run(bank.db, work_job, &bank) ? 3 : 4);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
@@ -130,12 +130,12 @@ struct look {
     uint64_t sum;
 };
 
-static int look_job(struct cellar_client *client, void *arg)
+static int look_job(struct cellar_lab_client *client, void *arg)
 {
     struct look *look = arg;
-    if (cellar_client_index(client) != 0) return 0;
-    int rc = cellar_audit(client, &look->bank->error);
-    return rc ? rc : cellar_scan(client, look->bank->accounts, sum_row, &look->sum, &look->bank->error);
+    if (cellar_lab_index(client) != 0) return 0;
+    int rc = cellar_cluster_audit(client, &look->bank->error);
+    return rc ? rc : cellar_lab_scan(client, look->bank->accounts, sum_row, &look->sum, &look->bank->error);
 }
 
 static void recovers(const char *path, const char *what)
@@ -143,7 +143,7 @@ static void recovers(const char *path, const char *what)
     struct bank bank = {0};
     struct look look = {.bank = &bank};
     int rc = bank_open(&bank, path);
-    if (rc == 0) rc = cellar_run(bank.db, look_job, &look);
+    if (rc == 0) rc = cellar_lab_run(bank.db, look_job, &look);
     if (rc) fail_msg("%s: %s", what, bank.error.text);
     assert_int_equal(look.sum, ACCOUNTS * BALANCE);
     cellar_close(bank.db);
@@ -163,8 +163,8 @@ static void is_refused(const char *path, const char *what, const char *word)
     struct bank bank = {0};
     file_read(path, before);
     int rc = bank_open(&bank, path);
-    if (rc != -CELLAR_ERR_CORRUPT || !strstr(bank.error.text, word) || strchr(bank.error.text, '\n'))
-        fail_msg("%s: %s: %s", what, cellar_error_text(rc), bank.error.text);
+    if (rc != CELLAR_CORRUPT || !strstr(bank.error.text, word) || strchr(bank.error.text, '\n'))
+        fail_msg("%s: %s: %s", what, cellar_strerror(rc), bank.error.text);
     file_read(path, after);
     if (memcmp(before, after, POOL_BYTES) != 0) fail_msg("%s: refused, and yet the file was changed", what);
 }

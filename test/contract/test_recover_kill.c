@@ -30,15 +30,15 @@ static int mark_fn(struct cellar_txn *txn, void *args)
 {
     const struct transfer *transfer = args;
     struct account row = {0};
-    int a = cellar_insert(txn, transfer->side->accounts, MARKS + transfer->from, &row);
-    return a < 0 ? a : cellar_fetch(txn);
+    int a = cellar_proc_insert(txn, transfer->side->accounts, MARKS + transfer->from, &row);
+    return a < 0 ? a : cellar_proc_fetch(txn);
 }
 
 static int unmark_fn(struct cellar_txn *txn, void *args)
 {
     const struct transfer *transfer = args;
-    int a = cellar_access(txn, transfer->side->accounts, MARKS + transfer->from, CELLAR_ALL, 0, CELLAR_DELETE);
-    return a < 0 ? a : cellar_fetch(txn);
+    int a = cellar_proc_access(txn, transfer->side->accounts, MARKS + transfer->from, CELLAR_ALL, 0, CELLAR_DELETE);
+    return a < 0 ? a : cellar_proc_fetch(txn);
 }
 
 static int marking_open(struct marking *marking, const char *memnodes, uint32_t replicas, uint32_t cn)
@@ -59,20 +59,20 @@ static int marking_open(struct marking *marking, const char *memnodes, uint32_t 
     return rc ? rc : cellar_proc_register(side->db, &unmark, &marking->unmark, &side->error);
 }
 
-static bool well(int code) { return code == 0 || code == -CELLAR_ERR_EXISTS || code == -CELLAR_ERR_NOT_FOUND; }
+static bool well(int code) { return code == 0 || code == CELLAR_EXISTS || code == CELLAR_NOT_FOUND; }
 
 /* ---- the victim's process ---- */
 
-static int work_for_ever(struct cellar_client *client, void *arg)
+static int work_for_ever(struct cellar_lab_client *client, void *arg)
 {
     struct marking *marking = arg;
     struct side *side = &marking->side;
-    for (uint64_t i = cellar_client_index(client);; i++) {
+    for (uint64_t i = cellar_lab_index(client);; i++) {
         struct transfer transfer = {side, i % ACCOUNTS, (i * 7 + 1) % ACCOUNTS};
         struct cellar_result result;
         const struct cellar_proc *proc = i % 3 ? side->transfer : i % 2 ? marking->mark : marking->unmark;
         if (transfer.from == transfer.to) continue;
-        if (!well(cellar_exec(client, proc, &transfer, NULL, &result))) return result.code;
+        if (!well(cellar_lab_exec(client, proc, &transfer, NULL, &result))) return result.code;
     }
 }
 
@@ -87,7 +87,7 @@ static void victim_main(const char *memnodes, uint32_t replicas, int turn, int r
         fprintf(stderr, "victim: %s\n", marking.side.error.text);
         _exit(2);
     }
-    _exit(cellar_run(marking.side.db, work_for_ever, &marking) ? 3 : 4);
+    _exit(cellar_lab_run(marking.side.db, work_for_ever, &marking) ? 3 : 4);
 }
 
 struct victim {
@@ -143,19 +143,19 @@ static void work(struct marking *marking, uint64_t calls, bool patient)
         struct transfer transfer = {side, i % ACCOUNTS, (i * 5 + 1) % ACCOUNTS};
         const struct cellar_proc *proc = i % 4 ? side->transfer : i % 8 ? marking->mark : marking->unmark;
         if (transfer.from == transfer.to) continue;
-        int code = cellar_call(side->db, proc, &transfer, &options, NULL);
-        if (!well(code) && (patient || code != -CELLAR_ERR_DEADLINE))
-            fail_msg("call %llu: %s", (unsigned long long)i, cellar_error_text(code));
+        int code = cellar_proc_run(side->db, proc, &transfer, &options, NULL);
+        if (!well(code) && (patient || code != CELLAR_DEADLINE))
+            fail_msg("call %llu: %s", (unsigned long long)i, cellar_strerror(code));
     }
 }
 
 /* Of the dead one. This compute node may be at it already, as it has met its tags; then it is to be awaited. */
 static int recovered(struct side *side)
 {
-    int rc = -CELLAR_ERR_EXISTS;
-    for (int tries = 0; tries < 12000 && rc == -CELLAR_ERR_EXISTS; tries++) {
+    int rc = CELLAR_EXISTS;
+    for (int tries = 0; tries < 12000 && rc == CELLAR_EXISTS; tries++) {
         if (tries > 0) nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-        rc = cellar_recover(side->db, 1, &side->error);
+        rc = cellar_cluster_recover(side->db, 1, &side->error);
     }
     return rc;
 }
@@ -167,7 +167,7 @@ static void round_run(struct marking *marking, struct victim *victim, int round)
     assert_int_equal(write(victim->turn, "x", 1), 1);
     assert_int_equal(read(victim->ready, &byte, 1), 1);
     work(marking, CALLS + 37 * (uint64_t)round, true);
-    assert_int_equal(cellar_recover(side->db, 1, &side->error), -CELLAR_ERR_EXISTS);
+    assert_int_equal(cellar_cluster_recover(side->db, 1, &side->error), CELLAR_EXISTS);
     assert_non_null(strstr(side->error.text, "alive"));
     assert_int_equal(kill(victim->pid, SIGKILL), 0);
     assert_int_equal(waitpid(victim->pid, NULL, 0), victim->pid);
@@ -195,10 +195,10 @@ static void killed_nodes_are_recovered(uint32_t mns, uint32_t replicas)
     snprintf(memnodes, sizeof memnodes, mns > 1 ? "%s,%s" : "%s", paths[0], paths[1]);
     for (int round = 0; round < ROUNDS; round++) victims[round] = victim_fork(memnodes, replicas);
     if (marking_open(&marking, memnodes, replicas, 0) != 0) fail_msg("%s", side->error.text);
-    assert_int_equal(cellar_recover(side->db, 2, &side->error), -CELLAR_ERR_NOT_FOUND);
-    assert_int_equal(cellar_recover(side->db, 0, &side->error), -CELLAR_ERR_INVALID);
-    assert_int_equal(cellar_recover(side->db, 99, &side->error), -CELLAR_ERR_INVALID);
-    assert_int_equal(cellar_run(side->db, load_job, side), 0);
+    assert_int_equal(cellar_cluster_recover(side->db, 2, &side->error), CELLAR_NOT_FOUND);
+    assert_int_equal(cellar_cluster_recover(side->db, 0, &side->error), CELLAR_INVALID);
+    assert_int_equal(cellar_cluster_recover(side->db, 99, &side->error), CELLAR_INVALID);
+    assert_int_equal(cellar_lab_run(side->db, load_job, side), 0);
     for (int round = 0; round < ROUNDS; round++) round_run(&marking, &victims[round], round);
     cellar_close(side->db);
     for (uint32_t i = 0; i < mns; i++) {

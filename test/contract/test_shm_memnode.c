@@ -51,8 +51,8 @@ static void test_fence(void **state)
         assert_int_equal(fabric->ops->control(fabric, &fence, &error), 0); /* a second time: no process is left */
     }
     struct fabric_control own = {.kind = FABRIC_CN_EVICT, .cn = 0}, none = {.kind = FABRIC_CN_EVICT, .cn = 4};
-    assert_int_equal(fabric->ops->control(fabric, &own, &error), -CELLAR_ERR_UNSUPPORTED);
-    assert_int_equal(fabric->ops->control(fabric, &none, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(fabric->ops->control(fabric, &own, &error), CELLAR_UNSUPPORTED);
+    assert_int_equal(fabric->ops->control(fabric, &none, &error), CELLAR_INVALID);
     fabric_close(fabric);
     contract_memnodes_stop(&memnodes);
 }
@@ -91,7 +91,7 @@ static void test_fence_of_a_life(void **state)
         lives = word_at(ep, fabric_addr_of(1, 192));
     }
     struct fabric_control fence = {.kind = FABRIC_CN_EVICT, .cn = 2, .life = 7, .only_dead = true};
-    assert_int_equal(fabric->ops->control(fabric, &fence, &error), -CELLAR_ERR_EXISTS);
+    assert_int_equal(fabric->ops->control(fabric, &fence, &error), CELLAR_EXISTS);
     fence.only_dead = false;
     assert_int_equal(fabric->ops->control(fabric, &fence, &error), 0);
     int status = end_of(pid);
@@ -109,7 +109,7 @@ static void test_fence_of_a_life(void **state)
     assert_int_equal(fabric->ops->control(fabric, &own, &error), 0);
     assert_int_equal(fabric->ops->control(fabric, &before, &error), 0);
     before.life = 9;
-    assert_int_equal(fabric->ops->control(fabric, &before, &error), -CELLAR_ERR_UNSUPPORTED);
+    assert_int_equal(fabric->ops->control(fabric, &before, &error), CELLAR_UNSUPPORTED);
     fabric_close(fabric);
     contract_memnodes_stop(&memnodes);
 }
@@ -125,7 +125,7 @@ static void send_forever(struct fabric_ep *ep)
         int status = run_op(ep, op);
         if (status == 0)
             number++;
-        else if (status != -CELLAR_ERR_FULL)
+        else if (status != CELLAR_FULL)
             _exit(4);
     }
 }
@@ -195,16 +195,16 @@ static void test_killed_receiver(void **state)
     struct fabric *fabric = attach(&memnodes, 0, 1);
     struct fabric_ep *ep = endpoint(fabric, 0);
     struct fabric_op op = {.kind = FABRIC_SEND, .addr = fabric_endpoint_addr(1, 0), .local = &number, .size_bytes = 8};
-    assert_int_equal(run_op(ep, op), -CELLAR_ERR_UNREACHABLE);
+    assert_int_equal(run_op(ep, op), CELLAR_UNREACHABLE);
     for (uint32_t round = 0; round < 6; round++) { /* more than all buffers of a sender */
         pid_t pid = start_cn(&memnodes, 1, "sleep_forever");
         int status;
-        while ((status = run_op(ep, op)) == -CELLAR_ERR_UNREACHABLE) pause_ms(1);
+        while ((status = run_op(ep, op)) == CELLAR_UNREACHABLE) pause_ms(1);
         for (uint32_t i = 1; status == 0; i++, status = run_op(ep, op)) assert_true(i <= FABRIC_INBOX_MESSAGES);
-        assert_int_equal(status, -CELLAR_ERR_FULL);
+        assert_int_equal(status, CELLAR_FULL);
         kill(pid, SIGKILL);
         assert_true(WIFSIGNALED(end_of(pid)));
-        for (uint32_t i = 0; (status = run_op(ep, op)) != -CELLAR_ERR_UNREACHABLE; i++) {
+        for (uint32_t i = 0; (status = run_op(ep, op)) != CELLAR_UNREACHABLE; i++) {
             assert_true(i < WAITS_MAX);
             pause_ms(10);
         }
@@ -232,12 +232,12 @@ static void test_killed_memnode(void **state)
     assert_int_equal(run_op(ep, fabric_op_faa(fabric_addr_of(1, 64), &old, 1)), 0);
     kill(memnodes.pids[1], SIGKILL);
     assert_true(WIFSIGNALED(end_of(memnodes.pids[1])));
-    for (uint32_t i = 0; run_op(ep, fabric_op_faa(fabric_addr_of(1, 64), &old, 1)) != -CELLAR_ERR_UNREACHABLE; i++) {
+    for (uint32_t i = 0; run_op(ep, fabric_op_faa(fabric_addr_of(1, 64), &old, 1)) != CELLAR_UNREACHABLE; i++) {
         assert_true(i < WAITS_MAX);
         pause_ms(10);
     }
     assert_int_equal(run_op(ep, fabric_op_faa(fabric_addr_of(0, 64), &old, 1)), 0);
-    assert_int_equal(attach_once(memnodes.paths, 1, 1, &error), -CELLAR_ERR_UNREACHABLE);
+    assert_int_equal(attach_once(memnodes.paths, 1, 1, &error), CELLAR_UNREACHABLE);
     struct fabric_control fence = {.kind = FABRIC_CN_EVICT, .cn = 3};
     assert_int_equal(fabric->ops->control(fabric, &fence, &error), 0); /* the living one answers */
     fabric_close(fabric);
@@ -262,24 +262,24 @@ static void test_socket_paths(void **state)
     assert_int_equal(stat(path, &status), 0);
     assert_int_equal(status.st_mode & 0777, 0600);
     struct fabric_shm_memnode_config config = {.socket_path = path, .mn_count = 2, .cn_count = 4, .bytes = 1 << 20};
-    assert_int_equal(fabric_shm_memnode_run(&config, &stop, NULL, NULL, &error), -CELLAR_ERR_EXISTS);
+    assert_int_equal(fabric_shm_memnode_run(&config, &stop, NULL, NULL, &error), CELLAR_EXISTS);
     fabric_close(attach(&memnodes, 0, 1)); /* the living one was not disturbed */
     contract_memnodes_stop(&memnodes);
 
     char file[] = "/tmp/cellar-contract-XXXXXX";
     int fd = mkstemp(file);
     config.socket_path = file;
-    assert_int_equal(fabric_shm_memnode_run(&config, &stop, NULL, NULL, &error), -CELLAR_ERR_EXISTS);
+    assert_int_equal(fabric_shm_memnode_run(&config, &stop, NULL, NULL, &error), CELLAR_EXISTS);
     assert_int_equal(stat(file, &status), 0); /* no file of the user's was removed */
     close(fd);
     unlink(file);
     config.socket_path = "/nonexistent/socket";
-    assert_int_equal(fabric_shm_memnode_run(&config, &stop, NULL, NULL, &error), -CELLAR_ERR_SYSTEM);
+    assert_int_equal(fabric_shm_memnode_run(&config, &stop, NULL, NULL, &error), CELLAR_SYSTEM);
     config.node = 2;
-    assert_int_equal(fabric_shm_memnode_run(&config, &stop, NULL, NULL, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(fabric_shm_memnode_run(&config, &stop, NULL, NULL, &error), CELLAR_INVALID);
     config.node = 0;
     config.bytes = 1ull << 47;
-    assert_int_equal(fabric_shm_memnode_run(&config, &stop, NULL, NULL, &error), -CELLAR_ERR_NOMEM);
+    assert_int_equal(fabric_shm_memnode_run(&config, &stop, NULL, NULL, &error), CELLAR_NOMEM);
     config.bytes = 1 << 20;
     config.socket_path = file;
     assert_int_equal(fabric_shm_memnode_run(&config, &stop, NULL, NULL, &error), 0);

@@ -61,7 +61,7 @@ static void refuse(uint64_t bytes, int code, const char *says)
     struct cellar_error error = {0};
     struct fabric *fabric = (struct fabric *)folder;
 
-    assert_int_equal(open_pool(bytes, &fabric, &error), -code);
+    assert_int_equal(open_pool(bytes, &fabric, &error), code);
     assert_null(fabric);
     assert_int_equal(error.code, code);
     if (!strstr(error.text, says)) fail_msg("\"%s\" does not say \"%s\"", error.text, says);
@@ -143,7 +143,7 @@ static void test_one_at_a_time(void **state)
 {
     (void)state;
     struct fabric *fabric = pool(POOL_BYTES);
-    refuse(POOL_BYTES, CELLAR_ERR_EXISTS, "in use");
+    refuse(POOL_BYTES, CELLAR_EXISTS, "in use");
     fabric_close(fabric);
     fabric_close(pool(POOL_BYTES));
     unlink(path);
@@ -153,23 +153,23 @@ static void test_wrong_files(void **state)
 {
     (void)state;
     write_file("short", 5);
-    refuse(POOL_BYTES, CELLAR_ERR_MISMATCH, "5 bytes");
+    refuse(POOL_BYTES, CELLAR_MISMATCH, "5 bytes");
     assert_int_equal(size_of_file(), 5); /* left as it was */
     unlink(path);
 
     assert_int_equal(mkdir(path, 0700), 0);
-    refuse(POOL_BYTES, CELLAR_ERR_SYSTEM, "directory");
+    refuse(POOL_BYTES, CELLAR_SYSTEM, "directory");
     rmdir(path);
 
     assert_int_equal(mkfifo(path, 0600), 0);
-    refuse(POOL_BYTES, CELLAR_ERR_INVALID, "not a regular file");
+    refuse(POOL_BYTES, CELLAR_INVALID, "not a regular file");
     unlink(path);
 
     assert_int_equal(symlink("/nonexistent/pool", path), 0);
-    refuse(POOL_BYTES, CELLAR_ERR_INVALID, "link to nothing");
+    refuse(POOL_BYTES, CELLAR_INVALID, "link to nothing");
     unlink(path);
 
-    refuse(0, CELLAR_ERR_INVALID, "size must be given");
+    refuse(0, CELLAR_INVALID, "size must be given");
     assert_int_equal(size_of_file(), UINT64_MAX); /* and was not made */
 }
 
@@ -183,10 +183,10 @@ static void test_no_room(void **state)
     signal(SIGXFSZ, SIG_IGN);
     small = (struct rlimit){.rlim_cur = POOL_BYTES / 2, .rlim_max = before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    refuse(POOL_BYTES, CELLAR_ERR_FULL, "no room");
+    refuse(POOL_BYTES, CELLAR_FULL, "no room");
     uint64_t absent = size_of_file();
     write_file("", 0);
-    refuse(POOL_BYTES, CELLAR_ERR_FULL, "no room");
+    refuse(POOL_BYTES, CELLAR_FULL, "no room");
     uint64_t empty = size_of_file();
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     assert_true(absent == UINT64_MAX && empty == 0);
@@ -205,8 +205,7 @@ static void test_wrong_configs(void **state)
     uint32_t count = 0;
 
     (void)state;
-#define BAD(field, value, code)                                                                                        \
-    (configs[count] = good, configs[count].field = value, codes[count++] = -CELLAR_ERR_##code)
+#define BAD(field, value, code) (configs[count] = good, configs[count].field = value, codes[count++] = CELLAR_##code)
     BAD(mn_count, 0, INVALID);
     BAD(mn_count, FABRIC_NODES_MAX + 1, INVALID);
     BAD(cn_count, 0, INVALID);
@@ -223,7 +222,7 @@ static void test_wrong_configs(void **state)
         struct cellar_error error = {0};
         struct fabric *fabric;
         assert_int_equal(fabric_shm_open(&configs[i], &fabric, &error), codes[i]);
-        assert_true(!fabric && error.code == -codes[i] && error.text[0]);
+        assert_true(!fabric && error.code == codes[i] && error.text[0]);
     }
     assert_int_equal(size_of_file(), UINT64_MAX);
 }
@@ -244,7 +243,7 @@ static void test_largest_shapes(void **state)
     struct fabric_wait wait = {0};
     fabric_post(ep, &op, 1, &wait);
     assert_int_equal(op.status, 0);
-    assert_int_equal(fabric_endpoint_open(fabric, 0, 128, &ep, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(fabric_endpoint_open(fabric, 0, 128, &ep, &error), CELLAR_INVALID);
     fabric_close(fabric); /* closes what is still open */
 }
 

@@ -136,7 +136,7 @@ static void pass_token(struct contract_worker *worker)
         for (uint32_t i = 0; i <= ahead && !worker->failure[0]; i++) {
             int status;
             out[0] = i == ahead;
-            while ((status = contract_one(worker, op)) == -CELLAR_ERR_FULL) fabric_poll(worker->ep);
+            while ((status = contract_one(worker, op)) == CELLAR_FULL) fabric_poll(worker->ep);
             CHECK(worker, status == 0);
         }
         if (worker->index == 0) await_token(worker, lap);
@@ -275,7 +275,7 @@ static void hammer(struct contract_worker *worker)
     struct fabric_op op = fabric_op_write(fabric_addr_of(1, worker->index * LONG_BYTES), worker->local, LONG_BYTES);
 
     while (contract_do(worker, &op, 1) == 0) memset(worker->local, (int)++worker->results[0], LONG_BYTES);
-    CHECK(worker, op.status == -CELLAR_ERR_UNREACHABLE);
+    CHECK(worker, op.status == CELLAR_UNREACHABLE);
 }
 
 static void kill_soon(struct contract_worker *worker)

@@ -34,24 +34,24 @@ static int add_to_one(struct cellar_txn *txn, struct api_call *call)
 {
     struct visit *visit = (struct visit *)call;
     uint64_t a = 0;
-    int ref = cellar_access(txn, call->items, visit->key, CELL_A, CELL_A, 0);
+    int ref = cellar_proc_access(txn, call->items, visit->key, CELL_A, CELL_A, 0);
     TRY(ref);
     if (visit->key == 1 && !visit->holds) atomic_store(&visit->crowd->amid, true);
-    TRY(cellar_fetch(txn));
-    TRY(cellar_get(txn, ref, ITEM_A, &a));
+    TRY(cellar_proc_fetch(txn));
+    TRY(cellar_proc_get(txn, ref, ITEM_A, &a));
     if (visit->holds) {
         atomic_store(&visit->crowd->holds, true);
         usleep(HELD_US);
         atomic_store(&visit->crowd->released, true);
     }
     a++;
-    return cellar_put(txn, ref, ITEM_A, &a);
+    return cellar_proc_put(txn, ref, ITEM_A, &a);
 }
 
-static void visit_once(struct cellar_client *client, struct crowd *crowd, uint64_t key, bool holds)
+static void visit_once(struct cellar_lab_client *client, struct crowd *crowd, uint64_t key, bool holds)
 {
     struct visit visit = {{add_to_one, crowd->api->items, 0}, crowd, key, holds};
-    if (cellar_exec(client, crowd->api->any, &visit, NULL, NULL)) atomic_fetch_add(&crowd->failed, 1);
+    if (cellar_lab_exec(client, crowd->api->any, &visit, NULL, NULL)) atomic_fetch_add(&crowd->failed, 1);
 }
 
 static bool all_have_come(struct crowd *crowd, uint32_t count)
@@ -62,12 +62,12 @@ static bool all_have_come(struct crowd *crowd, uint32_t count)
 }
 
 /* Goes on until each of them has made its calls, and never yields. */
-static int come_often(struct cellar_client *client, void *arg)
+static int come_often(struct cellar_lab_client *client, void *arg)
 {
     struct crowd *crowd = arg;
-    uint32_t index = cellar_client_index(client), count = cellar_client_count(client);
-    uint64_t until_ns = cellar_client_now_ns(client) + GIVEN_UP_NS;
-    while (!all_have_come(crowd, count) && cellar_client_now_ns(client) < until_ns) {
+    uint32_t index = cellar_lab_index(client), count = cellar_lab_count(client);
+    uint64_t until_ns = cellar_lab_now_ns(client) + GIVEN_UP_NS;
+    while (!all_have_come(crowd, count) && cellar_lab_now_ns(client) < until_ns) {
         visit_once(client, crowd, index, false);
         if (atomic_exchange(&crowd->last, index) != index) atomic_fetch_add(&crowd->switches, 1);
         atomic_fetch_add(&crowd->calls[index], 1);
@@ -75,16 +75,16 @@ static int come_often(struct cellar_client *client, void *arg)
     return 0;
 }
 
-static struct cellar_way open_crowd(struct api *api, struct crowd *crowd, struct cellar_config config)
+static struct cellar_lab_way open_crowd(struct api *api, struct crowd *crowd, struct cellar_config config)
 {
-    struct cellar_way way;
+    struct cellar_lab_way way;
     api_open_with(api, &cellar_on_shm, config);
     api_load(api, 0, 2 * COROS);
     *crowd = (struct crowd){.api = api};
-    MUST(&api->error, cellar_run(api->db, come_often, crowd)); /* it has chosen its way */
+    MUST(&api->error, cellar_lab_run(api->db, come_often, crowd)); /* it has chosen its way */
     assert_true(all_have_come(crowd, config.threads * config.coros));
     *crowd = (struct crowd){.api = api};
-    cellar_way_read(api->db, &way);
+    cellar_lab_way_read(api->db, &way);
     return way;
 }
 
@@ -95,10 +95,10 @@ static uint64_t switches_of(const char *rules, uint32_t coros)
     struct crowd crowd;
     uint64_t calls = 0;
     const struct cellar_config config = {.threads = 1, .coros = COROS, .way = rules};
-    struct cellar_way way = open_crowd(&api, &crowd, config);
+    struct cellar_lab_way way = open_crowd(&api, &crowd, config);
     assert_int_equal(way.plain, 1);
     assert_int_equal(way.coros, coros);
-    MUST(&api.error, cellar_run(api.db, come_often, &crowd));
+    MUST(&api.error, cellar_lab_run(api.db, come_often, &crowd));
     assert_true(all_have_come(&crowd, COROS));
     assert_int_equal(crowd.failed, 0);
     for (uint32_t i = 0; i < COROS; i++) calls += crowd.calls[i];
@@ -117,13 +117,13 @@ static void they_follow_one_another_in_long_turns(void **state)
 }
 
 /* The first worker's first client holds record 1; of the second worker one wants it, and another one another record. */
-static int meet(struct cellar_client *client, void *arg)
+static int meet(struct cellar_lab_client *client, void *arg)
 {
     struct crowd *crowd = arg;
-    uint32_t index = cellar_client_index(client);
+    uint32_t index = cellar_lab_index(client);
     if (index == 0) visit_once(client, crowd, 1, true);
     if (index < 2) return 0;
-    while (!atomic_load(index == 2 ? &crowd->holds : &crowd->amid)) cellar_client_yield(client);
+    while (!atomic_load(index == 2 ? &crowd->holds : &crowd->amid)) cellar_lab_yield(client);
     visit_once(client, crowd, index == 2 ? 1 : 2, false);
     if (index == 3) atomic_store(&crowd->let_in, !atomic_load(&crowd->released));
     return 0;
@@ -134,9 +134,9 @@ static void who_backs_off_for_long_lets_others_in(void **state)
     struct api api;
     struct crowd crowd;
     (void)state;
-    struct cellar_way way = open_crowd(&api, &crowd, (struct cellar_config){.threads = 2, .coros = 2});
+    struct cellar_lab_way way = open_crowd(&api, &crowd, (struct cellar_config){.threads = 2, .coros = 2});
     assert_int_equal(way.coros, 1);
-    MUST(&api.error, cellar_run(api.db, meet, &crowd));
+    MUST(&api.error, cellar_lab_run(api.db, meet, &crowd));
     assert_int_equal(crowd.failed, 0);
     assert_true(crowd.let_in);
     api_close(&api);
@@ -150,7 +150,7 @@ static void its_plant_is_met(void **state)
     (void)state;
     (void)open_crowd(&api, &crowd, (struct cellar_config){.threads = 1, .coros = COROS});
     assert_true(plant_choose("stage_kept"));
-    MUST(&api.error, cellar_run(api.db, come_often, &crowd));
+    MUST(&api.error, cellar_lab_run(api.db, come_often, &crowd));
     assert_true(plant_choose(NULL));
     assert_false(all_have_come(&crowd, COROS));
     api_close(&api);

@@ -29,20 +29,20 @@ static void impossible_shapes_are_refused(void **state)
     struct pool pool;
     pool_fabric(&pool, *state, 2, 1);
     FAILS(&pool, open_as(&pool, (struct catalog_shape){0, 0, 1, NODE_BYTES, false, NULL, 0, false}, true, false),
-          CELLAR_ERR_INVALID, "0 memory nodes");
+          CELLAR_INVALID, "0 memory nodes");
     FAILS(&pool, open_as(&pool, (struct catalog_shape){65, 0, 1, NODE_BYTES, false, NULL, 0, false}, true, false),
-          CELLAR_ERR_INVALID, "65 memory nodes");
+          CELLAR_INVALID, "65 memory nodes");
     FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 2, 1, NODE_BYTES, false, NULL, 0, false}, true, false),
-          CELLAR_ERR_INVALID, "at least 3");
+          CELLAR_INVALID, "at least 3");
     FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 0, NODE_BYTES, false, NULL, 0, false}, true, false),
-          CELLAR_ERR_INVALID, "0 compute nodes");
+          CELLAR_INVALID, "0 compute nodes");
     FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 256, NODE_BYTES, false, NULL, 0, false}, true, false),
-          CELLAR_ERR_INVALID, "256 compute nodes");
+          CELLAR_INVALID, "256 compute nodes");
     FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 1, 400000, false, NULL, 0, false}, true, false),
-          CELLAR_ERR_INVALID, "400000 bytes");
+          CELLAR_INVALID, "400000 bytes");
     FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 1, 1ull << 60, false, NULL, 0, false}, true, false),
-          CELLAR_ERR_INVALID, "possible");
-    FAILS(&pool, open_as(&pool, pool.shape, false, false), CELLAR_ERR_CORRUPT, "not formatted");
+          CELLAR_INVALID, "possible");
+    FAILS(&pool, open_as(&pool, pool.shape, false, false), CELLAR_CORRUPT, "not formatted");
     assert_null(pool.catalog);
     pool_close(&pool);
 }
@@ -59,7 +59,7 @@ static void lost_memory_is_not_formatted(void **state)
     pool_fabric(&pool, *state, 2, 0);
     struct catalog_shape existing = pool.shape;
     existing.existing = true;
-    FAILS(&pool, open_as(&pool, existing, true, true), CELLAR_ERR_NOT_FOUND, "memory node 0 is blank");
+    FAILS(&pool, open_as(&pool, existing, true, true), CELLAR_NOT_FOUND, "memory node 0 is blank");
     for (uint32_t node = 0; node < 2; node++) {
         peek(&pool, fabric_addr_of(node, 0), &after, sizeof after);
         assert_memory_equal(&after, &blank, sizeof blank);
@@ -69,7 +69,7 @@ static void lost_memory_is_not_formatted(void **state)
     peek(&pool, fabric_addr_of(1, 0), &before, sizeof before);
     pool_leave(&pool);
     poke(&pool, fabric_addr_of(0, 0), &blank, sizeof blank);
-    FAILS(&pool, open_as(&pool, pool.shape, true, true), CELLAR_ERR_CORRUPT, "node 0 has lost its memory");
+    FAILS(&pool, open_as(&pool, pool.shape, true, true), CELLAR_CORRUPT, "node 0 has lost its memory");
     peek(&pool, fabric_addr_of(0, 0), &after, sizeof after);
     assert_memory_equal(&after, &blank, sizeof blank);
     peek(&pool, fabric_addr_of(1, 0), &after, sizeof after);
@@ -84,19 +84,19 @@ static void another_shape_is_refused_with_both_numbers(void **state)
     pool_leave(&pool);
     struct catalog_shape shape = pool.shape;
     shape.mn_count = 2;
-    FAILS(&pool, open_as(&pool, shape, false, false), CELLAR_ERR_MISMATCH, "memory nodes of 3, this open asks for 2");
+    FAILS(&pool, open_as(&pool, shape, false, false), CELLAR_MISMATCH, "memory nodes of 3, this open asks for 2");
     shape = pool.shape;
     shape.replicas = 2;
-    FAILS(&pool, open_as(&pool, shape, false, false), CELLAR_ERR_MISMATCH, "backups of 1, this open asks for 2");
+    FAILS(&pool, open_as(&pool, shape, false, false), CELLAR_MISMATCH, "backups of 1, this open asks for 2");
     shape = pool.shape;
     shape.mn_bytes -= 4096;
-    FAILS(&pool, open_as(&pool, shape, false, false), CELLAR_ERR_MISMATCH, "8388608, this open asks for 8384512");
+    FAILS(&pool, open_as(&pool, shape, false, false), CELLAR_MISMATCH, "8388608, this open asks for 8384512");
     shape = pool.shape;
     shape.cn_count = WORKERS + 1;
-    FAILS(&pool, open_as(&pool, shape, false, false), CELLAR_ERR_MISMATCH, "4, this open asks for 5");
+    FAILS(&pool, open_as(&pool, shape, false, false), CELLAR_MISMATCH, "4, this open asks for 5");
     shape = pool.shape;
     shape.locks_bytes = 4 * LAYOUT_CHUNK_BYTES;
-    FAILS(&pool, open_as(&pool, shape, false, false), CELLAR_ERR_MISMATCH, "formatted without locks of records");
+    FAILS(&pool, open_as(&pool, shape, false, false), CELLAR_MISMATCH, "formatted without locks of records");
     /* Fewer compute nodes are fine, and what the pool was made for stays known. */
     shape = pool.shape;
     shape.cn_count = 1;
@@ -119,7 +119,7 @@ static void superblock_damaged(struct pool *pool, uint32_t node, uint64_t offset
     damaged = before;
     memcpy((uint8_t *)&damaged + offset, &value, size);
     poke(pool, fabric_addr_of(node, 0), &damaged, sizeof damaged);
-    if (sealed) FAILS(pool, open_as(pool, pool->shape, false, false), CELLAR_ERR_CORRUPT, "the superblock is damaged");
+    if (sealed) FAILS(pool, open_as(pool, pool->shape, false, false), CELLAR_CORRUPT, "the superblock is damaged");
     if (sealed) damaged.checksum = catalog_superblock_checksum(&damaged);
     poke(pool, fabric_addr_of(node, 0), &damaged, sizeof damaged);
     FAILS(pool, open_as(pool, pool->shape, false, false), code, word);
@@ -132,19 +132,19 @@ static void foreign_superblocks_are_refused(void **state)
     pool_open(&pool, *state, 2, 0);
     pool_leave(&pool);
     for (uint32_t node = 0; node < 2; node++) {
-        superblock_damaged(&pool, node, 0, 0, 8, CELLAR_ERR_CORRUPT, "not formatted");
-        superblock_damaged(&pool, node, 0, 0x1234, 8, CELLAR_ERR_CORRUPT, "0x1234");
-        superblock_damaged(&pool, node, 8, 1, 8, CELLAR_ERR_MISMATCH, "another build");
-        superblock_damaged(&pool, node, 60, 0, 4, CELLAR_ERR_CORRUPT, "neither open nor closed");
-        superblock_damaged(&pool, node, 20, 5, 4, CELLAR_ERR_MISMATCH, "number 5");
-        superblock_damaged(&pool, node, 40, 65536, 8, CELLAR_ERR_CORRUPT, "65536");
-        superblock_damaged(&pool, node, 48, 0, 8, CELLAR_ERR_CORRUPT, "heap");
-        superblock_damaged(&pool, node, 48, 4 * LAYOUT_CHUNK_BYTES, 8, CELLAR_ERR_CORRUPT, "heap");
-        superblock_damaged(&pool, node, 48, 6 * LAYOUT_CHUNK_BYTES + 64, 8, CELLAR_ERR_CORRUPT, "heap");
-        superblock_damaged(&pool, node, 48, NODE_BYTES, 8, CELLAR_ERR_CORRUPT, "heap");
-        superblock_damaged(&pool, node, 48, 6 * LAYOUT_CHUNK_BYTES, 8, CELLAR_ERR_MISMATCH,
+        superblock_damaged(&pool, node, 0, 0, 8, CELLAR_CORRUPT, "not formatted");
+        superblock_damaged(&pool, node, 0, 0x1234, 8, CELLAR_CORRUPT, "0x1234");
+        superblock_damaged(&pool, node, 8, 1, 8, CELLAR_MISMATCH, "another build");
+        superblock_damaged(&pool, node, 60, 0, 4, CELLAR_CORRUPT, "neither open nor closed");
+        superblock_damaged(&pool, node, 20, 5, 4, CELLAR_MISMATCH, "number 5");
+        superblock_damaged(&pool, node, 40, 65536, 8, CELLAR_CORRUPT, "65536");
+        superblock_damaged(&pool, node, 48, 0, 8, CELLAR_CORRUPT, "heap");
+        superblock_damaged(&pool, node, 48, 4 * LAYOUT_CHUNK_BYTES, 8, CELLAR_CORRUPT, "heap");
+        superblock_damaged(&pool, node, 48, 6 * LAYOUT_CHUNK_BYTES + 64, 8, CELLAR_CORRUPT, "heap");
+        superblock_damaged(&pool, node, 48, NODE_BYTES, 8, CELLAR_CORRUPT, "heap");
+        superblock_damaged(&pool, node, 48, 6 * LAYOUT_CHUNK_BYTES, 8, CELLAR_MISMATCH,
                            "a mode that locks records there");
-        superblock_damaged(&pool, node, 56, 100000, 4, CELLAR_ERR_CORRUPT, "heap");
+        superblock_damaged(&pool, node, 56, 100000, 4, CELLAR_CORRUPT, "heap");
     }
     MUST(&pool, open_as(&pool, pool.shape, false, false));
     pool_close(&pool);
@@ -156,10 +156,10 @@ static void unclean_pools_are_refused(void **state)
     pool_open(&pool, *state, 1, 0);
     struct catalog *first = pool.catalog, *second;
     uint64_t first_incarnation = pool.incarnation;
-    FAILS(&pool, open_as(&pool, pool.shape, false, false), CELLAR_ERR_DIRTY, "did not close the pool");
-    FAILS(&pool, open_as(&pool, pool.shape, false, true), CELLAR_ERR_DIRTY, "compute node 0 is live");
+    FAILS(&pool, open_as(&pool, pool.shape, false, false), CELLAR_DIRTY, "did not close the pool");
+    FAILS(&pool, open_as(&pool, pool.shape, false, true), CELLAR_DIRTY, "compute node 0 is live");
     pool.member = 1; /* others may have a shared pool open */
-    FAILS(&pool, open_as(&pool, pool.shape, false, false), CELLAR_ERR_DIRTY, "compute node 0 is live");
+    FAILS(&pool, open_as(&pool, pool.shape, false, false), CELLAR_DIRTY, "compute node 0 is live");
     MUST(&pool, open_as(&pool, pool.shape, false, true));
     assert_true(pool.incarnation > first_incarnation);
     second = pool.catalog;
@@ -168,7 +168,7 @@ static void unclean_pools_are_refused(void **state)
     pool.incarnation = first_incarnation;
     pool.member = 0;
     pool_leave(&pool);
-    FAILS(&pool, open_as(&pool, pool.shape, false, false), CELLAR_ERR_DIRTY, "compute node 1 is live");
+    FAILS(&pool, open_as(&pool, pool.shape, false, false), CELLAR_DIRTY, "compute node 1 is live");
     pool.catalog = second;
     pool.incarnation = second_incarnation;
     pool.member = 1;
@@ -188,10 +188,10 @@ static void tables_are_found_again_or_differ_by_name(void **state)
     assert_ptr_equal(table_make(&pool, "t", 100, 3), table);
     struct cellar_column changed[4];
     struct cellar_schema schema = schema_of("t", 101, 3);
-    FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &again, &pool.error), CELLAR_ERR_MISMATCH,
+    FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &again, &pool.error), CELLAR_MISMATCH,
           "100 records");
     schema = schema_of("t", 100, 2);
-    FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &again, &pool.error), CELLAR_ERR_MISMATCH,
+    FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &again, &pool.error), CELLAR_MISMATCH,
           "cluster bits");
     for (int i = 0; i < 3; i++) {
         memcpy(changed, columns, sizeof columns);
@@ -200,18 +200,18 @@ static void tables_are_found_again_or_differ_by_name(void **state)
         if (i == 2) changed[0].cell = changed[2].cell = 1;
         schema = schema_of("t", 100, 3);
         schema.columns = changed;
-        FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &again, &pool.error),
-              CELLAR_ERR_MISMATCH, "small");
+        FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &again, &pool.error), CELLAR_MISMATCH,
+              "small");
     }
     schema = schema_of("t", 100, 3);
     schema.column_count = 3;
-    FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &again, &pool.error), CELLAR_ERR_MISMATCH,
+    FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &again, &pool.error), CELLAR_MISMATCH,
           "4 columns; asked for 3");
     schema = schema_of("u", 0, 0);
-    FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &again, &pool.error), CELLAR_ERR_INVALID,
+    FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &again, &pool.error), CELLAR_INVALID,
           "records_max");
     schema = schema_of("u", 10, 9);
-    FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &again, &pool.error), CELLAR_ERR_INVALID,
+    FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &again, &pool.error), CELLAR_INVALID,
           "cluster_bits is 9");
     assert_null(again);
     assert_int_equal(pool.catalog->table_count, 1);
@@ -232,10 +232,10 @@ static void full_pools_refuse_tables_and_stay_whole(void **state)
     /* About 55 chunks are there; the index of the first takes 32, that of the second would take 40. */
     table_make(&pool, "a", 390000, 0);
     struct cellar_schema schema = schema_of("b", 490000, 0);
-    FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &table, &pool.error), CELLAR_ERR_FULL,
+    FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &table, &pool.error), CELLAR_FULL,
           "table b");
     schema = schema_of("b", 1ull << 39, 0);
-    FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &table, &pool.error), CELLAR_ERR_FULL,
+    FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &table, &pool.error), CELLAR_FULL,
           "table b");
     assert_int_equal(chunks_used(&pool, 2), 32);
     peek(&pool, fabric_addr_of(0, offsetof(struct superblock_wire, catalog_lock)), &word, 8);
@@ -262,7 +262,7 @@ static void the_last_table_is_the_64th(void **state)
         assert_int_equal(table_make(&pool, name, 10, 0)->id, i + 1);
     }
     struct cellar_schema schema = schema_of("more", 10, 0);
-    FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &table, &pool.error), CELLAR_ERR_FULL,
+    FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &table, &pool.error), CELLAR_FULL,
           "64 tables");
     pool_reopen(&pool);
     assert_int_equal(pool.catalog->table_count, LAYOUT_CATALOG_TABLES_MAX);
@@ -308,7 +308,7 @@ static void damaged_catalogs_never_break_an_open(void **state)
             assert_true(right || entry.table_id == 0);
             pool_leave(&pool);
         } else {
-            assert_int_equal(rc, -CELLAR_ERR_CORRUPT);
+            assert_int_equal(rc, CELLAR_CORRUPT);
             assert_non_null(strstr(pool.error.text, "catalog entry 0"));
         }
         refused += rc != 0;

@@ -24,7 +24,7 @@ static void damaged_word(struct pool *pool, struct fabric_addr addr, uint64_t wo
     uint64_t before;
     peek(pool, addr, &before, 8);
     poke_word(pool, addr, word);
-    FAILS(pool, loader_audit(NULL, pool->loader, &pool->error), CELLAR_ERR_CORRUPT, invariant);
+    FAILS(pool, loader_audit(NULL, pool->loader, &pool->error), CELLAR_CORRUPT, invariant);
     poke_word(pool, addr, before);
     audit_clean(pool);
 }
@@ -149,8 +149,8 @@ static void locks_left_are_told(void **state)
     assert_int_equal(lock.cn, 5);
 
     poke_word(&pool, addr, lockword_tags(1, 0));
-    locks = (struct locks){.answer = -CELLAR_ERR_CANCELLED};
-    assert_int_equal(loader_locks(NULL, pool.loader, lock_noted, &locks, &pool.error), -CELLAR_ERR_CANCELLED);
+    locks = (struct locks){.answer = CELLAR_CANCELLED};
+    assert_int_equal(loader_locks(NULL, pool.loader, lock_noted, &locks, &pool.error), CELLAR_CANCELLED);
     assert_int_equal(locks.count, 1);
     pool_close(&pool);
 }
@@ -185,7 +185,7 @@ static void misplaced_entries_are_found(void **state)
         poke(&pool, catalog_replica(pool.catalog, fabric_addr_plus(at, 16 + 8 * e), i), &empty, 8);
     for (uint32_t i = 0; i <= 1; i++)
         poke(&pool, catalog_replica(pool.catalog, fabric_addr_plus(other, 16 + 8 * free_place), i), &entry, 8);
-    FAILS(&pool, loader_audit(NULL, pool.loader, &pool.error), CELLAR_ERR_CORRUPT, "an entry in the chain");
+    FAILS(&pool, loader_audit(NULL, pool.loader, &pool.error), CELLAR_CORRUPT, "an entry in the chain");
     pool_close(&pool);
 }
 
@@ -211,7 +211,7 @@ static void unequal_backups_are_found(void **state)
         peek(&pool, backup, &byte, 1);
         byte ^= 16;
         poke(&pool, backup, &byte, 1);
-        FAILS(&pool, loader_audit(NULL, pool.loader, &pool.error), CELLAR_ERR_CORRUPT, "INV-STORE-8");
+        FAILS(&pool, loader_audit(NULL, pool.loader, &pool.error), CELLAR_CORRUPT, "INV-STORE-8");
         byte ^= 16;
         poke(&pool, backup, &byte, 1);
         audit_clean(&pool);
@@ -270,12 +270,12 @@ static void random_damage_never_breaks_a_reader(void **state)
                 value[k] = prng_below(&prng, 2) ? prng_next(&prng) >> prng_below(&prng, 64)
                                                 : words[k] ^ 1ull << prng_below(&prng, 64);
         poke(&pool, addr, value, sizeof value);
-        struct cellar_space space;
-        struct cellar_pool_space all;
+        struct cellar_lab_space space;
+        struct cellar_lab_pool_space all;
         struct space *again = NULL;
         struct row row = row_of(i);
         int rc = loader_audit(NULL, pool.loader, &pool.error);
-        assert_true(rc == 0 || rc == -CELLAR_ERR_CORRUPT || rc == -CELLAR_ERR_FULL);
+        assert_true(rc == 0 || rc == CELLAR_CORRUPT || rc == CELLAR_FULL);
         found += rc != 0;
         (void)!loader_scan(NULL, pool.loader, table, stop_at_3, &(int){0}, &pool.error);
         (void)!loader_space(NULL, pool.loader, table, &space, &pool.error);
@@ -289,7 +289,7 @@ static void random_damage_never_breaks_a_reader(void **state)
          */
         if (rc == 0)
             assert_int_equal(loader_load(NULL, pool.loader, table, (uint64_t)(i + 4) % 396 + 4, &row, &pool.error),
-                             -CELLAR_ERR_EXISTS);
+                             CELLAR_EXISTS);
         assert_int_equal(calls, 0);
         poke(&pool, addr, words, sizeof words);
         audit_clean(&pool);

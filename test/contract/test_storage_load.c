@@ -11,15 +11,15 @@
 static void loaded_rows_come_back(void **state)
 {
     struct pool pool;
-    struct cellar_space space;
-    struct cellar_pool_space all;
+    struct cellar_lab_space space;
+    struct cellar_lab_pool_space all;
     pool_open(&pool, *state, 3, 1);
     const struct cellar_table *a = table_make(&pool, "a", 3000, 0), *b = table_make(&pool, "b", 1000, 4);
     load_range(&pool, a, 0, 3000);
     load_range(&pool, b, 1 << 20, 1000);
     check_range(&pool, a, 0, 3000);
     check_range(&pool, b, 1 << 20, 1000);
-    for (uint64_t key = 0; key < 3000; key += 7) FAILS(&pool, load(&pool, a, key), CELLAR_ERR_EXISTS, "already");
+    for (uint64_t key = 0; key < 3000; key += 7) FAILS(&pool, load(&pool, a, key), CELLAR_EXISTS, "already");
     audit_clean(&pool);
     MUST(&pool, loader_space(NULL, pool.loader, a, &space, &pool.error));
     assert_int_equal(space.records, 3000);
@@ -43,12 +43,12 @@ static void rows_beyond_records_max_overflow(void **state)
     load_range(&pool, table, 0, 1200);
     check_range(&pool, table, 0, 1200);
     audit_clean(&pool);
-    FAILS(&pool, load(&pool, table, 600), CELLAR_ERR_EXISTS, "key 600");
+    FAILS(&pool, load(&pool, table, 600), CELLAR_EXISTS, "key 600");
     /* Until the chains are as long as they may get: refused, and nothing half done. */
     uint64_t count = 1200;
     int rc = 0;
     while (rc == 0 && count < 20000) rc = load(&pool, table, count++);
-    assert_int_equal(rc, -CELLAR_ERR_FULL);
+    assert_int_equal(rc, CELLAR_FULL);
     audit_clean(&pool);
     check_range(&pool, table, 0, count - 1);
     pool_close(&pool);
@@ -62,7 +62,7 @@ static void full_nodes_refuse_rows_and_stay_whole(void **state)
     uint64_t count = 0;
     int rc = 0;
     while (rc == 0) rc = load(&pool, table, count++);
-    assert_int_equal(rc, -CELLAR_ERR_FULL);
+    assert_int_equal(rc, CELLAR_FULL);
     assert_non_null(strstr(pool.error.text, "slot"));
     assert_true(count > 15000);
     check_range(&pool, table, 0, count - 1);
@@ -77,7 +77,7 @@ static void a_scan_ends_when_told(void **state)
     pool_open(&pool, *state, 1, 0);
     const struct cellar_table *table = table_make(&pool, "t", 100, 0);
     load_range(&pool, table, 0, 10);
-    assert_int_equal(loader_scan(NULL, pool.loader, table, stop_at_3, &calls, &pool.error), -CELLAR_ERR_CANCELLED);
+    assert_int_equal(loader_scan(NULL, pool.loader, table, stop_at_3, &calls, &pool.error), CELLAR_CANCELLED);
     assert_int_equal(calls, 3);
     pool_close(&pool);
 }
@@ -108,7 +108,7 @@ static void load_body(struct contract_worker *worker)
     CHECK(worker, loader_open(worker->ep, pool->catalog, space, worker->index, &loader) == 0);
     meet(worker);
     int rc = loader_load(NULL, loader, table, 0, &row, NULL);
-    CHECK(worker, rc == 0 || rc == -CELLAR_ERR_EXISTS);
+    CHECK(worker, rc == 0 || rc == CELLAR_EXISTS);
     worker->results[0] = rc == 0;
     for (uint64_t i = 0; i < ROWS_EACH; i++) {
         uint64_t key = 1 + i * WORKERS + worker->index;
@@ -139,7 +139,7 @@ static void loaders_side_by_side_agree(void **state)
 static void a_dead_memory_node_is_named(void **state)
 {
     struct pool pool;
-    struct cellar_space space;
+    struct cellar_lab_space space;
     struct fabric_control kill = {.kind = FABRIC_NODE_KILL, .node = 1};
     pool_open(&pool, *state, 2, 0);
     const struct cellar_table *table = table_make(&pool, "t", 1000, 0);
@@ -152,14 +152,14 @@ static void a_dead_memory_node_is_named(void **state)
     for (uint64_t key = 100; key < 200; key++) {
         int rc = load(&pool, table, key);
         bool on_dead = fabric_addr_node(index_bucket_addr(&table->index, key)) == 1;
-        assert_int_equal(rc, on_dead ? -CELLAR_ERR_UNREACHABLE : 0);
+        assert_int_equal(rc, on_dead ? CELLAR_UNREACHABLE : 0);
         failed += on_dead;
     }
     assert_true(failed > 20);
-    FAILS(&pool, loader_space(NULL, pool.loader, table, &space, &pool.error), CELLAR_ERR_UNREACHABLE, "memory node 1");
-    FAILS(&pool, loader_audit(NULL, pool.loader, &pool.error), CELLAR_ERR_UNREACHABLE, "memory node 1");
+    FAILS(&pool, loader_space(NULL, pool.loader, table, &space, &pool.error), CELLAR_UNREACHABLE, "memory node 1");
+    FAILS(&pool, loader_audit(NULL, pool.loader, &pool.error), CELLAR_UNREACHABLE, "memory node 1");
     struct catalog *open = pool.catalog;
-    FAILS(&pool, open_as(&pool, pool.shape, false, true), CELLAR_ERR_UNREACHABLE, "memory node 1");
+    FAILS(&pool, open_as(&pool, pool.shape, false, true), CELLAR_UNREACHABLE, "memory node 1");
     pool.catalog = open;
     pool_close(&pool);
 }

@@ -143,7 +143,7 @@ static void overflow_runs_are_used_up_across_opens(void **state)
         for (uint32_t node = 0; node < 2; node++) assert_true(chunks_used(&pool, node) <= used[node] + 1);
     }
     check_range(&pool, table, 0, next);
-    struct cellar_space space;
+    struct cellar_lab_space space;
     MUST(&pool, loader_space(NULL, pool.loader, table, &space, &pool.error));
     assert_int_equal(space.index_bytes, 4 * LAYOUT_CHUNK_BYTES); /* on each node one run of buckets, one of overflow */
     pool_close(&pool);
@@ -172,9 +172,8 @@ static void log_segments_are_found_again(void **state)
     /* One that is too small now is replaced; and more than there is, refused. */
     MUST(&pool, space_log_take(NULL, pool.space, 0, 0, 3 * LAYOUT_CHUNK_BYTES, &addr, &pool.error));
     assert_int_not_equal(addr.bits, addrs[0][0].bits);
-    FAILS(&pool, space_log_take(NULL, pool.space, 0, 9, NODE_BYTES, &addr, &pool.error), CELLAR_ERR_FULL,
-          "memory node 0");
-    FAILS(&pool, space_log_take(NULL, pool.space, 0, 9, 64, &addr, &pool.error), CELLAR_ERR_INVALID, "64 bytes");
+    FAILS(&pool, space_log_take(NULL, pool.space, 0, 9, NODE_BYTES, &addr, &pool.error), CELLAR_FULL, "memory node 0");
+    FAILS(&pool, space_log_take(NULL, pool.space, 0, 9, 64, &addr, &pool.error), CELLAR_INVALID, "64 bytes");
     audit_clean(&pool);
     pool_close(&pool);
 }
@@ -196,17 +195,17 @@ static void a_full_pool_keeps_a_log_for_each_compute_node(void **state)
         int rc = 0;
         *run = (struct chunk_wire){.kind = LAYOUT_RUN_LOG, .chunk_count = 1, .owner_coordinator = 99};
         while (rc == 0) rc = catalog_run_take(NULL, pool.ep, pool.catalog, node, run, &offset);
-        assert_int_equal(rc, -CELLAR_ERR_FULL);
+        assert_int_equal(rc, CELLAR_FULL);
     }
     for (uint32_t cn = 0; cn < pool.catalog->cn_count; cn++) {
         uint32_t node = catalog_log_node(pool.catalog, cn);
         MUST(&pool, space_open(NULL, pool.ep, pool.catalog, cn,
                                &(struct space_find){.parts = 1, .alone = true, .count = LAYOUT_MEMBERS_MAX},
                                &others[cn], &pool.error));
-        FAILS(&pool, space_log_take(NULL, others[cn], node, 1, LAYOUT_CHUNK_BYTES, &addr, &pool.error), CELLAR_ERR_FULL,
+        FAILS(&pool, space_log_take(NULL, others[cn], node, 1, LAYOUT_CHUNK_BYTES, &addr, &pool.error), CELLAR_FULL,
               "a log segment");
-        FAILS(&pool, space_log_take(NULL, others[cn], node, 0, 2 * LAYOUT_CHUNK_BYTES, &addr, &pool.error),
-              CELLAR_ERR_FULL, "a log segment");
+        FAILS(&pool, space_log_take(NULL, others[cn], node, 0, 2 * LAYOUT_CHUNK_BYTES, &addr, &pool.error), CELLAR_FULL,
+              "a log segment");
         MUST(&pool, space_log_take(NULL, others[cn], node, 0, LAYOUT_CHUNK_BYTES, &addrs[cn], &pool.error));
         assert_true(catalog_in_heap(pool.catalog, addrs[cn], LAYOUT_CHUNK_BYTES - sizeof *run));
         for (uint32_t i = 0; i < cn; i++) assert_int_not_equal(addrs[i].bits, addrs[cn].bits);
@@ -319,7 +318,7 @@ static void coordinators_of_a_worker_never_get_the_same_slot(void **state)
     assert_int_equal(pool.cluster.workers[0].results[1], true);
     assert_int_equal(pool.cluster.workers[0].results[2], true);
     /* Runs that several of them added at once are all used. */
-    struct cellar_space space;
+    struct cellar_lab_space space;
     uint64_t per_run = (LAYOUT_CHUNK_BYTES - sizeof(struct chunk_wire)) / table->schema.record_bytes;
     MUST(&pool, loader_space(NULL, pool.loader, table, &space, &pool.error));
     assert_true(space.slot_bytes / LAYOUT_CHUNK_BYTES <= COROS * TAKES / per_run + 1 + COROS);

@@ -99,8 +99,8 @@ static void test_secret_and_layout(void **state)
     assert_true(fd >= 0 && write(fd, "0123456789abcdef", 16) == 16);
     close(fd);
     start(1);
-    assert_int_equal(try_open(secret_path, 0), -CELLAR_ERR_INVALID);
-    assert_int_equal(try_open(NULL, PRINT), -CELLAR_ERR_MISMATCH);
+    assert_int_equal(try_open(secret_path, 0), CELLAR_INVALID);
+    assert_int_equal(try_open(NULL, PRINT), CELLAR_MISMATCH);
     assert_int_equal(try_open(NULL, 0), 0);
     contract_after_verbs();
     unlink(secret_path);
@@ -152,15 +152,15 @@ static void test_replay(void **state)
     request.kind = FABRIC_VERBS_ATTACH;
     request.cn = request.other = 1;
     assert_int_equal(ask(&request, sizeof request, &reply), RDMA_CM_EVENT_REJECTED); /* without a proof */
-    assert_true(reply.code == -CELLAR_ERR_INVALID && reply.rkey == 0 && reply.base == 0);
+    assert_true(reply.code == CELLAR_INVALID && reply.rkey == 0 && reply.base == 0);
     fabric_verbs_prove(&none, &request);
     request.kind = FABRIC_VERBS_CONNECT; /* the proof is of another request */
     assert_int_equal(ask(&request, sizeof request, &reply), RDMA_CM_EVENT_REJECTED);
-    assert_true(reply.code == -CELLAR_ERR_INVALID && reply.rkey == 0 && reply.base == 0);
+    assert_true(reply.code == CELLAR_INVALID && reply.rkey == 0 && reply.base == 0);
     request.kind = FABRIC_VERBS_ATTACH;
     assert_int_equal(ask(&request, sizeof request, &reply), RDMA_CM_EVENT_CONNECT_RESPONSE);
     assert_int_equal(ask(&request, sizeof request, &reply), RDMA_CM_EVENT_REJECTED);
-    assert_int_equal(reply.code, -CELLAR_ERR_INVALID);
+    assert_int_equal(reply.code, CELLAR_INVALID);
     for (uint8_t count = 0; count < 56; count = (uint8_t)(count + 11)) {
         uint8_t noise[56];
         memset(noise, 0x41 + count, sizeof noise);
@@ -250,22 +250,20 @@ static void test_after_fence(void **state)
     uint64_t base = link->base;
     uint32_t rkey = link->rkey;
     assert_int_equal(add(victim_ep, &old), 0);
-    assert_int_equal(fabric->ops->control(fabric, &fence, &error), -CELLAR_ERR_EXISTS); /* it is alive */
+    assert_int_equal(fabric->ops->control(fabric, &fence, &error), CELLAR_EXISTS); /* it is alive */
     assert_int_equal(add(victim_ep, &old), 0);
     fence.only_dead = false;
     assert_int_equal(fabric->ops->control(fabric, &fence, &error), 0);
     for (int i = 0; i < 4; i++) {
         int status = add(victim_ep, &old);
-        if (status != -CELLAR_ERR_FENCED) print_message("after the fence, operation %d: %d\n", i, status);
-        assert_true(status == -CELLAR_ERR_FENCED || status == -CELLAR_ERR_INDETERMINATE ||
-                    status == -CELLAR_ERR_UNREACHABLE);
+        if (status != CELLAR_FENCED) print_message("after the fence, operation %d: %d\n", i, status);
+        assert_true(status == CELLAR_FENCED || status == CELLAR_INDETERMINATE || status == CELLAR_UNREACHABLE);
     }
     assert_int_equal(run(ep, fabric_op_read(fabric_addr_of(0, 64), local, 8)), 0);
     assert_int_equal(local[0], 2);
     fence.cn = 1; /* a node that was thrown out throws none out, */
     assert_true(victim->ops->control(victim, &fence, &error) < 0);
-    assert_int_equal(ask_to_fence((const struct fabric_verbs *)victim, 0, 1),
-                     -CELLAR_ERR_FENCED); /* whatever it asks for */
+    assert_int_equal(ask_to_fence((const struct fabric_verbs *)victim, 0, 1), CELLAR_FENCED); /* whatever it asks for */
     refused_by_device(ep, IBV_WR_RDMA_READ, base, rkey);
     assert_int_equal(run(ep, fabric_op_read(fabric_addr_of(0, 64), local, 8)), 0);
     uint64_t count = local[0];
@@ -296,7 +294,7 @@ static void test_registrations(void **state)
         assert_true(own->mr_count <= before + 1);
     }
     assert_int_equal(own->mr_count, before);
-    assert_int_equal(run(ep, fabric_op_read(fabric_addr_of(0, 64), words + 512, 8)), -CELLAR_ERR_INVALID);
+    assert_int_equal(run(ep, fabric_op_read(fabric_addr_of(0, 64), words + 512, 8)), CELLAR_INVALID);
     assert_int_equal(run(ep, fabric_op_read(fabric_addr_of(0, 64), local, 8)), 0);
     free(words);
     leave(fabric, ep);
@@ -320,10 +318,10 @@ static bool executes(struct fabric_ep *ep, uint32_t node)
 /* An operation on that node, until it is not UNREACHABLE. */
 static int insist(struct fabric_ep *ep, uint32_t node, uint64_t *old)
 {
-    int status = -CELLAR_ERR_UNREACHABLE;
-    for (int i = 0; i < 300 && status == -CELLAR_ERR_UNREACHABLE; i++) {
+    int status = CELLAR_UNREACHABLE;
+    for (int i = 0; i < 300 && status == CELLAR_UNREACHABLE; i++) {
         status = run(ep, fabric_op_faa(fabric_addr_of(node, 64), old, 1));
-        if (status == -CELLAR_ERR_UNREACHABLE) usleep(100000);
+        if (status == CELLAR_UNREACHABLE) usleep(100000);
     }
     return status;
 }
@@ -339,12 +337,12 @@ static void test_comes_back(void **state)
     struct fabric *fabric = join(0, &ep);
     assert_int_equal(add(ep, &old), 0);
     lose_node(fabric, 0);
-    assert_int_equal(add(ep, &old), -CELLAR_ERR_UNREACHABLE);
+    assert_int_equal(add(ep, &old), CELLAR_UNREACHABLE);
     assert_int_equal(insist(ep, 0, &old), 0);
     assert_int_equal(old, 1);
     assert_int_equal(fabric->ops->control(fabric, &leave_it, NULL), 0);
     for (int i = 0; i < 50; i++) {
-        assert_int_equal(add(ep, &old), -CELLAR_ERR_UNREACHABLE);
+        assert_int_equal(add(ep, &old), CELLAR_UNREACHABLE);
         usleep(100000);
     }
     leave(fabric, ep);
@@ -386,8 +384,8 @@ static void test_replaced_unblank(void **state)
     struct fabric *fabric = join(0, &ep);
     for (int round = 0; round < 2; round++) {
         assert_int_equal(fabric->ops->control(fabric, &kill, &error), 0);
-        assert_int_equal(fabric->ops->control(fabric, &replace, &error), round ? -CELLAR_ERR_MISMATCH : 0);
-        assert_int_equal(round ? add(ep, &old) : insist(ep, 0, &old), round ? -CELLAR_ERR_UNREACHABLE : 0);
+        assert_int_equal(fabric->ops->control(fabric, &replace, &error), round ? CELLAR_MISMATCH : 0);
+        assert_int_equal(round ? add(ep, &old) : insist(ep, 0, &old), round ? CELLAR_UNREACHABLE : 0);
     }
     replace.blank = false; /* as for nodes that did not begin to fill it */
     assert_int_equal(fabric->ops->control(fabric, &replace, &error), 0);

@@ -67,17 +67,17 @@ static int move(struct cellar_txn *txn, void *args)
     const uint64_t *keys = args; /* from, to, and then the table's handle */
     const struct cellar_table *accounts = (const struct cellar_table *)(uintptr_t)keys[2];
     struct account from, to;
-    int a = cellar_access(txn, accounts, keys[0], CELLAR_ALL, CELLAR_ALL, 0);
+    int a = cellar_proc_access(txn, accounts, keys[0], CELLAR_ALL, CELLAR_ALL, 0);
     if (a < 0) return a;
-    int b = cellar_access(txn, accounts, keys[1], CELLAR_ALL, CELLAR_ALL, 0);
+    int b = cellar_proc_access(txn, accounts, keys[1], CELLAR_ALL, CELLAR_ALL, 0);
     if (b < 0) return b;
-    int rc = cellar_fetch(txn);
-    if (rc == 0) rc = cellar_get_row(txn, a, &from);
-    if (rc == 0) rc = cellar_get_row(txn, b, &to);
+    int rc = cellar_proc_fetch(txn);
+    if (rc == 0) rc = cellar_proc_get_row(txn, a, &from);
+    if (rc == 0) rc = cellar_proc_get_row(txn, b, &to);
     if (rc) return rc;
     from.cents--, from.moves++, to.cents++;
-    rc = cellar_put_row(txn, a, &from);
-    return rc ? rc : cellar_put_row(txn, b, &to);
+    rc = cellar_proc_put_row(txn, a, &from);
+    return rc ? rc : cellar_proc_put_row(txn, b, &to);
 }
 
 /* Calls until the database closes. */
@@ -90,11 +90,11 @@ static int client(struct coro *co, struct coordinator *coordinator, void *arg)
         uint64_t keys[] = {(coordinator->index + i) % ACCOUNTS, (coordinator->index + i + 1) % ACCOUNTS,
                            (uintptr_t)closing->accounts};
         struct cellar_result result;
-        rc = cellar_exec(coordinator->client, closing->move, keys, NULL, &result);
+        rc = cellar_lab_exec(coordinator->client, closing->move, keys, NULL, &result);
         closing->commits[keys[0]] += rc == 0;
     }
-    closing->ended += rc == -CELLAR_ERR_CLOSED;
-    closing->odd += rc != -CELLAR_ERR_CLOSED;
+    closing->ended += rc == CELLAR_CLOSED;
+    closing->odd += rc != CELLAR_CLOSED;
     return 0;
 }
 
@@ -109,14 +109,14 @@ static enum fabric_sim_fault watch(void *arg, uint64_t index, const struct fabri
     return FABRIC_SIM_NONE;
 }
 
-static int load(struct cellar_client *self, void *arg)
+static int load(struct cellar_lab_client *self, void *arg)
 {
     struct closing *closing = arg;
     const struct account account = {.cents = CENTS};
     int rc = 0;
-    if (cellar_client_index(self) != 0) return 0;
+    if (cellar_lab_index(self) != 0) return 0;
     for (uint64_t key = 0; key < ACCOUNTS && rc == 0; key++)
-        rc = cellar_load(self, closing->accounts, key, &account, &closing->error);
+        rc = cellar_lab_load(self, closing->accounts, key, &account, &closing->error);
     return rc;
 }
 
@@ -129,19 +129,19 @@ static int add(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-static int look(struct cellar_client *self, void *arg)
+static int look(struct cellar_lab_client *self, void *arg)
 {
     struct closing *closing = arg;
-    if (cellar_client_index(self) != 0) return 0;
-    int rc = cellar_scan(self, cellar_table_find(closing->db, "accounts"), add, closing, &closing->error);
-    return rc ? rc : cellar_audit(self, &closing->error);
+    if (cellar_lab_index(self) != 0) return 0;
+    int rc = cellar_lab_scan(self, cellar_table_find(closing->db, "accounts"), add, closing, &closing->error);
+    return rc ? rc : cellar_cluster_audit(self, &closing->error);
 }
 
 /* Goes on, or says what is wrong. */
 static bool held(struct closing *closing, const char *what, int rc)
 {
     if (rc)
-        snprintf(closing->verdict, sizeof closing->verdict, "%s: %s (%s)", what, cellar_error_text(rc),
+        snprintf(closing->verdict, sizeof closing->verdict, "%s: %s (%s)", what, cellar_strerror(rc),
                  closing->error.text);
     return rc == 0;
 }
@@ -196,10 +196,10 @@ static bool begin(struct closing *closing, enum cellar_cc cc)
            open_pool(closing, cc) &&
            held(closing, "a table", cellar_table_create(closing->db, &schema, &closing->accounts, &closing->error)) &&
            held(closing, "a procedure", cellar_proc_register(closing->db, &def, &closing->move, &closing->error)) &&
-           held(closing, "loading", cellar_run(closing->db, load, closing));
+           held(closing, "loading", cellar_lab_run(closing->db, load, closing));
 }
 
-/* As threads that have called cellar_run, of which each coordinator's part is counted on its own. */
+/* As threads that have called cellar_lab_run, of which each coordinator's part is counted on its own. */
 static bool run_and_close(struct closing *closing)
 {
     struct db_request requests[CLIENTS];
@@ -227,7 +227,8 @@ static bool run_and_close(struct closing *closing)
 static uint64_t judge(struct closing *closing, enum cellar_cc cc)
 {
     uint64_t commits = 0;
-    if (!open_pool(closing, cc) || !held(closing, "reading the pool", cellar_run(closing->db, look, closing))) return 0;
+    if (!open_pool(closing, cc) || !held(closing, "reading the pool", cellar_lab_run(closing->db, look, closing)))
+        return 0;
     if (closing->cents != ACCOUNTS * CENTS)
         snprintf(closing->verdict, sizeof closing->verdict, "a sum of %llu", (unsigned long long)closing->cents);
     for (uint32_t i = 0; i < ACCOUNTS; i++) {

@@ -79,7 +79,7 @@ static enum fabric_sim_fault watch_bulk(void *arg, uint64_t index, const struct 
 static bool held(struct dropping *run, const char *what, int rc)
 {
     if (rc && !run->verdict[0])
-        snprintf(run->verdict, sizeof run->verdict, "%s: %s (%.200s)", what, cellar_error_text(rc), run->error.text);
+        snprintf(run->verdict, sizeof run->verdict, "%s: %s (%.200s)", what, cellar_strerror(rc), run->error.text);
     return rc == 0;
 }
 
@@ -106,14 +106,14 @@ static int open_as(struct dropping *run, uint32_t cn, struct cellar **db)
 
 static int open_pool(struct dropping *run) { return open_as(run, 0, &run->db); }
 
-static int load(struct cellar_client *client, void *arg)
+static int load(struct cellar_lab_client *client, void *arg)
 {
     struct dropping *run = arg;
     const struct cellar_table *table = cellar_table_find(run->db, "rows");
     int rc = 0;
     for (uint64_t key = 0; key < RECORDS && rc == 0; key++) {
         struct row row = {.a = key / 2, .b = key};
-        rc = cellar_load(client, table, key, &row, &run->error);
+        rc = cellar_lab_load(client, table, key, &row, &run->error);
     }
     return rc;
 }
@@ -126,19 +126,19 @@ static int seen(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-static int look(struct cellar_client *client, void *arg)
+static int look(struct cellar_lab_client *client, void *arg)
 {
     struct dropping *run = arg;
     const struct cellar_table *table = cellar_table_find(run->db, "rows");
     run->wide = table && cellar_column_of(table, "c") >= 0;
-    int rc = table ? cellar_scan(client, table, seen, run, &run->error) : 0;
-    return rc ? rc : cellar_audit(client, &run->error);
+    int rc = table ? cellar_lab_scan(client, table, seen, run, &run->error) : 0;
+    return rc ? rc : cellar_cluster_audit(client, &run->error);
 }
 
 static uint64_t used(struct dropping *run)
 {
-    struct cellar_pool_space space;
-    cellar_pool_space_read(run->db, &space);
+    struct cellar_lab_pool_space space;
+    cellar_lab_pool_space_read(run->db, &space);
     return space.used_bytes;
 }
 
@@ -151,7 +151,7 @@ static bool table_make(struct dropping *run)
                                          .column_count = 3,
                                          .records_max = 60}; /* so that it has overflow buckets */
     return held(run, "a table", cellar_table_create(run->db, &schema, &table, &run->error)) &&
-           held(run, "loading", cellar_run(run->db, load, run));
+           held(run, "loading", cellar_lab_run(run->db, load, run));
 }
 
 static int index_make(struct dropping *run)
@@ -220,7 +220,7 @@ static bool judge(struct dropping *run, bool done)
     const struct cellar_index *index = table ? cellar_index_find(table, "by_a") : NULL;
     bool old;
     run->seen = 0;
-    if (!held(run, "looking", cellar_run(run->db, look, run))) return false;
+    if (!held(run, "looking", cellar_lab_run(run->db, look, run))) return false;
     switch (run->what) {
     case DROP:
         old = table;
@@ -263,7 +263,7 @@ static bool goes_on(struct dropping *run)
     if (table && !held(run, "a drop afterwards", cellar_table_drop(run->db, table, &run->error))) return false;
     if (run->what == TABLE_CREATE && !held(run, "a second table afterwards", more_make(run))) return false;
     return table_make(run) && held(run, "an index afterwards", index_make(run)) &&
-           held(run, "looking afterwards", cellar_run(run->db, look, run));
+           held(run, "looking afterwards", cellar_lab_run(run->db, look, run));
 }
 
 /* A first opening dies, too, and then one does not. */
@@ -380,14 +380,14 @@ static void another_process_is_in_the_way(void **state)
     assert_true(begin(&run));
     const struct cellar_table *table = cellar_table_find(run.db, "rows");
     assert_int_equal(open_as(&run, 1, &other), 0);
-    assert_int_equal(act(&run), -CELLAR_ERR_BUSY);
+    assert_int_equal(act(&run), CELLAR_BUSY);
     assert_non_null(strstr(run.error.text, "compute node 1"));
-    assert_int_equal(cellar_table_truncate(run.db, table, &run.error), -CELLAR_ERR_BUSY);
-    assert_int_equal(cellar_index_drop(run.db, cellar_index_find(table, "by_a"), &run.error), -CELLAR_ERR_BUSY);
-    assert_int_equal(cellar_snapshot(run.db, path, &run.error), -CELLAR_ERR_BUSY);
+    assert_int_equal(cellar_table_truncate(run.db, table, &run.error), CELLAR_BUSY);
+    assert_int_equal(cellar_index_drop(run.db, cellar_index_find(table, "by_a"), &run.error), CELLAR_BUSY);
+    assert_int_equal(cellar_snapshot(run.db, path, &run.error), CELLAR_BUSY);
     const struct cellar_table *altered = table;
-    assert_int_equal(cellar_index_drop(run.db, cellar_index_find(table, "by_a"), &run.error), -CELLAR_ERR_BUSY);
-    assert_int_equal(cellar_column_add(run.db, table, "c", 8, NULL, &altered, &run.error), -CELLAR_ERR_UNSUPPORTED);
+    assert_int_equal(cellar_index_drop(run.db, cellar_index_find(table, "by_a"), &run.error), CELLAR_BUSY);
+    assert_int_equal(cellar_column_add(run.db, table, "c", 8, NULL, &altered, &run.error), CELLAR_UNSUPPORTED);
     assert_null(altered);
     assert_non_null(cellar_table_find(other, "rows"));
     cellar_close(other);
@@ -407,9 +407,9 @@ static int b_put(struct cellar_txn *txn, void *args)
 {
     const struct dropping *run = args;
     uint64_t b = run->value;
-    int ref = cellar_access(txn, cellar_table_find(run->db, "rows"), 1, 0, 2, 0);
-    int rc = ref < 0 ? ref : cellar_fetch(txn);
-    return rc ? rc : cellar_put(txn, ref, 1, &b);
+    int ref = cellar_proc_access(txn, cellar_table_find(run->db, "rows"), 1, 0, 2, 0);
+    int rc = ref < 0 ? ref : cellar_proc_fetch(txn);
+    return rc ? rc : cellar_proc_put(txn, ref, 1, &b);
 }
 
 static int b_seen(void *arg, uint64_t key, const void *row)
@@ -418,10 +418,10 @@ static int b_seen(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-static int b_get(struct cellar_client *client, void *arg)
+static int b_get(struct cellar_lab_client *client, void *arg)
 {
     struct dropping *run = arg;
-    return cellar_scan(client, cellar_table_find(run->db, "rows"), b_seen, run, &run->error);
+    return cellar_lab_scan(client, cellar_table_find(run->db, "rows"), b_seen, run, &run->error);
 }
 
 /*
@@ -435,17 +435,17 @@ static uint64_t value_after_a_death(uint64_t kill_at, bool *any)
     const struct cellar_proc *put;
     bool right = begin(&run) && held(&run, "a procedure", cellar_proc_register(run.db, &def, &put, &run.error));
     for (run.value = 1000; right && run.value < 1005; run.value++)
-        right = held(&run, "a call", cellar_call(run.db, put, &run, NULL, NULL));
+        right = held(&run, "a call", cellar_proc_run(run.db, put, &run, NULL, NULL));
     right = right && held(&run, "a drop", act(&run)) && table_make(&run);
     run.value = 7;
     run.armed = true;
     run.ops = 0;
-    if (right) (void)!cellar_call(run.db, put, &run, NULL, NULL);
+    if (right) (void)!cellar_proc_run(run.db, put, &run, NULL, NULL);
     run.armed = false;
     *any = run.dead;
     cellar_close(run.db);
     if (run.dead) fabric_sim_cn_again(run.fabric, 0);
-    if (right && open_again(&run)) held(&run, "reading", cellar_run(run.db, b_get, &run));
+    if (right && open_again(&run)) held(&run, "reading", cellar_lab_run(run.db, b_get, &run));
     cellar_close(run.db);
     fabric_close(run.fabric);
     if (run.verdict[0]) fail_msg("dies at %llu: %s", (unsigned long long)kill_at, run.verdict);
@@ -536,7 +536,7 @@ static bool audit_is_clean(const char *plant)
 {
     struct dropping run = {.what = DROP, .mns = 2, .kill_at = UINT64_MAX, .again_at = UINT64_MAX};
     bool right = begin(&run) && plant_choose(plant) && act(&run) == 0 && plant_choose(NULL) &&
-                 cellar_run(run.db, look, &run) == 0;
+                 cellar_lab_run(run.db, look, &run) == 0;
     (void)!plant_choose(NULL);
     cellar_close(run.db);
     fabric_close(run.fabric);

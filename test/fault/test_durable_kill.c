@@ -55,7 +55,7 @@ static void victim_main(const char *folder, enum cellar_cc cc, struct durable_ru
     if (well && rc == 0 && witness->life % 2) rc = cellar_wait_durable(run.db, NULL, &run.error);
     witness->ready = 1;
     if (well && rc == 0) rc = durable_run_work(&run);
-    fprintf(stderr, "victim: %s (%s) %s\n", cellar_error_text(rc), run.error.text, run.wrong);
+    fprintf(stderr, "victim: %s (%s) %s\n", cellar_strerror(rc), run.error.text, run.wrong);
     _exit(1);
 }
 

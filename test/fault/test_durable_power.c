@@ -63,8 +63,8 @@ static const enum cellar_cc modes[] = {CELLAR_CC_RECORD, CELLAR_CC_CELL,  CELLAR
 /* No mishap makes a folder one that is not to be believed. */
 static bool excused(struct lab *lab, int rc)
 {
-    if (rc == 0 || (lab->mishap.kind != NONE && rc != -CELLAR_ERR_CORRUPT && rc != -CELLAR_ERR_MISMATCH)) return true;
-    snprintf(lab->run.wrong, sizeof lab->run.wrong, "%s: %s", cellar_error_text(rc), lab->run.error.text);
+    if (rc == 0 || (lab->mishap.kind != NONE && rc != CELLAR_CORRUPT && rc != CELLAR_MISMATCH)) return true;
+    snprintf(lab->run.wrong, sizeof lab->run.wrong, "%s: %s", cellar_strerror(rc), lab->run.error.text);
     return false;
 }
 
@@ -265,7 +265,7 @@ static void syncs_fail_at_each_operation(void **state) { (void)state, in_each_mo
 static void pass(struct lab *lab, uint64_t ns)
 {
     uint32_t never = 1;
-    assert_int_equal(lab->fabric->ops->wait(lab->fabric, &never, ns), -CELLAR_ERR_DEADLINE);
+    assert_int_equal(lab->fabric->ops->wait(lab->fabric, &never, ns), CELLAR_DEADLINE);
 }
 
 /* Calls end with FULL, or in doubt; and commit again when there is space, in the same process. */
@@ -282,7 +282,7 @@ static void space_ends_and_comes_back(void **state)
         disk_sim_resize(lab.disk, 0);
         lab.run.calls = 0;
         int rc = durable_run_work(&lab.run);
-        assert_true(rc == -CELLAR_ERR_FULL || rc == -CELLAR_ERR_INDETERMINATE);
+        assert_true(rc == CELLAR_FULL || rc == CELLAR_INDETERMINATE);
         disk_sim_resize(lab.disk, CAPACITY);
         pass(&lab, 100000000);
         lab.run.calls = 20;

@@ -54,11 +54,11 @@ static const struct cellar_config shape = {.cc = CELLAR_CC_CELL, .pool_bytes = 4
 static int add(struct cellar_txn *txn, void *args)
 {
     struct row row = {0};
-    int access = cellar_access(txn, args, KEY, CELLAR_ALL, CELLAR_ALL, 0);
-    int rc = access < 0 ? access : cellar_fetch(txn);
-    if (rc == 0) rc = cellar_get_row(txn, access, &row);
+    int access = cellar_proc_access(txn, args, KEY, CELLAR_ALL, CELLAR_ALL, 0);
+    int rc = access < 0 ? access : cellar_proc_fetch(txn);
+    if (rc == 0) rc = cellar_proc_get_row(txn, access, &row);
     row.value++;
-    return rc ? rc : cellar_put_row(txn, access, &row);
+    return rc ? rc : cellar_proc_put_row(txn, access, &row);
 }
 
 /* ---- what operations get there, and when ---- */
@@ -140,18 +140,18 @@ static enum fabric_sim_fault watch(void *arg, uint64_t index, const struct fabri
 
 /* ---- the cluster ---- */
 
-static int load(struct cellar_client *client, void *arg)
+static int load(struct cellar_lab_client *client, void *arg)
 {
     struct fill *fill = arg;
     const struct row row = {0};
-    if (cellar_client_index(client) != 0) return 0;
-    return cellar_load(client, fill->table, KEY, &row, &fill->at.error);
+    if (cellar_lab_index(client) != 0) return 0;
+    return cellar_lab_load(client, fill->table, KEY, &row, &fill->at.error);
 }
 
-static int audit(struct cellar_client *client, void *arg)
+static int audit(struct cellar_lab_client *client, void *arg)
 {
     struct fill *fill = arg;
-    return cellar_client_index(client) ? 0 : cellar_audit(client, &fill->at.error);
+    return cellar_lab_index(client) ? 0 : cellar_cluster_audit(client, &fill->at.error);
 }
 
 static void begin(struct fill *fill)
@@ -160,10 +160,10 @@ static void begin(struct fill *fill)
     *fill = (struct fill){.comparer = -1};
     failover_steps_begin(&fill->at, &shape, watch);
     assert_int_equal(cellar_table_create(fill->at.db, &schema, &fill->table, &fill->at.error), 0);
-    assert_int_equal(cellar_run(fill->at.db, load, fill), 0);
+    assert_int_equal(cellar_lab_run(fill->at.db, load, fill), 0);
     const struct cellar_proc_def def = {.name = "add", .fn = add, .records_max = 1, .writes_max = 1};
     assert_int_equal(cellar_proc_register(fill->at.db, &def, &fill->add, &fill->at.error), 0);
-    assert_int_equal(cellar_call(fill->at.db, fill->add, (void *)fill->table, NULL, &result), 0);
+    assert_int_equal(cellar_proc_run(fill->at.db, fill->add, (void *)fill->table, NULL, &result), 0);
     const struct catalog *catalog = fill->at.db->catalog;
     struct fabric_addr addr = addrcache_get(fill->at.db->workers[WRITER].home.addrs, fill->table->id, KEY);
     assert_true(addr.bits != 0);
@@ -205,7 +205,7 @@ static int answer(struct coro *co, struct coordinator *coordinator, struct fill 
 static void change(struct coordinator *coordinator, struct fill *fill)
 {
     struct cellar_result result;
-    CHECK(&fill->at, cellar_exec(coordinator->client, fill->add, (void *)fill->table, NULL, &result) == 0);
+    CHECK(&fill->at, cellar_lab_exec(coordinator->client, fill->add, (void *)fill->table, NULL, &result) == 0);
 }
 
 /* ---- a filler gives up ---- */
@@ -229,7 +229,7 @@ static int gives_up(struct coro *co, struct coordinator *coordinator, void *arg)
     replace(co, coordinator, fill);
     header_damage(co, coordinator, fill, 1);
     ask(fill, FILLER);
-    CHECK(&fill->at, answer(co, coordinator, fill, FILLER) == -CELLAR_ERR_CORRUPT);
+    CHECK(&fill->at, answer(co, coordinator, fill, FILLER) == CELLAR_CORRUPT);
     header_damage(co, coordinator, fill, UINT64_MAX);
     if (fill->deaf) failover_steps_sleep(co, coordinator, DEAF_NS);
     fill->deaf = false;
@@ -245,7 +245,7 @@ static bool another_fills(bool filler_deaf)
     begin(&fill);
     fill.deaf = filler_deaf;
     failover_steps_run(&fill.at, gives_up);
-    if (fill.compared) assert_int_equal(cellar_run(fill.at.db, audit, &fill), 0);
+    if (fill.compared) assert_int_equal(cellar_lab_run(fill.at.db, audit, &fill), 0);
     failover_steps_end(&fill.at);
     return fill.compared;
 }
@@ -284,8 +284,8 @@ static bool equal_behind(struct fill *fill, db_fn fn)
 {
     begin(fill);
     failover_steps_run(&fill->at, fn);
-    int rc = cellar_run(fill->at.db, audit, fill);
-    assert_true(rc == 0 || rc == -CELLAR_ERR_CORRUPT);
+    int rc = cellar_lab_run(fill->at.db, audit, fill);
+    assert_true(rc == 0 || rc == CELLAR_CORRUPT);
     failover_steps_end(&fill->at);
     return rc == 0;
 }

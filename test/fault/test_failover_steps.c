@@ -84,13 +84,13 @@ static void second_loss(enum cellar_cc cc, uint32_t second)
     struct steps steps = {0};
     failover_steps_begin(&steps.at, &shape, lose_second);
     assert_int_equal(cellar_proc_register(steps.at.db, &def, &proc, &steps.at.error), 0);
-    assert_int_equal(cellar_call(steps.at.db, proc, NULL, NULL, &result), 0);
+    assert_int_equal(cellar_proc_run(steps.at.db, proc, NULL, NULL, &result), 0);
     steps.second = second;
     failover_steps_kill(&steps.at, 1);
     failover_steps_run(&steps.at, stops);
     assert_true(steps.lost);
     for (uint32_t i = 0; i < CNS; i++)
-        assert_int_equal(cellar_call(steps.at.db, proc, NULL, NULL, &result), -CELLAR_ERR_FENCED);
+        assert_int_equal(cellar_proc_run(steps.at.db, proc, NULL, NULL, &result), CELLAR_FENCED);
     cellar_close(steps.at.db);
     int rc = failover_steps_open(&steps.at, &shape);
     assert_true(rc < 0);
@@ -229,7 +229,7 @@ static bool gives_way(void)
     failover_steps_run(&steps.at, recovers);
     assert_true(steps.lost);
     bool lives = fabric_sim_cn_lost_ns(steps.at.fabric, 1) == UINT64_MAX;
-    if (lives) assert_int_equal(steps.recovered, -CELLAR_ERR_EXISTS);
+    if (lives) assert_int_equal(steps.recovered, CELLAR_EXISTS);
     assert_int_equal(db_run_on(steps.at.db, 2 * FAILOVER_STEPS_COROS, freed, &steps), 0);
     assert_null(steps.at.wrong);
     failover_steps_end(&steps.at);

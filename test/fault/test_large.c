@@ -54,7 +54,7 @@ static enum fabric_sim_fault watch(void *arg, uint64_t index, const struct fabri
 static bool held(struct dying *run, const char *what, int rc)
 {
     if (rc && !run->verdict[0])
-        snprintf(run->verdict, sizeof run->verdict, "%s: %s (%.200s)", what, cellar_error_text(rc), run->error.text);
+        snprintf(run->verdict, sizeof run->verdict, "%s: %s (%.200s)", what, cellar_strerror(rc), run->error.text);
     return rc == 0;
 }
 
@@ -134,18 +134,18 @@ static int64_t stamp_read(struct dying *run, struct cellar_session *session)
     return held(run, "reading", rc) ? (int64_t)first : -1;
 }
 
-static int audit(struct cellar_client *client, void *arg)
+static int audit(struct cellar_lab_client *client, void *arg)
 {
     struct dying *run = arg;
-    return cellar_audit(client, &run->error);
+    return cellar_cluster_audit(client, &run->error);
 }
 
 /* The other compute node recovers the one that died, and looks. `code`: what the large one said. */
 static void judge(struct dying *run, struct cellar_session *session, const struct cellar_result *before, int code)
 {
     enum cellar_fate fate;
-    if (run->dead && !held(run, "recovery", cellar_recover(run->db, DYING, &run->error))) return;
-    if (run->dead && held(run, "the outcome", cellar_outcome(run->db, before->txn_id, &fate, &run->error)))
+    if (run->dead && !held(run, "recovery", cellar_cluster_recover(run->db, DYING, &run->error))) return;
+    if (run->dead && held(run, "the outcome", cellar_cluster_outcome(run->db, before->txn_id, &fate, &run->error)))
         held(run, "what had committed is said to have had no effect", fate == CELLAR_FATE_ABORTED);
     int64_t stamp = stamp_read(run, session);
     if (stamp == 1) held(run, "what was acknowledged is lost", code == 0);
@@ -175,7 +175,7 @@ static bool run_one(enum cellar_cc cc, uint32_t mns, uint64_t kill_at, char *ver
         run->armed = false;
         if (!run->dead) held(run, "undisturbed", rc);
         judge(run, two, &before, rc);
-        if (!run->dead) held(run, "the audit", cellar_run(run->db, audit, run));
+        if (!run->dead) held(run, "the audit", cellar_lab_run(run->db, audit, run));
     }
     if (run->db) cellar_close(run->db);
     if (run->fabric) fabric_close(run->fabric);

@@ -79,26 +79,26 @@ static int insert_and_add(struct cellar_txn *txn, void *arg)
     const struct life *life = *(const struct life **)arg;
     uint64_t key = ((uint64_t *)arg)[1], value;
     const struct account row = {.balance = key};
-    int ref = cellar_access(txn, life->table, key, 0, CELLAR_ALL, CELLAR_OPTIONAL);
+    int ref = cellar_proc_access(txn, life->table, key, 0, CELLAR_ALL, CELLAR_OPTIONAL);
     if (ref < 0) return ref;
-    int rc = cellar_fetch(txn);
+    int rc = cellar_proc_fetch(txn);
     if (rc) return rc;
-    if (!cellar_found(txn, ref)) {
-        ref = cellar_insert(txn, life->table, key, &row);
-        return ref < 0 ? ref : cellar_fetch(txn);
+    if (!cellar_proc_found(txn, ref)) {
+        ref = cellar_proc_insert(txn, life->table, key, &row);
+        return ref < 0 ? ref : cellar_proc_fetch(txn);
     }
-    rc = cellar_get(txn, ref, 1, &value);
+    rc = cellar_proc_get(txn, ref, 1, &value);
     value++;
-    return rc ? rc : cellar_put(txn, ref, 1, &value);
+    return rc ? rc : cellar_proc_put(txn, ref, 1, &value);
 }
 
-static int client(struct cellar_client *self, void *arg)
+static int client(struct cellar_lab_client *self, void *arg)
 {
     struct cellar_result result;
     int rc = 0;
     for (uint64_t i = 0; i < RECORDS && rc == 0; i++) {
         uint64_t args[2] = {(uint64_t)(uintptr_t)arg, i % (RECORDS / 2)};
-        rc = cellar_exec(self, ((struct life *)arg)->proc, args, NULL, &result);
+        rc = cellar_lab_exec(self, ((struct life *)arg)->proc, args, NULL, &result);
     }
     return rc;
 }
@@ -122,10 +122,10 @@ static int live(struct life *life)
     rc = cellar_proc_register(life->db, &def, &life->proc, &life->error);
     if (rc) return rc;
     life->step = "a run";
-    rc = cellar_run(life->db, client, life);
+    rc = cellar_lab_run(life->db, client, life);
     if (rc) return rc;
     life->step = "a call";
-    return cellar_call(life->db, life->proc, args, NULL, NULL);
+    return cellar_proc_run(life->db, life->proc, args, NULL, NULL);
 }
 
 /* With the n-th allocation failing: done, or refused for want of memory, in words where there is room for them. */
@@ -136,14 +136,13 @@ static void one_fails(const struct cellar_config *config, const char *name, uint
     __atomic_store_n(&failing, n, __ATOMIC_RELAXED);
     int rc = live(&life);
     bool worded =
-        life.db ? rc == 0 || life.error.code == 0 || life.error.text[0] : life.error.code == -rc && life.error.text[0];
+        life.db ? rc == 0 || life.error.code == 0 || life.error.text[0] : life.error.code == rc && life.error.text[0];
     *reached = __atomic_load_n(&allocations, __ATOMIC_RELAXED) >= n;
     bool thread =
         *reached && failed && !strcmp(failed, "pthread_create"); /* threads are the operating system's to refuse */
-    if ((rc != 0 && rc != (thread ? -CELLAR_ERR_SYSTEM : -CELLAR_ERR_NOMEM)) || !worded ||
-        strchr(life.error.text, '\n'))
+    if ((rc != 0 && rc != (thread ? CELLAR_SYSTEM : CELLAR_NOMEM)) || !worded || strchr(life.error.text, '\n'))
         fail_msg("%s, mode %d, allocation %u (%s) fails: %s ends with %d (%s), \"%s\"", name, (int)config->cc, n,
-                 failed, life.step, rc, cellar_error_text(rc), life.error.text);
+                 failed, life.step, rc, cellar_strerror(rc), life.error.text);
     cellar_close(life.db);
     __atomic_store_n(&failing, 0, __ATOMIC_RELAXED);
     if (config->pool_path) unlink(config->pool_path);

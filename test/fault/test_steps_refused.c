@@ -100,26 +100,26 @@ static int move(struct cellar_txn *txn, void *args)
 {
     const struct refused *run = args;
     struct account from, to;
-    int a = cellar_access(txn, run->accounts, 0, CELLAR_ALL, CELLAR_ALL, 0);
+    int a = cellar_proc_access(txn, run->accounts, 0, CELLAR_ALL, CELLAR_ALL, 0);
     if (a < 0) return a;
-    int b = cellar_access(txn, run->accounts, 1, CELLAR_ALL, CELLAR_ALL, 0);
+    int b = cellar_proc_access(txn, run->accounts, 1, CELLAR_ALL, CELLAR_ALL, 0);
     if (b < 0) return b;
-    int rc = cellar_fetch(txn);
-    if (rc == 0) rc = cellar_get_row(txn, a, &from);
-    if (rc == 0) rc = cellar_get_row(txn, b, &to);
+    int rc = cellar_proc_fetch(txn);
+    if (rc == 0) rc = cellar_proc_get_row(txn, a, &from);
+    if (rc == 0) rc = cellar_proc_get_row(txn, b, &to);
     if (rc) return rc;
     from.cents--, from.moves++, to.cents++;
-    rc = cellar_put_row(txn, a, &from);
-    return rc ? rc : cellar_put_row(txn, b, &to);
+    rc = cellar_proc_put_row(txn, a, &from);
+    return rc ? rc : cellar_proc_put_row(txn, b, &to);
 }
 
-static int load(struct cellar_client *client, void *arg)
+static int load(struct cellar_lab_client *client, void *arg)
 {
     struct refused *run = arg;
     const struct account account = {.cents = 100};
     int rc = 0;
-    for (uint64_t key = 0; key < 2 && rc == 0 && cellar_client_index(client) == 0; key++)
-        rc = cellar_load(client, run->accounts, key, &account, &run->at.error);
+    for (uint64_t key = 0; key < 2 && rc == 0 && cellar_lab_index(client) == 0; key++)
+        rc = cellar_lab_load(client, run->accounts, key, &account, &run->at.error);
     return rc;
 }
 
@@ -130,7 +130,7 @@ static int moves(struct coro *co, struct coordinator *coordinator, void *arg)
     (void)co;
     if (coordinator->worker->cn != 1) return 0;
     run->moving = true;
-    (void)!cellar_exec(coordinator->client, run->move, run, NULL, &result);
+    (void)!cellar_lab_exec(coordinator->client, run->move, run, NULL, &result);
     run->moving = false;
     return 0;
 }
@@ -186,7 +186,7 @@ static void begin(struct refused *run)
     failover_steps_begin(&run->at, &shape, refuse);
     assert_int_equal(cellar_table_create(run->at.db, &schema, &run->accounts, &run->at.error), 0);
     assert_int_equal(cellar_proc_register(run->at.db, &def, &run->move, &run->at.error), 0);
-    assert_int_equal(cellar_run(run->at.db, load, run), 0);
+    assert_int_equal(cellar_lab_run(run->at.db, load, run), 0);
 }
 
 static void note(struct refused *run)

@@ -74,7 +74,7 @@ static const char *mended(const struct sim_scenario *scenario, const struct sim_
     if (report->stopped) return "one failure stopped a compute node";
     for (uint32_t txn = 0; txn < sim_scenario_txn_count(scenario); txn++) {
         int code = report->outcomes[txn].code;
-        if (code == -CELLAR_ERR_INDETERMINATE || code == -CELLAR_ERR_UNREACHABLE || code == -CELLAR_ERR_FENCED) {
+        if (code == CELLAR_INDETERMINATE || code == CELLAR_UNREACHABLE || code == CELLAR_FENCED) {
             return "one failure was not mended";
         }
     }
@@ -86,9 +86,8 @@ static const char *truthful(const struct sim_scenario *scenario, const struct si
 {
     for (uint32_t txn = 0; txn < sim_scenario_txn_count(scenario); txn++) {
         int code = report->outcomes[txn].code;
-        bool known = code == 0 || code == -CELLAR_ERR_INDETERMINATE || code == -CELLAR_ERR_UNREACHABLE ||
-                     code == -CELLAR_ERR_FENCED || code == -CELLAR_ERR_NOT_FOUND || code == -CELLAR_ERR_EXISTS ||
-                     code == -CELLAR_ERR_DUPLICATE;
+        bool known = code == 0 || code == CELLAR_INDETERMINATE || code == CELLAR_UNREACHABLE || code == CELLAR_FENCED ||
+                     code == CELLAR_NOT_FOUND || code == CELLAR_EXISTS || code == CELLAR_DUPLICATE;
         if (!known) return "a call ended with a code that means something else";
     }
     return NULL;
@@ -117,7 +116,7 @@ static bool run_one(const struct sim_scenario *scenario, const struct sim_scenar
            sweep_names[plan->sweep], (unsigned long long)seed, verdict);
     for (uint32_t txn = 0; txn < sim_scenario_txn_count(scenario); txn++) {
         printf("    transaction %u: %d (%s) after %u attempts\n", txn, report.outcomes[txn].code,
-               cellar_error_text(report.outcomes[txn].code), report.outcomes[txn].attempts);
+               cellar_strerror(report.outcomes[txn].code), report.outcomes[txn].attempts);
     }
     return false;
 }

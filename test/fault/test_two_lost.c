@@ -63,12 +63,12 @@ static int transfer(struct cellar_txn *txn, void *arg)
     struct account row[2];
     int refs[2], rc = 0;
     for (int i = 0; i < 2; i++)
-        if ((refs[i] = cellar_access(txn, table, keys[i], 1, 1, 0)) < 0) return refs[i];
-    if ((rc = cellar_fetch(txn)) != 0) return rc;
-    for (int i = 0; i < 2 && rc == 0; i++) rc = cellar_get(txn, refs[i], 0, &row[i].balance);
+        if ((refs[i] = cellar_proc_access(txn, table, keys[i], 1, 1, 0)) < 0) return refs[i];
+    if ((rc = cellar_proc_fetch(txn)) != 0) return rc;
+    for (int i = 0; i < 2 && rc == 0; i++) rc = cellar_proc_get(txn, refs[i], 0, &row[i].balance);
     row[0].balance--;
     row[1].balance++;
-    for (int i = 0; i < 2 && rc == 0; i++) rc = cellar_put(txn, refs[i], 0, &row[i].balance);
+    for (int i = 0; i < 2 && rc == 0; i++) rc = cellar_proc_put(txn, refs[i], 0, &row[i].balance);
     return rc;
 }
 
@@ -111,7 +111,7 @@ static void ended(struct loss *loss, struct fabric_ep *ep, int code)
 static int client(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct loss *loss = arg;
-    struct cellar_client *self = coordinator->client;
+    struct cellar_lab_client *self = coordinator->client;
     uint32_t index = coordinator->index;
     struct fabric_ep *ep = coordinator->worker->ep;
     (void)co;
@@ -120,14 +120,14 @@ static int client(struct coro *co, struct coordinator *coordinator, void *arg)
         uint64_t args[3] = {(index + i) % ACCOUNTS, (index + i + 1 + i % (ACCOUNTS - 1)) % ACCOUNTS,
                             (uintptr_t)loss->accounts};
         struct cellar_result result;
-        code = cellar_exec(self, loss->transfer, args, NULL, &result);
+        code = cellar_lab_exec(self, loss->transfer, args, NULL, &result);
         ended(loss, ep, code);
     }
     for (uint32_t i = 0; i < 2 && code; i++) {
         uint64_t args[3] = {0, 1, (uintptr_t)loss->accounts};
         struct cellar_result result;
         uint64_t begin_ns = fabric_sim_true_ns(ep);
-        code = cellar_exec(self, loss->transfer, args, NULL, &result);
+        code = cellar_lab_exec(self, loss->transfer, args, NULL, &result);
         uint64_t took_ns = fabric_sim_true_ns(ep) - begin_ns;
         if (took_ns > loss->late_ns) loss->late_ns = took_ns;
         loss->ended[-code & 127]++;
@@ -138,13 +138,14 @@ static int client(struct coro *co, struct coordinator *coordinator, void *arg)
 /* Of two coordinators with something to settle none can tell its tags from the other's: their compute node stops. */
 static uint32_t coros_of(const struct shape *shape) { return shape->silent ? 1 : COROS; }
 
-static int fill(struct cellar_client *self, void *arg)
+static int fill(struct cellar_lab_client *self, void *arg)
 {
     struct loss *loss = arg;
     const struct account row = {1000};
     int rc = 0;
-    if (cellar_client_index(self) != 0) return 0;
-    for (uint64_t key = 0; key < ACCOUNTS && rc == 0; key++) rc = cellar_load(self, loss->accounts, key, &row, NULL);
+    if (cellar_lab_index(self) != 0) return 0;
+    for (uint64_t key = 0; key < ACCOUNTS && rc == 0; key++)
+        rc = cellar_lab_load(self, loss->accounts, key, &row, NULL);
     return rc;
 }
 
@@ -180,10 +181,10 @@ static void open_all(struct loss *loss)
     if (db_open_on(loss->fabric, &plain, &loss->db, &error) != 0) fail_msg("%s", error.text);
     assert_int_equal(cellar_table_create(loss->db, &schema, &loss->accounts, &error), 0);
     assert_int_equal(cellar_proc_register(loss->db, &def, &loss->transfer, &error), 0);
-    assert_int_equal(cellar_run(loss->db, fill, loss), 0);
+    assert_int_equal(cellar_lab_run(loss->db, fill, loss), 0);
 }
 
-/* As cellar_run, but a cluster in which calls never end is a result. */
+/* As cellar_lab_run, but a cluster in which calls never end is a result. */
 static bool all_end(struct loss *loss)
 {
     static struct db_request requests[CNS * COROS]; /* a call that hangs keeps them */
@@ -201,7 +202,7 @@ static bool all_end(struct loss *loss)
 static bool ends_well(const struct shape *shape)
 {
     static const bool told[128] = {
-        [0] = true, [CELLAR_ERR_UNREACHABLE] = true, [CELLAR_ERR_INDETERMINATE] = true, [CELLAR_ERR_FENCED] = true};
+        [0] = true, [-CELLAR_UNREACHABLE] = true, [-CELLAR_INDETERMINATE] = true, [-CELLAR_FENCED] = true};
     struct loss loss = {.shape = shape};
     open_all(&loss);
     loss.armed = true;
@@ -219,7 +220,7 @@ static bool ends_well(const struct shape *shape)
         bool right = shape->apart == ONE_ONLY ? code == 0 : told[code];
         well = well && (right || loss.ended[code] == 0);
         if (!right && loss.ended[code])
-            fprintf(stderr, "%u calls ended with %s\n", loss.ended[code], cellar_error_text((int)code));
+            fprintf(stderr, "%u calls ended with %s\n", loss.ended[code], cellar_strerror((int)code));
     }
     cellar_close(loss.db);
     fabric_close(loss.fabric);

@@ -59,7 +59,7 @@ static enum fabric_sim_fault watch(void *arg, uint64_t index, const struct fabri
 static bool held(struct dying *run, const char *what, int rc)
 {
     if (rc && !run->verdict[0])
-        snprintf(run->verdict, sizeof run->verdict, "%s: %s (%.200s)", what, cellar_error_text(rc), run->error.text);
+        snprintf(run->verdict, sizeof run->verdict, "%s: %s (%.200s)", what, cellar_strerror(rc), run->error.text);
     return rc == 0;
 }
 
@@ -120,7 +120,7 @@ static int look(struct cellar_txn *txn, void *arg)
     uint64_t stamp;
     size_t bytes;
     int rc = cellar_txn_get(txn, run->table, 1, STAMP, &stamp);
-    if (rc == -CELLAR_ERR_NOT_FOUND) return run->what == FREE ? 0 : rc;
+    if (rc == CELLAR_NOT_FOUND) return run->what == FREE ? 0 : rc;
     if (rc == 0) rc = cellar_txn_get_bytes(txn, run->table, 1, TEXT, run->bytes, LONGEST, &bytes);
     if (rc) return rc;
     bool whole = bytes == (stamp ? after_bytes(run->what) : BEFORE_BYTES);
@@ -139,10 +139,10 @@ static int transact(struct dying *run, cellar_txn_fn fn)
     return rc;
 }
 
-static int audit(struct cellar_client *client, void *arg)
+static int audit(struct cellar_lab_client *client, void *arg)
 {
     struct dying *run = arg;
-    return cellar_audit(client, &run->error);
+    return cellar_cluster_audit(client, &run->error);
 }
 
 /* ---- one death ---- */
@@ -169,9 +169,9 @@ static bool begin(struct dying *run)
 static void judge(struct dying *run)
 {
     run->table = cellar_table_find(run->db, "texts");
-    if (!held(run, "the audit", cellar_run(run->db, audit, run))) return;
+    if (!held(run, "the audit", cellar_lab_run(run->db, audit, run))) return;
     if (held(run, "looking", transact(run, look)) && run->what != FREE) held(run, "again", transact(run, change));
-    held(run, "the audit at the end", cellar_run(run->db, audit, run));
+    held(run, "the audit at the end", cellar_lab_run(run->db, audit, run));
 }
 
 /* False: it did not come to that operation. */

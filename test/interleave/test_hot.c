@@ -24,7 +24,7 @@ static void print(const struct hot_run_report *report)
                (unsigned long long)report->after.hot[i]);
     for (uint32_t i = 0; i < CELLAR_ABORT_REASONS; i++)
         if (report->stats.aborts[i])
-            printf("  %-10s %10llu\n", cellar_abort_name((enum cellar_abort_reason)i),
+            printf("  %-10s %10llu\n", cellar_lab_abort_name((enum cellar_abort_reason)i),
                    (unsigned long long)report->stats.aborts[i]);
     printf("  done %llu, %llu, %llu  %s\n", (unsigned long long)report->done[0], (unsigned long long)report->done[1],
            (unsigned long long)report->done[2], report->verdict);

@@ -70,19 +70,19 @@ static void reports_and_replays_a_failure(void **state)
     struct sim_explore_config config = {
         .scenario = walk_tree, .arg = &tree, .max_preemptions = 3, .max_schedules = 100};
     struct sim_explore_result result;
-    assert_int_equal(sim_explore_run(&config, &result), -CELLAR_ERR_CORRUPT);
+    assert_int_equal(sim_explore_run(&config, &result), CELLAR_CORRUPT);
     assert_string_equal(result.verdict, "the last leaf");
     assert_string_equal(result.failing, "0:2 1:1");
-    assert_int_equal(sim_explore_replay(&config, "0:2 1:1", &result), -CELLAR_ERR_CORRUPT);
+    assert_int_equal(sim_explore_replay(&config, "0:2 1:1", &result), CELLAR_CORRUPT);
     assert_int_equal(sim_explore_replay(&config, "0:2", &result), 0);
-    assert_int_equal(sim_explore_replay(&config, "0:3", &result), -CELLAR_ERR_CORRUPT); /* there is no such candidate */
+    assert_int_equal(sim_explore_replay(&config, "0:3", &result), CELLAR_CORRUPT); /* there is no such candidate */
     assert_string_equal(result.verdict, "the scenario does not follow its choices: it is not deterministic");
     const char *bad[] = {"x", "0", "0:", "0:0", "1:1 0:1", "0:1,1:1", "99999999999:1"};
     for (uint32_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_int_equal(sim_explore_replay(&config, bad[i], &result), -CELLAR_ERR_INVALID);
+        assert_int_equal(sim_explore_replay(&config, bad[i], &result), CELLAR_INVALID);
     }
     config.max_preemptions = SIM_EXPLORE_PREEMPTIONS_MAX + 1;
-    assert_int_equal(sim_explore_run(&config, &result), -CELLAR_ERR_INVALID);
+    assert_int_equal(sim_explore_run(&config, &result), CELLAR_INVALID);
 }
 
 static void notices_a_scenario_that_drifts(void **state)
@@ -91,7 +91,7 @@ static void notices_a_scenario_that_drifts(void **state)
     struct sim_explore_config config = {
         .scenario = walk_tree, .arg = &tree, .max_preemptions = 3, .max_schedules = 100};
     struct sim_explore_result result;
-    assert_int_equal(sim_explore_run(&config, &result), -CELLAR_ERR_CORRUPT);
+    assert_int_equal(sim_explore_run(&config, &result), CELLAR_CORRUPT);
     assert_string_equal(result.verdict, "the scenario does not follow its choices: it is not deterministic");
 }
 
@@ -245,7 +245,7 @@ static int explore_counters(enum counting how, uint32_t max_preemptions, struct 
 static void finds_a_lost_update(void **state)
 {
     struct sim_explore_result result;
-    assert_int_equal(explore_counters(READ_THEN_WRITE, 2, &result), -CELLAR_ERR_CORRUPT);
+    assert_int_equal(explore_counters(READ_THEN_WRITE, 2, &result), CELLAR_CORRUPT);
     assert_string_equal(result.verdict, "an update is lost");
 }
 
@@ -255,17 +255,17 @@ static void samples_find_a_lost_update(void **state)
     struct counters counters = {.how = READ_THEN_WRITE};
     struct sim_explore_config config = {.scenario = run_counters, .arg = &counters, .max_preemptions = 4};
     struct sim_explore_result result, again;
-    assert_int_equal(sim_explore_sample(&config, 7, 10000, &result), -CELLAR_ERR_CORRUPT);
+    assert_int_equal(sim_explore_sample(&config, 7, 10000, &result), CELLAR_CORRUPT);
     assert_string_equal(result.verdict, "an update is lost");
-    assert_int_equal(sim_explore_sample(&config, 7, 10000, &again), -CELLAR_ERR_CORRUPT);
+    assert_int_equal(sim_explore_sample(&config, 7, 10000, &again), CELLAR_CORRUPT);
     assert_string_equal(again.failing, result.failing);
-    assert_int_equal(sim_explore_replay(&config, result.failing, &again), -CELLAR_ERR_CORRUPT);
+    assert_int_equal(sim_explore_replay(&config, result.failing, &again), CELLAR_CORRUPT);
     counters.how = CAS_LOOP;
     assert_int_equal(sim_explore_sample(&config, 7, 1000, &result), 0);
     assert_int_equal(result.schedules, 1000);
     assert_false(result.complete);
     config.max_preemptions = 0;
-    assert_int_equal(sim_explore_sample(&config, 7, 1000, &result), -CELLAR_ERR_INVALID);
+    assert_int_equal(sim_explore_sample(&config, 7, 1000, &result), CELLAR_INVALID);
 }
 
 static void finds_nothing_where_nothing_is(void **state)
@@ -280,7 +280,7 @@ static void finds_nothing_where_nothing_is(void **state)
 static void finds_a_lost_wakeup(void **state)
 {
     struct sim_explore_result result;
-    assert_int_equal(explore_counters(LOCKED_NO_WAKE, 4, &result), -CELLAR_ERR_CORRUPT);
+    assert_int_equal(explore_counters(LOCKED_NO_WAKE, 4, &result), CELLAR_CORRUPT);
     assert_string_equal(result.verdict, "a worker is forgotten");
 }
 

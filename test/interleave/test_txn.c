@@ -53,7 +53,7 @@ static void print_outcomes(const struct run *run)
 {
     for (uint32_t txn = 0; txn < sim_scenario_txn_count(run->scenario); txn++) {
         const struct sim_scenario_outcome *outcome = &run->report.outcomes[txn];
-        printf("    transaction %u: %d (%s) after %u attempts\n", txn, outcome->code, cellar_error_text(outcome->code),
+        printf("    transaction %u: %d (%s) after %u attempts\n", txn, outcome->code, cellar_strerror(outcome->code),
                outcome->attempts);
     }
 }
@@ -99,8 +99,8 @@ static int replay(const char *scenario, const char *variant, const char *choices
     }
     struct sim_explore_config config = explorer(&run, SIM_EXPLORE_PREEMPTIONS_MAX);
     struct sim_explore_result result;
-    int code = run.scenario && run.variant ? sim_explore_replay(&config, choices, &result) : -CELLAR_ERR_INVALID;
-    if (code == -CELLAR_ERR_INVALID) {
+    int code = run.scenario && run.variant ? sim_explore_replay(&config, choices, &result) : CELLAR_INVALID;
+    if (code == CELLAR_INVALID) {
         fprintf(stderr, "no such scenario, variant or choices: %s %s \"%s\"\n", scenario, variant, choices);
         return 2;
     }

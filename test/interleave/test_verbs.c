@@ -92,13 +92,13 @@ static struct sim_scenario_options options_of(enum cellar_cc cc, enum setting se
 
 /* Counts of the scenario's first `txns` transactions. */
 static void count(const struct sim_scenario *scenario, uint32_t txns, enum cellar_cc cc, enum setting setting,
-                  struct cellar_stats *stats)
+                  struct cellar_lab_stats *stats)
 {
     struct sim_scenario_options options = options_of(cc, setting);
     struct sim_scenario_report report;
     struct sim_scenario part = *scenario;
     for (uint32_t txn = txns; txn < SIM_SCENARIO_TXNS; txn++) part.txns[txn] = (struct sim_scenario_txn){0};
-    *stats = (struct cellar_stats){0};
+    *stats = (struct cellar_lab_stats){0};
     if (txns == 0) return;
     const char *verdict = sim_scenario_run(&part, &options, &report);
     if (verdict) fail_msg("%s, %s: %s", scenario->name, setting_names[setting], verdict);
@@ -106,7 +106,7 @@ static void count(const struct sim_scenario *scenario, uint32_t txns, enum cella
     *stats = report.stats;
 }
 
-static struct cost cost_of(const struct cellar_stats *stats)
+static struct cost cost_of(const struct cellar_lab_stats *stats)
 {
     const uint64_t(*ops)[CELLAR_VERBS] = stats->ops;
     return (struct cost){.round_trips = (uint32_t)stats->round_trips,
@@ -118,7 +118,7 @@ static struct cost cost_of(const struct cellar_stats *stats)
                          .apply_unlocks = (uint32_t)ops[CELLAR_PHASE_APPLY][CELLAR_VERB_MASKED_CAS]};
 }
 
-static uint64_t ops_sum(const struct cellar_stats *stats)
+static uint64_t ops_sum(const struct cellar_lab_stats *stats)
 {
     uint64_t sum = 0;
     for (int phase = 0; phase < CELLAR_PHASES; phase++) {
@@ -146,7 +146,7 @@ static uint32_t lock_adds(enum cellar_cc cc, const struct sim_scenario_txn *txn)
     return adds;
 }
 
-static uint64_t adds_sum(const struct cellar_stats *stats)
+static uint64_t adds_sum(const struct cellar_lab_stats *stats)
 {
     uint64_t sum = 0;
     for (int phase = 0; phase < CELLAR_PHASES; phase++) sum += stats->ops[phase][CELLAR_VERB_FAA];
@@ -156,7 +156,7 @@ static uint64_t adds_sum(const struct cellar_stats *stats)
 /* True when the last transaction costs what is wanted, and nothing that its table has no column for. */
 static bool check(const struct expectation *expectation, enum cellar_cc cc, enum setting setting, struct cost want)
 {
-    struct cellar_stats before, with;
+    struct cellar_lab_stats before, with;
     uint32_t txns = sim_scenario_txn_count(&expectation->scenario);
     count(&expectation->scenario, txns - 1, cc, setting, &before);
     count(&expectation->scenario, txns, cc, setting, &with);

@@ -34,7 +34,7 @@ int main(void)
 C
 cat >"$root/embed.cc" <<'C'
 #include <cellar.h>
-int main() { return cellar_error_text(CELLAR_ERR_FULL)[0] == 0; }
+int main() { return cellar_strerror(CELLAR_FULL)[0] == 0; }
 C
 cc=${CC:-cc}
 sanitize=$(sed -n 's/^\(ASAN\|TSAN\|UBSAN\):BOOL=ON/\1/p' "$build/CMakeCache.txt" |

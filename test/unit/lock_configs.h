@@ -37,7 +37,7 @@ static inline struct lockmgr_config config_of(const char *algorithm, const char 
 static inline void is_refused(struct lockmgr_config config, const char *text)
 {
     struct cellar_error error = {0};
-    assert_int_equal(lockmgr_check(&config, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(lockmgr_check(&config, &error), CELLAR_INVALID);
     if (!strstr(error.text, text)) fail_msg("'%s' does not say '%s'", error.text, text);
     assert_null(strchr(error.text, '\n'));
 }

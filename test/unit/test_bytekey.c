@@ -122,9 +122,8 @@ static void tuples_come_back(void **state)
         }
         /* Neither less nor more of it is such a tuple. */
         uint32_t less = (uint32_t)prng_below(&prng, bytes);
-        assert_int_equal(cellar_key_unpack(tuple.key, less, back, PARTS, strings, sizeof strings), -CELLAR_ERR_INVALID);
-        assert_int_equal(cellar_key_unpack(tuple.key, bytes + 1, back, PARTS, strings, sizeof strings),
-                         -CELLAR_ERR_INVALID);
+        assert_int_equal(cellar_key_unpack(tuple.key, less, back, PARTS, strings, sizeof strings), CELLAR_INVALID);
+        assert_int_equal(cellar_key_unpack(tuple.key, bytes + 1, back, PARTS, strings, sizeof strings), CELLAR_INVALID);
     }
 }
 
@@ -133,14 +132,14 @@ static void bad_tuples_are_refused(void **state)
     (void)state;
     uint8_t key[32], strings[4];
     struct cellar_key_part part = {.sort = CELLAR_SORT_BYTES, .data = "abcde", .bytes = 5};
-    assert_int_equal(cellar_key_pack(key, 6, &part, 1), -CELLAR_ERR_TOO_LARGE);
+    assert_int_equal(cellar_key_pack(key, 6, &part, 1), CELLAR_TOO_LARGE);
     assert_int_equal(cellar_key_pack(key, 7, &part, 1), 7);
-    assert_int_equal(cellar_key_unpack(key, 7, &part, 1, strings, sizeof strings), -CELLAR_ERR_INVALID); /* no room */
+    assert_int_equal(cellar_key_unpack(key, 7, &part, 1, strings, sizeof strings), CELLAR_INVALID); /* no room */
     part.data = NULL;
-    assert_int_equal(cellar_key_pack(key, 32, &part, 1), -CELLAR_ERR_INVALID);
+    assert_int_equal(cellar_key_pack(key, 32, &part, 1), CELLAR_INVALID);
     part.sort = (enum cellar_sort)3;
-    assert_int_equal(cellar_key_pack(key, 32, &part, 1), -CELLAR_ERR_INVALID);
-    assert_int_equal(cellar_key_unpack(key, 7, &part, 1, strings, sizeof strings), -CELLAR_ERR_INVALID);
+    assert_int_equal(cellar_key_pack(key, 32, &part, 1), CELLAR_INVALID);
+    assert_int_equal(cellar_key_unpack(key, 7, &part, 1, strings, sizeof strings), CELLAR_INVALID);
 }
 
 static void keys_are_printed(void **state)
@@ -165,9 +164,9 @@ static void keys_are_set(void **state)
     assert_int_equal(key.bytes, 3);
     assert_int_equal(key.twins, 0);
     assert_memory_equal(key.text, "abc\0\0\0\0\0", 8);
-    assert_int_equal(cellar_key_set(&key, sizeof key, "abcdefghi", 9), -CELLAR_ERR_TOO_LARGE);
-    assert_int_equal(cellar_key_set(&key, sizeof key, "", 0), -CELLAR_ERR_INVALID);
-    assert_int_equal(cellar_key_set(&large, sizeof large, long_key, sizeof long_key), -CELLAR_ERR_TOO_LARGE);
+    assert_int_equal(cellar_key_set(&key, sizeof key, "abcdefghi", 9), CELLAR_TOO_LARGE);
+    assert_int_equal(cellar_key_set(&key, sizeof key, "", 0), CELLAR_INVALID);
+    assert_int_equal(cellar_key_set(&large, sizeof large, long_key, sizeof long_key), CELLAR_TOO_LARGE);
 }
 
 /* Bytes from elsewhere are of a key only with its number. */
@@ -198,10 +197,10 @@ static void huge_sizes_do_not_wrap(void **state)
     struct cellar_key_part part = {.sort = CELLAR_SORT_BYTES, .data = zeros, .bytes = huge};
     (void)state;
     if (zeros == MAP_FAILED) skip();
-    assert_int_equal(cellar_key_pack(key, sizeof key, &part, 1), -CELLAR_ERR_TOO_LARGE);
+    assert_int_equal(cellar_key_pack(key, sizeof key, &part, 1), CELLAR_TOO_LARGE);
     part.bytes = huge - 1; /* two bytes each, and an end: 2^32 */
-    assert_int_equal(cellar_key_pack(key, sizeof key, &part, 1), -CELLAR_ERR_TOO_LARGE);
-    assert_int_equal(cellar_value_set(key, SIZE_MAX, zeros, (size_t)UINT32_MAX + 1), -CELLAR_ERR_TOO_LARGE);
+    assert_int_equal(cellar_key_pack(key, sizeof key, &part, 1), CELLAR_TOO_LARGE);
+    assert_int_equal(cellar_value_set(key, SIZE_MAX, zeros, (size_t)UINT32_MAX + 1), CELLAR_TOO_LARGE);
     munmap(zeros, huge);
 }
 

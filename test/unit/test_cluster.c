@@ -68,10 +68,10 @@ static void test_refused(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(read_text(cases[i].text), -CELLAR_ERR_INVALID);
+        assert_int_equal(read_text(cases[i].text), CELLAR_INVALID);
         if (!strstr(error.text, cases[i].why)) fail_msg("%s: %s", cases[i].text, error.text);
     }
-    assert_int_equal(cluster_read("/no/such/file", &cluster, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(cluster_read("/no/such/file", &cluster, &error), CELLAR_INVALID);
 }
 
 int main(void)

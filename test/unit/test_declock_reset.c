@@ -118,7 +118,7 @@ static void hold_and_want(struct coro *co, struct node *node)
     struct lockmgr_hold own, other;
     expect(node, acquire(co, node, &own, node->cn, LONG_NS), 0);
     sched_sleep(co, &node->sched, &node->task, 10 * RTT_NS);
-    expect(node, acquire(co, node, &other, 1 - node->cn, BRIEF_NS), -CELLAR_ERR_DEADLINE);
+    expect(node, acquire(co, node, &other, 1 - node->cn, BRIEF_NS), CELLAR_DEADLINE);
     expect(node, lockmgr_release(co, &own), 0);
     expect(node, acquire(co, node, &other, 1 - node->cn, LONG_NS), 0);
     expect(node, lockmgr_release(co, &other), 0);
@@ -129,7 +129,7 @@ static void give_up_or_want(struct coro *co, struct node *node)
 {
     struct lockmgr_hold hold;
     if (node->cn == 0) {
-        expect(node, acquire(co, node, &hold, 0, LONG_NS), -CELLAR_ERR_UNREACHABLE);
+        expect(node, acquire(co, node, &hold, 0, LONG_NS), CELLAR_UNREACHABLE);
         sched_sleep(co, &node->sched, &node->task, 4 * SILENCE_NS); /* its tender tries in vain, too */
         node->cluster->silent = false;
         node->cluster->faulted[1] = true;
@@ -147,7 +147,7 @@ static void want_or_fence(struct coro *co, struct node *node)
     struct lockmgr_hold hold;
     if (node->cn == 0) {
         sched_sleep(co, &node->sched, &node->task, 10 * RTT_NS);
-        expect(node, acquire(co, node, &hold, 0, UINT64_MAX), -CELLAR_ERR_FENCED);
+        expect(node, acquire(co, node, &hold, 0, UINT64_MAX), CELLAR_FENCED);
         return;
     }
     struct fabric_control fence = {.kind = FABRIC_CN_EVICT, .cn = 0};
@@ -165,13 +165,13 @@ static void stop_or_wait(struct coro *co, struct node *node)
     struct lockmgr_hold hold;
     if (node->cn == 1) {
         sched_sleep(co, &node->sched, &node->task, 10 * RTT_NS);
-        expect(node, acquire(co, node, &hold, 0, BRIEF_NS), -CELLAR_ERR_DEADLINE);
+        expect(node, acquire(co, node, &hold, 0, BRIEF_NS), CELLAR_DEADLINE);
         return;
     }
     expect(node, acquire(co, node, &hold, 0, LONG_NS), 0);
     sched_sleep(co, &node->sched, &node->task, 30 * RTT_NS);
     node->cluster->lame = true;
-    expect(node, lockmgr_release(co, &hold), -CELLAR_ERR_FENCED);
+    expect(node, lockmgr_release(co, &hold), CELLAR_FENCED);
 }
 
 /* Node 0 leaves the reset to its tender, and wants the lock again when that one has had time for it. */
@@ -179,7 +179,7 @@ static void want_twice(struct coro *co, struct node *node)
 {
     struct lockmgr_hold hold;
     if (node->cn == 1) return;
-    expect(node, acquire(co, node, &hold, 0, BRIEF_NS), -CELLAR_ERR_DEADLINE);
+    expect(node, acquire(co, node, &hold, 0, BRIEF_NS), CELLAR_DEADLINE);
     sched_sleep(co, &node->sched, &node->task, SILENCE_NS);
     int code = acquire(co, node, &hold, 0, BRIEF_NS);
     expect(node, code, 0);

@@ -220,10 +220,10 @@ static void refused(struct worker *worker)
     const uint32_t count = sizeof bad / sizeof *bad;
     memcpy(worker->ops, bad, sizeof bad);
     assert_int_equal(perform(worker, count), count);
-    for (uint32_t i = 0; i < count; i++) assert_int_equal(worker->ops[i].status, -CELLAR_ERR_INVALID);
+    for (uint32_t i = 0; i < count; i++) assert_int_equal(worker->ops[i].status, CELLAR_INVALID);
     worker->ep->bulk = true;
     assert_int_equal(perform(worker, count), count);
-    for (uint32_t i = 0; i < count; i++) assert_int_equal(worker->ops[i].status, -CELLAR_ERR_INVALID);
+    for (uint32_t i = 0; i < count; i++) assert_int_equal(worker->ops[i].status, CELLAR_INVALID);
 }
 
 static void test_bad_operations_are_refused(void **state)
@@ -249,8 +249,8 @@ static void test_local_memory_is_known_by_range(void **state)
     for (uint32_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
         assert_int_equal(fabric_register_local(cluster.fabric, area + pieces[i][0], pieces[i][1]), 0);
     }
-    assert_int_equal(fabric_register_local(cluster.fabric, area, 0), -CELLAR_ERR_INVALID);
-    assert_int_equal(fabric_register_local(cluster.fabric, area, UINT64_MAX), -CELLAR_ERR_INVALID);
+    assert_int_equal(fabric_register_local(cluster.fabric, area, 0), CELLAR_INVALID);
+    assert_int_equal(fabric_register_local(cluster.fabric, area, UINT64_MAX), CELLAR_INVALID);
     const struct {
         uint32_t from, bytes, failures;
     } cases[] = {{100, 500, 0}, {99, 2, 1}, {100, 501, 1}, {599, 1, 0}, {600, 1, 1}, {299, 202, 0}, {0, 10, 1}};
@@ -336,8 +336,8 @@ static void test_injected_faults(void **state)
                 if (behind) assert_int_equal(worker->ops[i].status, worker->ops[i - 2].status);
                 if (worker->ops[i].status == 0) assert_int_equal(worker->words[i], i / 2);
                 if (worker->ops[i].status != 0) assert_int_equal(worker->words[i], 99);
-                failed += worker->ops[i].status == -CELLAR_ERR_UNREACHABLE;
-                unknown += worker->ops[i].status == -CELLAR_ERR_INDETERMINATE;
+                failed += worker->ops[i].status == CELLAR_UNREACHABLE;
+                unknown += worker->ops[i].status == CELLAR_INDETERMINATE;
             }
             assert_true(fault == FABRIC_SIM_NOT_RUN ? failed > 0 && unknown == 0 : failed == 0 && unknown > 0);
             assert_int_equal(worker->words[8] + worker->words[9], 8 - failed);
@@ -355,12 +355,12 @@ static void kill_and_fence(struct worker *worker)
     fabric_post(worker->ep, worker->ops, 2, &worker->wait);
     assert_int_equal(fabric->ops->control(fabric, &kill, NULL), 0); /* before it has arrived */
     assert_int_equal(perform(worker, 0), 1);
-    assert_int_equal(worker->ops[0].status, -CELLAR_ERR_UNREACHABLE);
+    assert_int_equal(worker->ops[0].status, CELLAR_UNREACHABLE);
     assert_int_equal(worker->ops[1].status, 0);
     fabric_post(worker->ep, &worker->ops[1], 1, &worker->wait);
     assert_int_equal(fabric->ops->control(fabric, &fence, NULL), 0);
     assert_int_equal(perform(worker, 0), 1);
-    assert_int_equal(worker->ops[1].status, -CELLAR_ERR_FENCED);
+    assert_int_equal(worker->ops[1].status, CELLAR_FENCED);
 }
 
 static void test_killed_node_and_fenced_cn(void **state)
@@ -378,10 +378,10 @@ static void test_killed_node_and_fenced_cn(void **state)
     assert_int_equal(word, 1); /* what was fenced has not run */
     struct fabric_control bad_node = {.kind = FABRIC_NODE_KILL, .node = 2},
                           bad_cn = {.kind = FABRIC_CN_EVICT, .cn = WORKERS_MAX};
-    assert_int_equal(cluster.fabric->ops->control(cluster.fabric, &bad_node, NULL), -CELLAR_ERR_INVALID);
-    assert_int_equal(cluster.fabric->ops->control(cluster.fabric, &bad_cn, NULL), -CELLAR_ERR_INVALID);
-    assert_int_equal(fabric_endpoint_open(cluster.fabric, 1, 0, &other, NULL), -CELLAR_ERR_EXISTS);
-    assert_int_equal(fabric_endpoint_open(cluster.fabric, WORKERS_MAX, 0, &other, NULL), -CELLAR_ERR_INVALID);
+    assert_int_equal(cluster.fabric->ops->control(cluster.fabric, &bad_node, NULL), CELLAR_INVALID);
+    assert_int_equal(cluster.fabric->ops->control(cluster.fabric, &bad_cn, NULL), CELLAR_INVALID);
+    assert_int_equal(fabric_endpoint_open(cluster.fabric, 1, 0, &other, NULL), CELLAR_EXISTS);
+    assert_int_equal(fabric_endpoint_open(cluster.fabric, WORKERS_MAX, 0, &other, NULL), CELLAR_INVALID);
     fabric_close(cluster.fabric);
 }
 

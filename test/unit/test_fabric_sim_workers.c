@@ -55,7 +55,7 @@ static void test_lost_wakeup_is_reported(void **state)
     struct cluster cluster;
     setup(&cluster, 1);
     start(&cluster, 2, (void (*const[])(struct worker *)){sleep_for_ever, add_once});
-    assert_int_equal(finish(&cluster), -CELLAR_ERR_INDETERMINATE);
+    assert_int_equal(finish(&cluster), CELLAR_INDETERMINATE);
     cluster.fabric->ops->wake(cluster.fabric, cluster.workers[0].ep, NULL);
     assert_int_equal(finish(&cluster), 0);
     fabric_close(cluster.fabric);
@@ -71,7 +71,7 @@ static void test_timers_alone_are_not_progress(void **state)
     struct cluster cluster;
     setup(&cluster, 1);
     start(&cluster, 1, (void (*const[])(struct worker *)){sleep_in_turns});
-    assert_int_equal(finish(&cluster), -CELLAR_ERR_INDETERMINATE);
+    assert_int_equal(finish(&cluster), CELLAR_INDETERMINATE);
     fabric_close(cluster.fabric);
 }
 
@@ -81,7 +81,7 @@ static void test_steps_are_bounded(void **state)
     setup(&cluster, 1);
     cluster.config.steps_max = 10;
     start(&cluster, 1, (void (*const[])(struct worker *)){random_traffic});
-    assert_int_equal(finish(&cluster), -CELLAR_ERR_INDETERMINATE);
+    assert_int_equal(finish(&cluster), CELLAR_INDETERMINATE);
     fabric_close(cluster.fabric);
 }
 
@@ -147,7 +147,7 @@ static void send_three(struct worker *worker)
     assert_int_equal(perform(worker, 3), 0);
     worker->ops[0].addr = fabric_endpoint_addr(5, 5);
     assert_int_equal(perform(worker, 1), 1);
-    assert_int_equal(worker->ops[0].status, -CELLAR_ERR_UNREACHABLE);
+    assert_int_equal(worker->ops[0].status, CELLAR_UNREACHABLE);
 }
 
 static void receive_three(struct worker *worker)
@@ -184,7 +184,7 @@ static void fill_inbox(struct worker *worker)
         refusals += perform(worker, 1);
     }
     assert_int_equal(refusals, 3);
-    assert_int_equal(worker->ops[0].status, -CELLAR_ERR_FULL);
+    assert_int_equal(worker->ops[0].status, CELLAR_FULL);
 }
 
 static void do_nothing(struct worker *worker) { (void)worker; }
@@ -227,14 +227,14 @@ static void test_bad_configuration_is_refused(void **state)
     assert_int_equal(fabric_sim_open(&good, &fabric, &error), 0);
     fabric_close(fabric);
     bad = good, bad.mn_count = 0;
-    assert_int_equal(fabric_sim_open(&bad, &fabric, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(fabric_sim_open(&bad, &fabric, &error), CELLAR_INVALID);
     assert_non_null(strstr(error.text, "1 to 64"));
     bad = good, bad.cn_count = 256;
-    assert_int_equal(fabric_sim_open(&bad, &fabric, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(fabric_sim_open(&bad, &fabric, &error), CELLAR_INVALID);
     bad = good, bad.mn_bytes = 100;
-    assert_int_equal(fabric_sim_open(&bad, &fabric, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(fabric_sim_open(&bad, &fabric, &error), CELLAR_INVALID);
     bad = good, bad.profile.rtt_ns = UINT32_MAX;
-    assert_int_equal(fabric_sim_open(&bad, &fabric, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(fabric_sim_open(&bad, &fabric, &error), CELLAR_INVALID);
     assert_null(fabric);
 }
 

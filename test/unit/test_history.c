@@ -44,9 +44,9 @@ static void more_than_memory_is_refused(void **state)
     const struct history_txn txn = {.count = 5};
     const struct history_access accesses[5] = {{0}};
     (void)state;
-    assert_int_equal(history_txn_add(&history, &txn, accesses), -CELLAR_ERR_NOMEM);
+    assert_int_equal(history_txn_add(&history, &txn, accesses), CELLAR_NOMEM);
     history.access_count = UINT64_MAX / sizeof *accesses;
-    assert_int_equal(history_txn_add(&history, &txn, accesses), -CELLAR_ERR_NOMEM);
+    assert_int_equal(history_txn_add(&history, &txn, accesses), CELLAR_NOMEM);
 }
 
 static void tables_have_names(void **state)

@@ -96,7 +96,7 @@ static void refused(struct history first, struct history second, int code, const
     struct history parts[2] = {first, second}, whole = {0};
     struct cellar_error error = {0};
 
-    assert_int_equal(history_merge(parts, 2, &whole, &error), -code);
+    assert_int_equal(history_merge(parts, 2, &whole, &error), code);
     if (!strstr(error.text, text)) fail_msg("wanted '%s', got '%s'", text, error.text);
     assert_null(whole.txns);
     assert_null(parts[0].txns);
@@ -108,17 +108,17 @@ static void what_does_not_belong_together(void **state)
     struct history other = part_make(1, 2), later = part_make(1, 2), changed = part_make(1, 2);
     struct history elsewhere = part_make(1, 2);
     (void)state;
-    refused(part_make(0, 2), part_make(0, 2), CELLAR_ERR_INVALID, "part 0 of 2 is there twice");
-    refused(part_make(0, 3), part_make(1, 3), CELLAR_ERR_INVALID, "a part of 3; 2 files were given");
-    refused(part_make(0, 2), part_make(0, 0), CELLAR_ERR_INVALID, "no part of a run");
+    refused(part_make(0, 2), part_make(0, 2), CELLAR_INVALID, "part 0 of 2 is there twice");
+    refused(part_make(0, 3), part_make(1, 3), CELLAR_INVALID, "a part of 3; 2 files were given");
+    refused(part_make(0, 2), part_make(0, 0), CELLAR_INVALID, "no part of a run");
     other.tables[0].name[0] = 'A';
-    refused(part_make(0, 2), other, CELLAR_ERR_INVALID, "their tables differ");
+    refused(part_make(0, 2), other, CELLAR_INVALID, "their tables differ");
     elsewhere.run = 7;
-    refused(part_make(0, 2), elsewhere, CELLAR_ERR_INVALID, "their run numbers differ");
+    refused(part_make(0, 2), elsewhere, CELLAR_INVALID, "their run numbers differ");
     later.finals[0].version++;
-    refused(part_make(0, 2), later, CELLAR_ERR_CORRUPT, "different final versions of accounts[0]");
+    refused(part_make(0, 2), later, CELLAR_CORRUPT, "different final versions of accounts[0]");
     changed.finals[0].digest++;
-    refused(part_make(0, 2), changed, CELLAR_ERR_CORRUPT, "different final versions of accounts[0]");
+    refused(part_make(0, 2), changed, CELLAR_CORRUPT, "different final versions of accounts[0]");
 }
 
 int main(void)

@@ -18,11 +18,11 @@ static void refused(const char *text, int code, const char *message)
 
     paper_put(&paper, text, strlen(text));
     int rc = history_read(&history, paper.path, &error);
-    if (rc != -code || !strstr(error.text, message)) fail_msg("%d, %s: %s", rc, error.text, text);
+    if (rc != code || !strstr(error.text, message)) fail_msg("%d, %s: %s", rc, error.text, text);
     close(paper.file);
 }
 
-#define CORRUPT(text, message) refused(text, CELLAR_ERR_CORRUPT, message)
+#define CORRUPT(text, message) refused(text, CELLAR_CORRUPT, message)
 #define CORRUPT_TXN(more, message) CORRUPT(HEADER TXN_OF("0", more) END_OF("1"), ":2: " message)
 
 static void accepted(const char *text)
@@ -57,9 +57,9 @@ static void foreign_files(void **state)
             ":1: not a history of Cellar");
     CORRUPT("{\"cellar_history\":\"1\"}\n", ":1: not a history of Cellar");
     CORRUPT("{\"cellar_history\":0}\n", ":1: not a history of Cellar");
-    refused("{\"cellar_history\":3,\"what\":\"ever\"}\n", CELLAR_ERR_UNSUPPORTED,
+    refused("{\"cellar_history\":3,\"what\":\"ever\"}\n", CELLAR_UNSUPPORTED,
             ": version 3 of the format; this program reads version 2");
-    refused("{\"cellar_history\":1}\n", CELLAR_ERR_UNSUPPORTED, ": version 1 of the format");
+    refused("{\"cellar_history\":1}\n", CELLAR_UNSUPPORTED, ": version 1 of the format");
     CORRUPT("{\"cellar_history\":2,\"cells\":[]}\n", ":1: \"cells\"");
     CORRUPT("{\"cellar_history\":2,\"tables\":{\"1\":\"y\"},\"cells\":{\"1\":21}}\n", ":1: \"cells\" of table 1");
     CORRUPT("{\"cellar_history\":2,\"nodes_lost\":1}\n", ":1: \"nodes_lost\"");
@@ -165,7 +165,7 @@ static void endless_lines(void **state)
     assert_non_null(text);
     memset(text, ' ', 17 << 20);
     paper_put(&paper, text, 17 << 20);
-    assert_int_equal(history_read(&history, paper.path, &error), -CELLAR_ERR_CORRUPT);
+    assert_int_equal(history_read(&history, paper.path, &error), CELLAR_CORRUPT);
     assert_non_null(strstr(error.text, ":1: a line of more than 16 MiB"));
     free(text);
     close(paper.file);
@@ -176,15 +176,15 @@ static void files_that_cannot_be(void **state)
     struct history history = {0};
     struct cellar_error error = {0};
     (void)state;
-    assert_int_equal(history_read(&history, "/no/such/file", &error), -CELLAR_ERR_SYSTEM);
+    assert_int_equal(history_read(&history, "/no/such/file", &error), CELLAR_SYSTEM);
     assert_non_null(strstr(error.text, "/no/such/file"));
-    assert_int_equal(history_read(&history, "/tmp", &error), -CELLAR_ERR_SYSTEM);
-    assert_int_equal(history_write(&history, "/no/such/folder/h", &error), -CELLAR_ERR_SYSTEM);
+    assert_int_equal(history_read(&history, "/tmp", &error), CELLAR_SYSTEM);
+    assert_int_equal(history_write(&history, "/no/such/folder/h", &error), CELLAR_SYSTEM);
     assert_non_null(strstr(error.text, "/no/such/folder/h"));
-    assert_int_equal(history_write(&history, "/dev/null", &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(history_write(&history, "/dev/null", &error), CELLAR_INVALID);
     const struct history_txn late = {.end_ns = 1ull << 63};
     assert_int_equal(history_txn_add(&history, &late, NULL), 0);
-    assert_int_equal(history_write(&history, "/tmp/never", &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(history_write(&history, "/tmp/never", &error), CELLAR_INVALID);
     history_free(&history);
 }
 

@@ -40,7 +40,7 @@ static void others_are_refused(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct hot_policy policy;
         struct cellar_error error = {0};
-        assert_int_equal(hot_policy_parse(bad[i].text, &policy, &error), -CELLAR_ERR_INVALID);
+        assert_int_equal(hot_policy_parse(bad[i].text, &policy, &error), CELLAR_INVALID);
         if (!strstr(error.text, bad[i].says)) fail_msg("%s: '%s'", bad[i].text, error.text);
     }
 }

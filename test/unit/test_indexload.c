@@ -52,13 +52,13 @@ static void store_close(struct store *store)
     cellar_close(store->db);
 }
 
-static int check_job(struct cellar_client *client, void *arg, struct cellar_error *error)
+static int check_job(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct store *store = arg;
     memset(&store->report, 0, sizeof(store->report));
     int code = indexload_workload.check(store->run, client, store->driver.clients, store->driver.session_count,
                                         &store->report, error);
-    return code ? code : cellar_audit(client, error);
+    return code ? code : cellar_cluster_audit(client, error);
 }
 
 /* The names of the checks that fail, each followed by a semicolon. */
@@ -129,13 +129,13 @@ static int forge(struct cellar_txn *txn, void *arg)
 {
     const struct forgery *forgery = arg;
     uint64_t value = 0;
-    int ref = cellar_access(txn, forgery->run->table, 7, CELLAR_ALL, forgery->delete ? 0 : CELLAR_ALL,
-                            forgery->delete ? CELLAR_DELETE : 0);
-    int code = ref < 0 ? ref : cellar_fetch(txn);
+    int ref = cellar_proc_access(txn, forgery->run->table, 7, CELLAR_ALL, forgery->delete ? 0 : CELLAR_ALL,
+                                 forgery->delete ? CELLAR_DELETE : 0);
+    int code = ref < 0 ? ref : cellar_proc_fetch(txn);
     if (code < 0 || forgery->delete) return code;
-    code = cellar_get(txn, ref, 0, &value);
+    code = cellar_proc_get(txn, ref, 0, &value);
     value ^= forgery->changed;
-    return code < 0 ? code : cellar_put(txn, ref, 0, &value);
+    return code < 0 ? code : cellar_proc_put(txn, ref, 0, &value);
 }
 
 static void forged(const char *operation, struct forgery forgery, const char *want)
@@ -146,7 +146,7 @@ static void forged(const char *operation, struct forgery forgery, const char *wa
     store_open(&store, operation, true, false);
     assert_int_equal(cellar_proc_register(store.db, &def, &proc, NULL), 0);
     forgery.run = store.run;
-    assert_int_equal(cellar_call(store.db, proc, &forgery, NULL, NULL), 0);
+    assert_int_equal(cellar_proc_run(store.db, proc, &forgery, NULL, NULL), 0);
     assert_string_equal(failing(&store), want);
     store_close(&store);
 }
@@ -167,16 +167,16 @@ static void bad_sizes_are_refused(void **state)
     indexload_workload.defaults(&config.base);
     assert_int_equal(indexload_workload.validate(&config.base, &error), 0);
     config.scan_max = INDEXLOAD_SCAN_MAX + 1;
-    assert_int_equal(indexload_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(indexload_workload.validate(&config.base, &error), CELLAR_INVALID);
     config.scan_max = 1;
     config.records = 0;
-    assert_int_equal(indexload_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(indexload_workload.validate(&config.base, &error), CELLAR_INVALID);
     config.records = 1;
     config.theta = 2;
-    assert_int_equal(indexload_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(indexload_workload.validate(&config.base, &error), CELLAR_INVALID);
     config.theta = 0;
     config.operation = "none";
-    assert_int_equal(indexload_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(indexload_workload.validate(&config.base, &error), CELLAR_INVALID);
 }
 
 int main(void)

@@ -48,7 +48,7 @@ static void its_bytes_are_audited(void **state)
     uint64_t word = 0;
     assert_int_equal(lockmgr_audit(&config, &word, &error), 0);
     word = 3;
-    assert_int_equal(lockmgr_audit(&config, &word, &error), -CELLAR_ERR_CORRUPT);
+    assert_int_equal(lockmgr_audit(&config, &word, &error), CELLAR_CORRUPT);
 }
 
 int main(void)

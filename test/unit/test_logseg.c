@@ -123,7 +123,7 @@ static void check_ring(uint64_t ring_bytes, uint32_t value_max)
         log_fill(&log, 12, value_max);
         int rc = logseg_entry_finish(&log.seg, &log.entry, 1, 0, &at);
         if (rc) {
-            assert_int_equal(rc, -CELLAR_ERR_TOO_LARGE);
+            assert_int_equal(rc, CELLAR_TOO_LARGE);
             assert_true(log.entry.bytes > ring_bytes / 2 - LAYOUT_LINE);
             continue;
         }
@@ -163,7 +163,7 @@ static void half_a_ring_always_fits(void **state)
         assert_int_equal(logseg_entry_finish(&log.seg, &log.entry, 1, 0, &at), 0);
         assert_int_equal(fabric_addr_offset(at) - (1 << 20), i % 2 ? 2048 : 0);
         assert_non_null(logseg_entry_add(&log.entry, LAYOUT_LOG_DELETE, fabric_addr_of(0, 64), 1, 1, 0, 0));
-        assert_int_equal(logseg_entry_finish(&log.seg, &log.entry, 1, 0, &at), -CELLAR_ERR_TOO_LARGE);
+        assert_int_equal(logseg_entry_finish(&log.seg, &log.entry, 1, 0, &at), CELLAR_TOO_LARGE);
         assert_int_equal(log.seg.sequence, i + 1);
     }
 }

@@ -83,7 +83,7 @@ static int resolve(struct workload_config *base, uint64_t given, struct cellar_e
     bool tallies = option_def_given(own_options, OWN_OPTIONS, given, "tallies");
     if (!strcmp(config->flavour, "double") && !tallies) config->tallies = 50;
     if (given == 3 && config->tallies == 7)
-        return err_set(error, CELLAR_ERR_INVALID, "--tallies 7 and --flavour exclude each other");
+        return err_set(error, CELLAR_INVALID, "--tallies 7 and --flavour exclude each other");
     return 0;
 }
 
@@ -91,7 +91,7 @@ static int validate(const struct workload_config *base, struct cellar_error *err
 {
     const struct tally_config *config = (const struct tally_config *)base;
     if (config->tallies > 0 && config->tallies <= 1000000) return 0;
-    return err_set(error, CELLAR_ERR_INVALID, "tally needs 1 to 1000000 tallies");
+    return err_set(error, CELLAR_INVALID, "tally needs 1 to 1000000 tallies");
 }
 
 static uint64_t pool_bytes(const struct workload_config *base)
@@ -127,11 +127,11 @@ static int add(struct cellar_txn *txn, void *argument)
 {
     const struct tally_args *args = argument;
     uint64_t value;
-    int ref = cellar_access(txn, args->run->table, args->key, CELLAR_ALL, CELLAR_ALL, 0);
-    int code = ref < 0 ? ref : cellar_fetch(txn);
-    if (code == 0) code = cellar_get(txn, ref, 0, &value);
+    int ref = cellar_proc_access(txn, args->run->table, args->key, CELLAR_ALL, CELLAR_ALL, 0);
+    int code = ref < 0 ? ref : cellar_proc_fetch(txn);
+    if (code == 0) code = cellar_proc_get(txn, ref, 0, &value);
     value += args->run->step;
-    return code < 0 ? code : cellar_put(txn, ref, 0, &value);
+    return code < 0 ? code : cellar_proc_put(txn, ref, 0, &value);
 }
 
 static uint64_t opened; /* with so many tallies, last */
@@ -149,7 +149,7 @@ static int open_run(struct cellar *db, const struct workload_config *base, uint6
                                          .records_max = config->tallies};
     (void)expected_txns;
     struct workload_run *run = calloc(1, sizeof *run);
-    if (!run) return err_set(error, CELLAR_ERR_NOMEM, "no memory");
+    if (!run) return err_set(error, CELLAR_NOMEM, "no memory");
     opened = run->tallies = config->tallies;
     run->step = strcmp(config->flavour, "double") ? 1 : 2;
     int code = cellar_table_create(db, &schema, &run->table, error);
@@ -163,12 +163,13 @@ static int open_run(struct cellar *db, const struct workload_config *base, uint6
 
 static void close_run(struct workload_run *run) { free(run); }
 
-static int load(struct workload_run *run, struct cellar_client *self, uint64_t *progress, struct cellar_error *error)
+static int load(struct workload_run *run, struct cellar_lab_client *self, uint64_t *progress,
+                struct cellar_error *error)
 {
     const uint64_t zero = 0;
     int code = 0;
-    for (uint64_t key = cellar_client_index(self); code == 0 && key < run->tallies; key += cellar_client_count(self)) {
-        code = cellar_load(self, run->table, key, &zero, error);
+    for (uint64_t key = cellar_lab_index(self); code == 0 && key < run->tallies; key += cellar_lab_count(self)) {
+        code = cellar_lab_load(self, run->table, key, &zero, error);
         __atomic_fetch_add(progress, 1, __ATOMIC_RELAXED);
     }
     return code;
@@ -176,18 +177,18 @@ static int load(struct workload_run *run, struct cellar_client *self, uint64_t *
 
 static uint64_t load_rows(const struct workload_run *run) { return run->tallies; }
 
-static int client_init(struct workload_run *run, struct cellar_client *self, struct workload_client *client)
+static int client_init(struct workload_run *run, struct cellar_lab_client *self, struct workload_client *client)
 {
     (void)run, (void)self, (void)client;
     return 0;
 }
 
-static int next(struct workload_run *run, struct cellar_client *self, struct workload_client *base, uint32_t *type,
+static int next(struct workload_run *run, struct cellar_lab_client *self, struct workload_client *base, uint32_t *type,
                 const struct cellar_call_options *options, struct cellar_result *result)
 {
     struct tally_args args = {.run = run, .key = prng_below(&base->prng, run->tallies)};
     *type = 0;
-    int code = cellar_exec(self, run->add, &args, options, result);
+    int code = cellar_lab_exec(self, run->add, &args, options, result);
     if (code == 0) ((struct tally_client *)base)->added += run->step;
     return code;
 }
@@ -201,12 +202,12 @@ static int sum_up(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-static int check(struct workload_run *run, struct cellar_client *self, struct workload_client *const *clients,
+static int check(struct workload_run *run, struct cellar_lab_client *self, struct workload_client *const *clients,
                  uint32_t client_count, struct workload_report *report, struct cellar_error *error)
 {
     uint64_t sum = 0, added = 0;
     for (uint32_t i = 0; i < client_count; i++) added += ((const struct tally_client *)clients[i])->added;
-    int code = cellar_scan(self, run->table, sum_up, &sum, error);
+    int code = cellar_lab_scan(self, run->table, sum_up, &sum, error);
     workload_report_check(report, "sum of the tallies", sum == added ? NULL : "%llu, not %llu", (unsigned long long)sum,
                           (unsigned long long)added);
     return code;
@@ -324,7 +325,7 @@ static void options_that_cannot_be_compared_are_refused(void **state)
     config->label = label + 300;
     assert_int_equal(processes_accept(&settings, &error), 0);
     config->label = label;
-    assert_int_equal(processes_accept(&settings, &error), -CELLAR_ERR_TOO_LARGE);
+    assert_int_equal(processes_accept(&settings, &error), CELLAR_TOO_LARGE);
     assert_non_null(strstr(error.text, "the options of tally take more than"));
     settings.processes = 1;
     assert_int_equal(processes_accept(&settings, &error), 0);
@@ -418,7 +419,7 @@ static void the_simulator_runs_it(void **state)
     plan->workload = "other";
     sim_plan_draw(plan, 1, 0);
     plan->workload = "other";
-    assert_int_equal(sim_plan_check(plan, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(sim_plan_check(plan, &error), CELLAR_INVALID);
     assert_non_null(strstr(error.text, "unknown workload 'other'"));
     free(plan);
     free(report);

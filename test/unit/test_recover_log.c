@@ -249,7 +249,7 @@ static void entries_of_one_name_that_differ_are_refused(void **state)
     recover_log_init(&log, CN, INCARNATION);
     take(&log, one, 0, 0);
     take(&log, other, 0, 1);
-    assert_int_equal(recover_log_decide(&log, &error), -CELLAR_ERR_CORRUPT);
+    assert_int_equal(recover_log_decide(&log, &error), CELLAR_CORRUPT);
     assert_non_null(strstr(error.text, "two entries of sequence 1"));
     recover_log_free(&log);
     free(one);

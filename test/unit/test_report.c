@@ -186,9 +186,9 @@ static void unwritable_files_are_errors(void **state)
     struct fixture *fixture = fixture_new();
     struct cellar_error error = {0};
     (void)state;
-    assert_int_equal(report_json(&fixture->outcome, "/no/such/folder/x", &error), -CELLAR_ERR_SYSTEM);
+    assert_int_equal(report_json(&fixture->outcome, "/no/such/folder/x", &error), CELLAR_SYSTEM);
     assert_contains(error.text, "/no/such/folder/x");
-    assert_int_equal(report_json(&fixture->outcome, "/dev/full", &error), -CELLAR_ERR_SYSTEM);
+    assert_int_equal(report_json(&fixture->outcome, "/dev/full", &error), CELLAR_SYSTEM);
     free(fixture);
 }
 
@@ -230,14 +230,14 @@ static void memory_is_estimated(void **state)
     (void)state;
     assert_int_equal(apply(ycsb, 5, 16ull << 30, &settings, &sizing), 0);
     assert_true(settings.db.pool_bytes >= 2 * 1000000ull * 320 / 3);
-    assert_int_equal(apply(ycsb, 5, 512ull << 20, &settings, &sizing), -CELLAR_ERR_TOO_LARGE);
+    assert_int_equal(apply(ycsb, 5, 512ull << 20, &settings, &sizing), CELLAR_TOO_LARGE);
 
     char *small[] = {"ycsb", "--pool-bytes", "100M"};
-    assert_int_equal(apply(small, 3, 16ull << 30, &settings, &sizing), -CELLAR_ERR_TOO_LARGE);
+    assert_int_equal(apply(small, 3, 16ull << 30, &settings, &sizing), CELLAR_TOO_LARGE);
     char *given[] = {"ycsb", "--pool-bytes", "500M"};
     assert_int_equal(apply(given, 3, 16ull << 30, &settings, &sizing), 0);
     assert_int_equal(settings.db.pool_bytes, 500u << 20);
-    assert_int_equal(apply(given, 3, 400ull << 20, &settings, &sizing), -CELLAR_ERR_TOO_LARGE);
+    assert_int_equal(apply(given, 3, 400ull << 20, &settings, &sizing), CELLAR_TOO_LARGE);
 }
 
 /* A long run that cannot be held expects fewer transactions, rather than more memory than there is. */

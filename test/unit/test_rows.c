@@ -271,12 +271,12 @@ static void numbers_of_either_sign_fit(void **state)
     } cases[] = {{"255", 0, 255},
                  {"-128", 0, 128},
                  {"-1", 0, 255},
-                 {"256", -CELLAR_ERR_TOO_LARGE, 0},
-                 {"-129", -CELLAR_ERR_TOO_LARGE, 0},
-                 {"+1", -CELLAR_ERR_INVALID, 0},
-                 {"1 ", -CELLAR_ERR_INVALID, 0},
-                 {"0x1", -CELLAR_ERR_INVALID, 0},
-                 {"--1", -CELLAR_ERR_INVALID, 0}};
+                 {"256", CELLAR_TOO_LARGE, 0},
+                 {"-129", CELLAR_TOO_LARGE, 0},
+                 {"+1", CELLAR_INVALID, 0},
+                 {"1 ", CELLAR_INVALID, 0},
+                 {"0x1", CELLAR_INVALID, 0},
+                 {"--1", CELLAR_INVALID, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         byte = 77;
         assert_int_equal(cases[i].code, value_parse(VALUE_SIGNED, cases[i].text, &byte, 1, &world->error));

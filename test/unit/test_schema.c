@@ -220,8 +220,8 @@ static void refused(struct cellar_schema schema, const char *word, const char *o
 {
     struct schema built;
     struct cellar_error error = {0};
-    assert_int_equal(schema_build(&schema, 3, &built, &error), -CELLAR_ERR_INVALID);
-    assert_int_equal(error.code, CELLAR_ERR_INVALID);
+    assert_int_equal(schema_build(&schema, 3, &built, &error), CELLAR_INVALID);
+    assert_int_equal(error.code, CELLAR_INVALID);
     if (!strstr(error.text, word) || !strstr(error.text, other))
         fail_msg("\"%s\" lacks %s or %s", error.text, word, other);
 }
@@ -287,13 +287,13 @@ static void too_many_cells_or_nodes_are_refused(void **state)
         from.columns[i] = (struct cellar_column){from.names[i], i * 8, 8, CELLAR_OWN_CELL};
     }
     from.schema = (struct cellar_schema){"wide", 8 * 21, from.columns, CELLAR_CELLS_MAX + 1, 10, 0, 0, 0, 0};
-    assert_int_equal(schema_build(&from.schema, 1, &schema, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(schema_build(&from.schema, 1, &schema, &error), CELLAR_INVALID);
     assert_non_null(strstr(error.text, "21 cells"));
     for (uint32_t cells = 1; cells <= CELLAR_CELLS_MAX; cells++) {
         uint32_t cns = lockword_cns_max(cells);
         from.schema.column_count = cells;
         assert_int_equal(schema_build(&from.schema, cns, &schema, &error), 0);
-        assert_int_equal(schema_build(&from.schema, cns + 1, &schema, &error), -CELLAR_ERR_INVALID);
+        assert_int_equal(schema_build(&from.schema, cns + 1, &schema, &error), CELLAR_INVALID);
         assert_non_null(strstr(error.text, "compute nodes"));
     }
 }
@@ -309,9 +309,9 @@ static void record_may_fill_its_limit_and_no_more(void **state)
     assert_int_equal(schema_build(&from, 1, &schema, NULL), 0);
     assert_int_equal(schema.record_bytes, LAYOUT_RECORD_BYTES_MAX);
     columns[3].bytes++;
-    assert_int_equal(schema_build(&from, 1, &schema, NULL), -CELLAR_ERR_INVALID);
+    assert_int_equal(schema_build(&from, 1, &schema, NULL), CELLAR_INVALID);
     columns[3].bytes = 4096;
-    assert_int_equal(schema_build(&from, 1, &schema, NULL), -CELLAR_ERR_INVALID);
+    assert_int_equal(schema_build(&from, 1, &schema, NULL), CELLAR_INVALID);
 }
 
 int main(void)

@@ -61,11 +61,11 @@ static int world_run(void *arg, const struct sim_plan *plan, struct sim_report *
     struct world *world = arg;
     assert_int_equal(sim_plan_check(plan, error), 0);
     report_fill(world, plan, report);
-    if (++world->runs == world->cancel_at) return -CELLAR_ERR_CANCELLED;
-    if (world_fails(world, plan)) return -CELLAR_ERR_CORRUPT;
+    if (++world->runs == world->cancel_at) return CELLAR_CANCELLED;
+    if (world_fails(world, plan)) return CELLAR_CORRUPT;
     if (world->other_when_less) {
         report->checker = "audit";
-        return -CELLAR_ERR_CORRUPT;
+        return CELLAR_CORRUPT;
     }
     report->checker = NULL;
     return 0;

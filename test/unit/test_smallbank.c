@@ -46,7 +46,7 @@ static void bank_close(struct bank *bank)
     cellar_close(bank->db);
 }
 
-static int check_job(struct cellar_client *client, void *arg, struct cellar_error *error)
+static int check_job(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct bank *bank = arg;
     memset(&bank->report, 0, sizeof(bank->report));
@@ -69,7 +69,7 @@ static int call(struct bank *bank, enum smallbank_type type, struct smallbank_ar
 {
     args->run = bank->run;
     args->delta = 12345; /* whatever an earlier attempt left */
-    return cellar_call(bank->db, bank->run->procs[type], args, NULL, NULL);
+    return cellar_proc_run(bank->db, bank->run->procs[type], args, NULL, NULL);
 }
 
 static int64_t balance_of(struct bank *bank, uint64_t account)
@@ -190,12 +190,12 @@ static int forge(struct cellar_txn *txn, void *arg)
 {
     const struct workload_run *run = arg;
     const struct smallbank_row row = {0, 0}, broken = {-1, SMALLBANK_INITIAL_CENTS * 2 + 1};
-    int code = cellar_insert(txn, run->savings, ACCOUNTS + 5, &row);
+    int code = cellar_proc_insert(txn, run->savings, ACCOUNTS + 5, &row);
     if (code < 0) return code;
-    int ref = cellar_access(txn, run->savings, 9, 0, CELLAR_ALL, 0);
+    int ref = cellar_proc_access(txn, run->savings, 9, 0, CELLAR_ALL, 0);
     if (ref < 0) return ref;
-    code = cellar_fetch(txn);
-    return code < 0 ? code : cellar_put_row(txn, ref, &broken);
+    code = cellar_proc_fetch(txn);
+    return code < 0 ? code : cellar_proc_put_row(txn, ref, &broken);
 }
 
 static void forged_accounts_are_noticed(void **state)
@@ -208,7 +208,7 @@ static void forged_accounts_are_noticed(void **state)
     assert_int_equal(cellar_proc_register(bank.db, &def, &proc, NULL), 0);
     assert_true(holds(&bank, "accounts"));
     assert_true(holds(&bank, "no savings below zero"));
-    assert_int_equal(cellar_call(bank.db, proc, bank.run, NULL, NULL), 0);
+    assert_int_equal(cellar_proc_run(bank.db, proc, bank.run, NULL, NULL), 0);
     assert_false(holds(&bank, "accounts"));
     assert_false(holds(&bank, "no savings below zero"));
     assert_true(holds(&bank, "total balance"));
@@ -236,12 +236,12 @@ static void absurd_sizes_are_refused(void **state)
     smallbank_workload.defaults(&config.base);
     assert_int_equal(smallbank_workload.validate(&config.base, &error), 0);
     config.accounts = 1;
-    assert_int_equal(smallbank_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(smallbank_workload.validate(&config.base, &error), CELLAR_INVALID);
     config.accounts = UINT64_MAX;
-    assert_int_equal(smallbank_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(smallbank_workload.validate(&config.base, &error), CELLAR_INVALID);
     config.accounts = 2;
     config.theta = 2;
-    assert_int_equal(smallbank_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(smallbank_workload.validate(&config.base, &error), CELLAR_INVALID);
 }
 
 int main(void)

@@ -186,14 +186,14 @@ static int check_of(uint32_t count, uint32_t bytes, uint8_t type)
 static void test_refused(void **state)
 {
     (void)state;
-    assert_int_equal(check_of(0, 8, CELLAR_SORT_UNSIGNED), -CELLAR_ERR_INVALID);
-    assert_int_equal(check_of(SORTKEY_COLUMNS_MAX + 1, 1, CELLAR_SORT_UNSIGNED), -CELLAR_ERR_INVALID);
-    assert_int_equal(check_of(1, 3, CELLAR_SORT_UNSIGNED), -CELLAR_ERR_INVALID);
-    assert_int_equal(check_of(1, 16, CELLAR_SORT_SIGNED), -CELLAR_ERR_INVALID);
-    assert_int_equal(check_of(1, 0, CELLAR_SORT_BYTES), -CELLAR_ERR_INVALID);
-    assert_int_equal(check_of(1, SORTKEY_BYTES_MAX + 1, CELLAR_SORT_BYTES), -CELLAR_ERR_INVALID);
-    assert_int_equal(check_of(2, SORTKEY_BYTES_MAX / 2 + 1, CELLAR_SORT_BYTES), -CELLAR_ERR_INVALID);
-    assert_int_equal(check_of(1, 8, 3), -CELLAR_ERR_INVALID);
+    assert_int_equal(check_of(0, 8, CELLAR_SORT_UNSIGNED), CELLAR_INVALID);
+    assert_int_equal(check_of(SORTKEY_COLUMNS_MAX + 1, 1, CELLAR_SORT_UNSIGNED), CELLAR_INVALID);
+    assert_int_equal(check_of(1, 3, CELLAR_SORT_UNSIGNED), CELLAR_INVALID);
+    assert_int_equal(check_of(1, 16, CELLAR_SORT_SIGNED), CELLAR_INVALID);
+    assert_int_equal(check_of(1, 0, CELLAR_SORT_BYTES), CELLAR_INVALID);
+    assert_int_equal(check_of(1, SORTKEY_BYTES_MAX + 1, CELLAR_SORT_BYTES), CELLAR_INVALID);
+    assert_int_equal(check_of(2, SORTKEY_BYTES_MAX / 2 + 1, CELLAR_SORT_BYTES), CELLAR_INVALID);
+    assert_int_equal(check_of(1, 8, 3), CELLAR_INVALID);
     assert_int_equal(check_of(2, SORTKEY_BYTES_MAX / 2, CELLAR_SORT_BYTES), 0);
     assert_int_equal(check_of(SORTKEY_COLUMNS_MAX, 8, CELLAR_SORT_SIGNED), 0);
 }

@@ -34,7 +34,7 @@ struct store {
 
 static struct store store;
 
-static int load_all(struct cellar_client *client, void *arg)
+static int load_all(struct cellar_lab_client *client, void *arg)
 {
     (void)arg;
     struct cellar_error error = {0};
@@ -57,17 +57,18 @@ static int read_one(struct cellar_txn *txn, void *args)
 {
     struct reading *reading = args;
     int ref;
-    TRY(ref = cellar_access(txn, store.tables.table[reading->table], reading->key, CELLAR_ALL, 0, CELLAR_OPTIONAL));
-    TRY(cellar_fetch(txn));
-    reading->found = cellar_found(txn, ref);
-    return reading->found ? cellar_get_row(txn, ref, reading->row) : 0;
+    TRY(ref =
+            cellar_proc_access(txn, store.tables.table[reading->table], reading->key, CELLAR_ALL, 0, CELLAR_OPTIONAL));
+    TRY(cellar_proc_fetch(txn));
+    reading->found = cellar_proc_found(txn, ref);
+    return reading->found ? cellar_proc_get_row(txn, ref, reading->row) : 0;
 }
 
 static bool find_row(enum tpcc_table table, uint64_t key, void *row)
 {
     struct reading reading = {.table = table, .key = key, .row = row};
     struct cellar_result result;
-    assert_int_equal(cellar_call(store.db, store.reader, &reading, NULL, &result), 0);
+    assert_int_equal(cellar_proc_run(store.db, store.reader, &reading, NULL, &result), 0);
     return reading.found;
 }
 
@@ -76,7 +77,7 @@ static void read_row(enum tpcc_table table, uint64_t key, void *row) { assert_tr
 static int run_proc(enum tpcc_type type, void *args)
 {
     struct cellar_result result;
-    return cellar_call(store.db, store.procs[type], args, NULL, &result);
+    return cellar_proc_run(store.db, store.procs[type], args, NULL, &result);
 }
 
 static int setup(bool by_index)
@@ -93,7 +94,7 @@ static int setup(bool by_index)
         if (cellar_proc_register(store.db, &tpcc_procs[i], &store.procs[i], &error) < 0) fail_msg("%s", error.text);
     if (cellar_proc_register(store.db, &reader, &store.reader, &error) < 0) fail_msg("%s", error.text);
     tpcc_load_init(&store.load, &store.tables, &store.scale, &nurand, 1);
-    if (cellar_run(store.db, load_all, NULL) < 0) fail_msg("not loaded");
+    if (cellar_lab_run(store.db, load_all, NULL) < 0) fail_msg("not loaded");
     return tpcc_schema_index(store.db, &store.scale, &store.tables, &error);
 }
 
@@ -124,16 +125,16 @@ static int feed(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-static int audit_by_first(struct cellar_client *client, void *arg)
+static int audit_by_first(struct cellar_lab_client *client, void *arg)
 {
     struct tpcc_audit *audit = arg;
     struct cellar_error error = {0};
-    for (int i = 0; i < TPCC_TABLES && cellar_client_index(client) == 0; i++) {
+    for (int i = 0; i < TPCC_TABLES && cellar_lab_index(client) == 0; i++) {
         if (!store.tables.table[tpcc_audit_steps[i]]) continue;
         TRY(tpcc_audit_begin(audit, tpcc_audit_steps[i], &error));
-        TRY(cellar_scan(client, store.tables.table[tpcc_audit_steps[i]], feed, audit, &error));
+        TRY(cellar_lab_scan(client, store.tables.table[tpcc_audit_steps[i]], feed, audit, &error));
     }
-    return cellar_client_index(client) == 0 ? cellar_audit(client, &error) : 0;
+    return cellar_lab_index(client) == 0 ? cellar_cluster_audit(client, &error) : 0;
 }
 
 static void all_is_consistent(void)
@@ -142,7 +143,7 @@ static void all_is_consistent(void)
     struct cellar_error error = {0};
     memset(&store.report, 0, sizeof(store.report));
     assert_int_equal(tpcc_audit_new(&store.scale, &audit, &error), 0);
-    assert_int_equal(cellar_run(store.db, audit_by_first, audit), 0);
+    assert_int_equal(cellar_lab_run(store.db, audit_by_first, audit), 0);
     tpcc_audit_report(audit, &store.counts, &store.report);
     tpcc_audit_free(audit);
     for (uint32_t i = 0; i < store.report.check_count; i++)
@@ -342,7 +343,7 @@ static void a_key_of_history_serves_once(void **state)
     struct tpcc_payment pay = payment_of(9, 10);
     assert_int_equal(run_proc(TPCC_TYPE_PAYMENT, &pay), 0);
     store.counts.payments++;
-    assert_int_equal(run_proc(TPCC_TYPE_PAYMENT, &pay), -CELLAR_ERR_EXISTS);
+    assert_int_equal(run_proc(TPCC_TYPE_PAYMENT, &pay), CELLAR_EXISTS);
     all_is_consistent();
 }
 
@@ -393,15 +394,15 @@ static void a_name_means_its_middle_customer(void **state)
 }
 
 /* Lists longer than a row go on in further parts; `arg` is the count. */
-static int load_long_name(struct cellar_client *client, void *arg)
+static int load_long_name(struct cellar_lab_client *client, void *arg)
 {
     const uint32_t count = *(const uint32_t *)arg;
     struct cellar_error error = {0};
-    for (uint32_t part = 0; part * TPCC_NAME_IDS < count && cellar_client_index(client) == 0; part++) {
+    for (uint32_t part = 0; part * TPCC_NAME_IDS < count && cellar_lab_index(client) == 0; part++) {
         struct tpcc_customer_by_name names = {.count = (uint16_t)count};
         for (uint32_t i = 0; i < TPCC_NAME_IDS; i++) names.ids[i] = (uint16_t)(1 + part * TPCC_NAME_IDS + i);
-        TRY(cellar_load(client, store.tables.table[TPCC_CUSTOMER_BY_NAME],
-                        tpcc_schema_name_key(1, count % 10 + 1, NAME_UNUSED, part), &names, &error));
+        TRY(cellar_lab_load(client, store.tables.table[TPCC_CUSTOMER_BY_NAME],
+                            tpcc_schema_name_key(1, count % 10 + 1, NAME_UNUSED, part), &names, &error));
     }
     return 0;
 }
@@ -413,7 +414,7 @@ static void long_lists_have_their_middle_in_a_further_part(void **state)
         struct tpcc_order_status status = {
             .tables = &store.tables,
             .choice = {.w_id = 1, .d_id = (uint8_t)(count % 10 + 1), .by_name = true, .name = NAME_UNUSED}};
-        assert_int_equal(cellar_run(store.db, load_long_name, &count), 0);
+        assert_int_equal(cellar_lab_run(store.db, load_long_name, &count), 0);
         assert_int_equal(run_proc(TPCC_TYPE_ORDER_STATUS, &status), 0);
         assert_int_equal(status.choice.c_id, (count + 1) / 2);
     }

@@ -65,13 +65,13 @@ static void load(struct pool *pool)
     if (tpcc_workload.loaded(pool->run, &error) < 0) fail_msg("%s", error.text);
 }
 
-static int check_job(struct cellar_client *client, void *arg, struct cellar_error *error)
+static int check_job(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct pool *pool = arg;
     memset(&pool->report, 0, sizeof(pool->report));
     int code =
         tpcc_workload.check(pool->run, client, pool->driver.clients, pool->driver.session_count, &pool->report, error);
-    return code < 0 ? code : cellar_audit(client, error);
+    return code < 0 ? code : cellar_cluster_audit(client, error);
 }
 
 static void all_checks_hold(struct pool *pool, uint32_t check_count)
@@ -164,8 +164,7 @@ static void a_pool_keeps_its_access(void **state)
     pool_open(&pool, &config, false, false);
     run_begin(&pool);
     pool.config.access = "index";
-    assert_int_equal(tpcc_workload.open(pool.db, &pool.config.base, EXPECTED_TXNS, &other, &error),
-                     -CELLAR_ERR_MISMATCH);
+    assert_int_equal(tpcc_workload.open(pool.db, &pool.config.base, EXPECTED_TXNS, &other, &error), CELLAR_MISMATCH);
     run_end(&pool);
     cellar_close(pool.db);
 }
@@ -225,9 +224,9 @@ static void absurd_sizes_are_refused(void **state)
     tpcc_workload.defaults(&config.base);
     assert_int_equal(tpcc_workload.validate(&config.base, &error), 0);
     config.warehouses = 0;
-    assert_int_equal(tpcc_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(tpcc_workload.validate(&config.base, &error), CELLAR_INVALID);
     config.warehouses = TPCC_WAREHOUSES_MAX + 1;
-    assert_int_equal(tpcc_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(tpcc_workload.validate(&config.base, &error), CELLAR_INVALID);
     assert_non_null(strstr(error.text, "65536"));
 }
 

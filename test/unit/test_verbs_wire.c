@@ -60,7 +60,7 @@ static void test_admitted_once(void **state)
     judge_init();
     struct fabric_verbs_request_wire request = honest(1), other = honest(2);
     assert_int_equal(admit(&request, here, NOW_MS + 3000), 0);
-    assert_int_equal(admit(&request, here, NOW_MS + 3001), -CELLAR_ERR_INVALID);
+    assert_int_equal(admit(&request, here, NOW_MS + 3001), CELLAR_INVALID);
     assert_int_equal(admit(&other, here, NOW_MS + 3002), 0);
 }
 
@@ -69,12 +69,12 @@ static void test_cookies(void **state)
     (void)state;
     judge_init();
     struct fabric_verbs_request_wire request = honest(1);
-    assert_int_equal(admit(&request, elsewhere, NOW_MS), -CELLAR_ERR_INVALID);
-    assert_int_equal(admit(&request, here, NOW_MS + FABRIC_VERBS_COOKIE_MS + 1), -CELLAR_ERR_INVALID);
-    assert_int_equal(admit(&request, here, NOW_MS - 1), -CELLAR_ERR_INVALID);
+    assert_int_equal(admit(&request, elsewhere, NOW_MS), CELLAR_INVALID);
+    assert_int_equal(admit(&request, here, NOW_MS + FABRIC_VERBS_COOKIE_MS + 1), CELLAR_INVALID);
+    assert_int_equal(admit(&request, here, NOW_MS - 1), CELLAR_INVALID);
     request.cookie_ms++; /* a later time, with the same MAC */
     fabric_verbs_prove(&judge.secret, &request);
-    assert_int_equal(admit(&request, here, NOW_MS + 10), -CELLAR_ERR_INVALID);
+    assert_int_equal(admit(&request, here, NOW_MS + 10), CELLAR_INVALID);
     request = honest(1);
     assert_int_equal(admit(&request, here, NOW_MS + FABRIC_VERBS_COOKIE_MS), 0);
 }
@@ -99,13 +99,13 @@ static void test_versions_and_secrets(void **state)
     judge_init();
     struct fabric_verbs_request_wire request = honest(1);
     for (uint32_t bytes = 0; bytes < sizeof request; bytes++)
-        assert_int_equal(fabric_verbs_admit(&judge, &request, bytes, here, NOW_MS, &reply), -CELLAR_ERR_MISMATCH);
+        assert_int_equal(fabric_verbs_admit(&judge, &request, bytes, here, NOW_MS, &reply), CELLAR_MISMATCH);
     request.fingerprint = 0x1235;
     fabric_verbs_prove(&judge.secret, &request);
-    assert_int_equal(admit(&request, here, NOW_MS), -CELLAR_ERR_MISMATCH);
+    assert_int_equal(admit(&request, here, NOW_MS), CELLAR_MISMATCH);
     request = honest(1);
     fabric_verbs_prove(&none, &request);
-    assert_int_equal(admit(&request, here, NOW_MS), -CELLAR_ERR_INVALID);
+    assert_int_equal(admit(&request, here, NOW_MS), CELLAR_INVALID);
 }
 
 /*
@@ -123,8 +123,8 @@ static void test_flood(void **state)
         assert_int_equal(admit(&request, here, NOW_MS + 1), 0);
     }
     request = honest(FABRIC_VERBS_REPLAYS + 1);
-    assert_int_equal(admit(&request, here, NOW_MS + 2), -CELLAR_ERR_FULL);
-    assert_int_equal(admit(&first, here, NOW_MS + 2), -CELLAR_ERR_INVALID);
+    assert_int_equal(admit(&request, here, NOW_MS + 2), CELLAR_FULL);
+    assert_int_equal(admit(&first, here, NOW_MS + 2), CELLAR_INVALID);
 }
 
 static void test_answers(void **state)
@@ -152,7 +152,7 @@ static int read_secret(const char *text, size_t bytes, mode_t mode, struct fabri
     close(fd);
     int code = fabric_verbs_secret_read(secret, path, &error);
     unlink(path);
-    assert_int_equal(error.code, -code);
+    assert_int_equal(error.code, code);
     return code;
 }
 
@@ -164,14 +164,14 @@ static void test_secret_files(void **state)
     memset(longest, 'x', sizeof longest);
     assert_int_equal(read_secret("0123456789abcdef\n", 17, 0600, &secret), 0);
     assert_true(secret.count == 16 && memcmp(secret.bytes, "0123456789abcdef", 16) == 0);
-    assert_int_equal(read_secret("0123456789abcde\n", 16, 0600, &secret), -CELLAR_ERR_INVALID);
-    assert_int_equal(read_secret("0123456789abcdef", 16, 0640, &secret), -CELLAR_ERR_INVALID);
-    assert_int_equal(read_secret("0123456789abcdef", 16, 0604, &secret), -CELLAR_ERR_INVALID);
+    assert_int_equal(read_secret("0123456789abcde\n", 16, 0600, &secret), CELLAR_INVALID);
+    assert_int_equal(read_secret("0123456789abcdef", 16, 0640, &secret), CELLAR_INVALID);
+    assert_int_equal(read_secret("0123456789abcdef", 16, 0604, &secret), CELLAR_INVALID);
     assert_int_equal(read_secret(longest, sizeof longest - 1, 0400, &secret), 0);
-    assert_int_equal(read_secret(longest, sizeof longest, 0400, &secret), -CELLAR_ERR_INVALID);
+    assert_int_equal(read_secret(longest, sizeof longest, 0400, &secret), CELLAR_INVALID);
     assert_int_equal(fabric_verbs_secret_read(&secret, NULL, NULL), 0);
     assert_int_equal(secret.count, 0);
-    assert_int_equal(fabric_verbs_secret_read(&secret, "/no/such/file", NULL), -CELLAR_ERR_SYSTEM);
+    assert_int_equal(fabric_verbs_secret_read(&secret, "/no/such/file", NULL), CELLAR_SYSTEM);
 }
 
 int main(void)

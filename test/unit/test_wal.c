@@ -59,7 +59,7 @@ static const char *sync_fails(uint64_t seed)
     while (!rc && life.acked < 12) rc = life_group(&life);
     if (rc && life.wal) {
         uint64_t group, operations = disk_sim_operations(life.sim);
-        if (wal_sync(life.wal, &group, NULL) != -CELLAR_ERR_SYSTEM) life_fails(&life, "a log goes on after its end");
+        if (wal_sync(life.wal, &group, NULL) != CELLAR_SYSTEM) life_fails(&life, "a log goes on after its end");
         if (group > life.acked) life.acked = group;
         if (disk_sim_operations(life.sim) != operations) life_fails(&life, "a disk that failed is asked again");
     }
@@ -89,7 +89,7 @@ static const char *sync_lies(uint64_t seed, uint64_t *refused)
     struct wal_found found = {0};
     life.expected = 0;
     rc = wal_read(&life.config, life_visit, &life, &found, &life.error);
-    if (rc == -CELLAR_ERR_CORRUPT)
+    if (rc == CELLAR_CORRUPT)
         ++*refused;
     else
         life_judge(&life, rc, &found);
@@ -162,7 +162,7 @@ static void group_unsynced_in_new_file(struct life *life)
     enum { MADE = 4 }; /* create, open, write of the head, its sync */
     groups_put(life, LIFE_FILE_BYTES / WAL_BLOCK - 1);
     sync_to_fail(life, MADE);
-    if (life_group_of(life, WAL_PAYLOAD) != -CELLAR_ERR_SYSTEM) life_fails(life, "a sync that failed is believed");
+    if (life_group_of(life, WAL_PAYLOAD) != CELLAR_SYSTEM) life_fails(life, "a sync that failed is believed");
 }
 
 /* An opening amid whose operation `at` the power is lost, with all that was not synced; then another one. */
@@ -211,7 +211,7 @@ static void copy_is_nowhere(struct life *life)
     groups_put(life, 3);
     killed(life);
     sync_to_fail(life, 0);
-    if (life_open(life) != -CELLAR_ERR_SYSTEM) life_fails(life, "a sync that failed is believed");
+    if (life_open(life) != CELLAR_SYSTEM) life_fails(life, "a sync that failed is believed");
     killed(life);
 }
 
@@ -225,7 +225,7 @@ static void both_are_nowhere(struct life *life)
     (void)!life_group_of(life, WAL_PAYLOAD);
     killed(life);
     sync_to_fail(life, 0);
-    if (life_open(life) != -CELLAR_ERR_SYSTEM) life_fails(life, "a sync that failed is believed");
+    if (life_open(life) != CELLAR_SYSTEM) life_fails(life, "a sync that failed is believed");
     killed(life);
 }
 
@@ -339,7 +339,7 @@ static void files_without_groups_are_removed_together(void **state)
     group_unsynced_in_new_file(&life);
     killed(&life);
     sync_to_fail(&life, 0);
-    assert_int_equal(life_open(&life), -CELLAR_ERR_SYSTEM);
+    assert_int_equal(life_open(&life), CELLAR_SYSTEM);
     power_lost(&life);
     for (uint32_t i = 0; i < 2; i++) {
         must_open(&life);
@@ -358,7 +358,7 @@ static void openings_that_fail_pile_up_no_files(void **state)
     killed(&life);
     for (uint32_t i = 0; i < 10; i++) {
         sync_to_fail(&life, 0);
-        assert_int_equal(life_open(&life), -CELLAR_ERR_SYSTEM);
+        assert_int_equal(life_open(&life), CELLAR_SYSTEM);
         killed(&life);
         assert_true(disk_sim_used(life.sim) <= 3 * LIFE_FILE_BYTES);
     }
@@ -375,7 +375,7 @@ static void no_space_is_made_of_the_only_copy(void **state)
     copy_is_nowhere(&life);
     life.config.from = life.acked;
     disk_sim_resize(life.sim, disk_sim_used(life.sim));
-    assert_int_equal(life_open(&life), -CELLAR_ERR_FULL);
+    assert_int_equal(life_open(&life), CELLAR_FULL);
     power_lost(&life);
     disk_sim_resize(life.sim, CAPACITY);
     must_open(&life);
@@ -396,10 +396,10 @@ static void a_full_disk_stops_and_goes_on(void **state)
     for (uint32_t i = 0; i < 4; i++) {
         int rc;
         while ((rc = life_group(&life)) == 0) assert_true(life.acked < LIFE_GROUPS - 2);
-        assert_int_equal(rc, -CELLAR_ERR_FULL);
+        assert_int_equal(rc, CELLAR_FULL);
         uint64_t group;
         uint32_t pending = wal_pending(life.wal);
-        assert_int_equal(wal_sync(life.wal, &group, &life.error), -CELLAR_ERR_FULL);
+        assert_int_equal(wal_sync(life.wal, &group, &life.error), CELLAR_FULL);
         assert_int_equal(group, life.acked);
         assert_int_equal(wal_pending(life.wal), pending);
         assert_int_equal(wal_free(life.wal, life.acked, &life.error), 0);
@@ -421,7 +421,7 @@ static void its_own_bound_is_kept(void **state)
     life.config.files_max = 3;
     assert_int_equal(life_open(&life), 0);
     while ((rc = life_group(&life)) == 0) assert_true(life.acked < LIFE_GROUPS - 2);
-    assert_int_equal(rc, -CELLAR_ERR_FULL);
+    assert_int_equal(rc, CELLAR_FULL);
     life_abandon(&life);
     assert_int_equal(life_open(&life), 0);
     assert_int_equal(life_group(&life), 0);

@@ -58,7 +58,7 @@ static const char *damage_judge(struct life *life)
 {
     struct wal_found found = {0};
     int rc = log_read(life, &found);
-    bool refused = rc == -CELLAR_ERR_CORRUPT || rc == -CELLAR_ERR_MISMATCH;
+    bool refused = rc == CELLAR_CORRUPT || rc == CELLAR_MISMATCH;
     if (rc && !refused) life_fails(life, "another code");
     if (refused && (!strchr(life->error.text, ':') || strchr(life->error.text, '\n'))) life_fails(life, "another line");
     if (!rc && found.last + 1 < life->acked) life_fails(life, "a group is lost silently");
@@ -129,7 +129,7 @@ static void a_hole_is_named_with_its_offset(void **state)
     struct life life;
     log_make(&life, 3);
     disk_sim_flip(life.sim, "wal-0000000000000001", 8ull * (WAL_BLOCK + 100));
-    assert_int_equal(log_read(&life, NULL), -CELLAR_ERR_CORRUPT);
+    assert_int_equal(log_read(&life, NULL), CELLAR_CORRUPT);
     assert_non_null(strstr(life.error.text, "wal-0000000000000001, offset 4096"));
     assert_null(life_verdict(&life));
 }
@@ -145,7 +145,7 @@ static void a_missing_file_is_noticed(void **state)
         disk = disk_sim_disk(life.sim);
         wal_name(gone, name);
         assert_int_equal(disk->ops->remove(disk, name), 0);
-        assert_int_equal(log_read(&life, NULL), -CELLAR_ERR_CORRUPT);
+        assert_int_equal(log_read(&life, NULL), CELLAR_CORRUPT);
         assert_null(life_verdict(&life));
     }
 }
@@ -156,7 +156,7 @@ static void a_log_that_is_too_short_is_noticed(void **state)
     struct life life;
     log_make(&life, 2);
     life.config.from = life.acked + 2;
-    assert_int_equal(log_read(&life, NULL), -CELLAR_ERR_CORRUPT);
+    assert_int_equal(log_read(&life, NULL), CELLAR_CORRUPT);
     life.config.from = life.acked + 1;
     assert_int_equal(log_read(&life, NULL), 0);
     assert_null(life_verdict(&life));
@@ -182,13 +182,13 @@ static void foreign_logs_are_refused(void **state)
     log_make(&life, 4);
     struct wal_config own = life.config;
     life.config.directory[1]++;
-    check_refused(&life, -CELLAR_ERR_MISMATCH, "another pool");
+    check_refused(&life, CELLAR_MISMATCH, "another pool");
     life.config = own;
     life.config.node++;
-    check_refused(&life, -CELLAR_ERR_MISMATCH, "another pool or memory node");
+    check_refused(&life, CELLAR_MISMATCH, "another pool or memory node");
     life.config = own;
     life.config.fingerprint++;
-    check_refused(&life, -CELLAR_ERR_MISMATCH, "another layout");
+    check_refused(&life, CELLAR_MISMATCH, "another layout");
     life.config = own;
 
     struct {
@@ -200,7 +200,7 @@ static void foreign_logs_are_refused(void **state)
     block.head.version = WAL_VERSION + 1;
     block.header.checksum = wal_checksum(&block.header);
     disk_sim_poke(life.sim, "wal-0000000000000001", 0, &block, sizeof block);
-    check_refused(&life, -CELLAR_ERR_MISMATCH, "has format 2");
+    check_refused(&life, CELLAR_MISMATCH, "has format 2");
     assert_null(life_verdict(&life));
 }
 
@@ -221,7 +221,7 @@ static void foreign_files_are_left_alone(void **state)
     disk = disk_sim_disk(life.sim);
     assert_int_equal(disk->ops->create(disk, "wal-0000000000000001", 3 * WAL_BLOCK, true), 0);
     disk_sim_poke(life.sim, "wal-0000000000000001", 2 * WAL_BLOCK, bytes, sizeof bytes);
-    assert_int_equal(life_open(&life), -CELLAR_ERR_CORRUPT);
+    assert_int_equal(life_open(&life), CELLAR_CORRUPT);
     assert_int_equal(disk_sim_bytes(life.sim, "wal-0000000000000001"), 3 * WAL_BLOCK);
     life.wrong = NULL; /* this is no log that lost power */
     life_end(&life);
@@ -246,7 +246,7 @@ static void shapes_that_cannot_be_are_refused(void **state)
     bad[8].from = 0;
     bad[9].file_bytes = WAL_BLOCK;
     for (int i = 0; i < 10; i++) {
-        assert_int_equal(wal_open(&bad[i], NULL, NULL, &wal, NULL, &life.error), -CELLAR_ERR_INVALID);
+        assert_int_equal(wal_open(&bad[i], NULL, NULL, &wal, NULL, &life.error), CELLAR_INVALID);
         assert_null(wal);
     }
     assert_int_equal(disk_sim_operations(life.sim), 0);
@@ -273,7 +273,7 @@ static void the_largest_group_fits(void **state)
     assert_int_equal(wal_read(&life.config, NULL, NULL, &found, &life.error), 0);
     assert_int_equal(found.last, 3);
     life.config.group_bytes++;
-    assert_int_equal(wal_read(&life.config, NULL, NULL, &found, &life.error), -CELLAR_ERR_INVALID);
+    assert_int_equal(wal_read(&life.config, NULL, NULL, &found, &life.error), CELLAR_INVALID);
     life_end(&life);
 }
 
@@ -319,7 +319,7 @@ static void real_files_do_the_same(void **state)
     struct life life;
     life_begin(&life, 5, CAPACITY);
     life.config.disk = disk_real_disk(disk);
-    assert_int_equal(disk_real_open(folder, &second, &life.error), -CELLAR_ERR_EXISTS);
+    assert_int_equal(disk_real_open(folder, &second, &life.error), CELLAR_EXISTS);
     assert_non_null(strstr(life.error.text, "in use"));
     for (uint32_t i = 0; i < 3; i++) {
         assert_int_equal(life_open(&life), 0);
@@ -353,7 +353,7 @@ static void real_space_ends(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
     int rc = wal_open(&life.config, NULL, NULL, &life.wal, &found, &life.error);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    assert_int_equal(rc, -CELLAR_ERR_FULL);
+    assert_int_equal(rc, CELLAR_FULL);
     assert_null(life.wal);
     assert_true(found.last > real_from);
     assert_int_equal(wal_read(&life.config, NULL, NULL, &after, &life.error), 0);
@@ -368,11 +368,11 @@ static void folders_that_cannot_be_are_refused(void **state)
     struct cellar_error error;
     char path[128];
     snprintf(path, sizeof path, "%s/none", folder);
-    assert_int_equal(disk_real_open(path, &disk, &error), -CELLAR_ERR_SYSTEM);
+    assert_int_equal(disk_real_open(path, &disk, &error), CELLAR_SYSTEM);
     assert_non_null(strstr(error.text, "No such file"));
     snprintf(path, sizeof path, "%s/file", folder);
     close(open(path, O_CREAT | O_WRONLY, 0600));
-    assert_int_equal(disk_real_open(path, &disk, &error), -CELLAR_ERR_SYSTEM);
+    assert_int_equal(disk_real_open(path, &disk, &error), CELLAR_SYSTEM);
     assert_null(disk);
     unlink(path);
 }

@@ -46,7 +46,7 @@ static void store_close(struct store *store)
     cellar_close(store->db);
 }
 
-static int check_job(struct cellar_client *client, void *arg, struct cellar_error *error)
+static int check_job(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct store *store = arg;
     memset(&store->report, 0, sizeof(store->report));
@@ -110,16 +110,16 @@ static int forge(struct cellar_txn *txn, void *arg)
 {
     struct forgery *forgery = arg;
     const struct workload_run *run = forgery->run;
-    int ref = cellar_access(txn, run->table, 5, run->cells[2], run->cells[2], 0);
+    int ref = cellar_proc_access(txn, run->table, 5, run->cells[2], run->cells[2], 0);
     if (ref < 0) return ref;
-    int code = cellar_fetch(txn);
-    if (code == 0) code = cellar_get(txn, ref, run->columns[2], &forgery->before);
+    int code = cellar_proc_fetch(txn);
+    if (code == 0) code = cellar_proc_get(txn, ref, run->columns[2], &forgery->before);
     struct ycsb_value value = forgery->before;
     if (forgery->put)
         value = *forgery->put;
     else
         forgery->change(&value);
-    return code < 0 ? code : cellar_put(txn, ref, run->columns[2], &value);
+    return code < 0 ? code : cellar_proc_put(txn, ref, run->columns[2], &value);
 }
 
 static void move_key(struct ycsb_value *value)
@@ -179,10 +179,10 @@ static void forgeries_are_noticed(void **state)
     assert_string_equal(failing(&store), "");
     for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct forgery forgery = {.run = store.run, .change = cases[i].change};
-        assert_int_equal(cellar_call(store.db, proc, &forgery, NULL, NULL), 0);
+        assert_int_equal(cellar_proc_run(store.db, proc, &forgery, NULL, NULL), 0);
         assert_string_equal(failing(&store), cases[i].check);
         struct forgery restore = {.run = store.run, .put = &forgery.before};
-        assert_int_equal(cellar_call(store.db, proc, &restore, NULL, NULL), 0);
+        assert_int_equal(cellar_proc_run(store.db, proc, &restore, NULL, NULL), 0);
         assert_string_equal(failing(&store), "");
     }
     store_close(&store);
@@ -197,7 +197,7 @@ static void a_broken_checksum_is_noticed(void **state)
     store_open(&store, 1, 4);
     assert_int_equal(cellar_proc_register(store.db, &def, &proc, NULL), 0);
     struct forgery forgery = {.run = store.run, .change = break_checksum};
-    assert_int_equal(cellar_call(store.db, proc, &forgery, NULL, NULL), 0);
+    assert_int_equal(cellar_proc_run(store.db, proc, &forgery, NULL, NULL), 0);
     assert_string_equal(failing(&store), "values match their checksums");
     store_close(&store);
 }
@@ -212,11 +212,11 @@ static void foreign_reads_are_noticed(void **state)
     store_open(&store, 0, 4);
     assert_int_equal(cellar_proc_register(store.db, &def, &proc, NULL), 0);
     struct forgery forgery = {.run = store.run, .change = move_key};
-    assert_int_equal(cellar_call(store.db, proc, &forgery, NULL, NULL), 0);
+    assert_int_equal(cellar_proc_run(store.db, proc, &forgery, NULL, NULL), 0);
     struct cellar_error error = {0};
     if (driver_run(&store.driver, &error) < 0) fail_msg("%s", error.text);
     struct forgery restore = {.run = store.run, .put = &forgery.before};
-    assert_int_equal(cellar_call(store.db, proc, &restore, NULL, NULL), 0);
+    assert_int_equal(cellar_proc_run(store.db, proc, &restore, NULL, NULL), 0);
     assert_string_equal(failing(&store), "reads saw their own cells");
     store_close(&store);
 }
@@ -230,18 +230,18 @@ static void absurd_sizes_are_refused(void **state)
     assert_int_equal(ycsb_workload.validate(&good.base, &error), 0);
     config = good;
     config.records = 3;
-    assert_int_equal(ycsb_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(ycsb_workload.validate(&config.base, &error), CELLAR_INVALID);
     config = good;
     config.per_txn = 0;
-    assert_int_equal(ycsb_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(ycsb_workload.validate(&config.base, &error), CELLAR_INVALID);
     config.per_txn = YCSB_PER_TXN_MAX + 1;
-    assert_int_equal(ycsb_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(ycsb_workload.validate(&config.base, &error), CELLAR_INVALID);
     config = good;
     config.write_ratio = 1.5;
-    assert_int_equal(ycsb_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(ycsb_workload.validate(&config.base, &error), CELLAR_INVALID);
     config = good;
     config.theta = -0.1;
-    assert_int_equal(ycsb_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(ycsb_workload.validate(&config.base, &error), CELLAR_INVALID);
 }
 
 int main(void)

@@ -50,13 +50,13 @@ static void store_close(struct store *store)
     cellar_close(store->db);
 }
 
-static int check_job(struct cellar_client *client, void *arg, struct cellar_error *error)
+static int check_job(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct store *store = arg;
     memset(&store->report, 0, sizeof(store->report));
     int code = ycsb_core_workload.check(store->run, client, store->driver.clients, store->driver.session_count,
                                         &store->report, error);
-    return code ? code : cellar_audit(client, error);
+    return code ? code : cellar_cluster_audit(client, error);
 }
 
 /* The names of the checks that fail, each followed by a semicolon. */
@@ -137,13 +137,13 @@ static int forge(struct cellar_txn *txn, void *arg)
     const struct forgery *forgery = arg;
     const struct workload_run *run = forgery->run;
     struct ycsb_core_field field;
-    int ref = cellar_access(txn, run->table, forgery->key, run->cells[2], forgery->delete ? 0 : run->cells[2],
-                            forgery->delete ? CELLAR_DELETE : 0);
-    int code = ref < 0 ? ref : cellar_fetch(txn);
+    int ref = cellar_proc_access(txn, run->table, forgery->key, run->cells[2], forgery->delete ? 0 : run->cells[2],
+                                 forgery->delete ? CELLAR_DELETE : 0);
+    int code = ref < 0 ? ref : cellar_proc_fetch(txn);
     if (code < 0 || forgery->delete) return code;
-    code = cellar_get(txn, ref, run->columns[2], &field);
+    code = cellar_proc_get(txn, ref, run->columns[2], &field);
     forgery->change(&field);
-    return code < 0 ? code : cellar_put(txn, ref, run->columns[2], &field);
+    return code < 0 ? code : cellar_proc_put(txn, ref, run->columns[2], &field);
 }
 
 static void move_field(struct ycsb_core_field *field)
@@ -174,7 +174,7 @@ static void forged(const char *core, struct forgery forgery, const char *want)
     forgery.run = store.run;
     if (forgery.key == 0) /* the first record that client 1 has inserted */
         forgery.key = ycsb_core_key(RECORDS + 1);
-    assert_int_equal(cellar_call(store.db, proc, &forgery, NULL, NULL), 0);
+    assert_int_equal(cellar_proc_run(store.db, proc, &forgery, NULL, NULL), 0);
     assert_string_equal(failing(&store), want);
     store_close(&store);
 }
@@ -221,13 +221,13 @@ static void absurd_sizes_are_refused(void **state)
     ycsb_core_workload.defaults(&good.base);
     assert_int_equal(ycsb_core_workload.validate(&good.base, &error), 0);
     config = good, config.core = "G";
-    assert_int_equal(ycsb_core_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(ycsb_core_workload.validate(&config.base, &error), CELLAR_INVALID);
     config = good, config.records = 0;
-    assert_int_equal(ycsb_core_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(ycsb_core_workload.validate(&config.base, &error), CELLAR_INVALID);
     config = good, config.scan_max = YCSB_CORE_SCAN_MAX + 1;
-    assert_int_equal(ycsb_core_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(ycsb_core_workload.validate(&config.base, &error), CELLAR_INVALID);
     config = good, config.theta = 2;
-    assert_int_equal(ycsb_core_workload.validate(&config.base, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(ycsb_core_workload.validate(&config.base, &error), CELLAR_INVALID);
 }
 
 int main(void)

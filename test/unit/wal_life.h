@@ -96,7 +96,7 @@ static inline int life_visit(void *arg, uint64_t group, const uint8_t *bytes, ui
 /* What was read must have all that was acknowledged. */
 static inline void life_judge(struct life *life, int rc, const struct wal_found *found)
 {
-    if (rc == -CELLAR_ERR_CORRUPT) life_fails(life, "a log that lost power is refused as damaged");
+    if (rc == CELLAR_CORRUPT) life_fails(life, "a log that lost power is refused as damaged");
     if (rc) return;
     if (found->first > life->config.from) life_fails(life, "groups that are needed were freed");
     if (found->last < life->acked) life_fails(life, "a group that was acknowledged is lost");

@@ -66,7 +66,7 @@ void plants_run_cluster(const struct plants_search *search, uint64_t seed, struc
     assert_true(plan && report);
     plan_draw(&search->shape, seed, plan);
     int code = sim_run(plan, report, &error);
-    if (code == -CELLAR_ERR_CORRUPT)
+    if (code == CELLAR_CORRUPT)
         plants_find(found, report->checker, report->verdict);
     else if (code != 0)
         fail_msg("seed %llu cannot be run: %s", (unsigned long long)seed, error.text);

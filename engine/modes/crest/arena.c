@@ -28,7 +28,7 @@ int arena_open(struct arena *arena)
 {
     *arena = (struct arena){0};
     arena->memory = lazy_map(ARENA_BYTES);
-    if (!arena->memory) return -CELLAR_ERR_NOMEM;
+    if (!arena->memory) return CELLAR_NOMEM;
     arena->class_bytes = ARENA_CLASS_BYTES;
     _Atomic uint32_t *links = (_Atomic uint32_t *)(void *)(arena->memory + BLOCKS_BYTES);
     for (uint32_t class = 0; class < ARENA_CLASSES; class ++) {

@@ -259,7 +259,7 @@ static int log_post(struct coro *co, struct txn *txn, uint64_t ts)
     struct logseg_entry entry;
     logseg_entry_begin(&entry, txn->log_buffer, txn->log_capacity);
     if (!log_deps(txn, &entry) || !txn_log_changes(txn, &entry))
-        return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_LOG_BYTES, txn->log_capacity);
+        return txn_error(txn, CELLAR_TOO_LARGE, CELLAR_WHY_LOG_BYTES, txn->log_capacity);
     if (entry.bytes > own->log_reserved && !logring_fits(&own->ring, &txn->log, entry.bytes))
         return txn_abort(co, txn, CELLAR_ABORT_LOG_FULL);
     committable(txn, ts);
@@ -278,7 +278,7 @@ static int durable(struct coro *co, struct txn *txn)
         crest_applied(txn);
     }
     for (uint32_t i = 0; i < own->dep_count && !PLANT(crest_ack_early); i++)
-        if (local_await(co, own->deps[i], true, home->sched, txn->task) == LOCAL_LOST) return -CELLAR_ERR_INDETERMINATE;
+        if (local_await(co, own->deps[i], true, home->sched, txn->task) == LOCAL_LOST) return CELLAR_INDETERMINATE;
     return 0;
 }
 
@@ -322,7 +322,7 @@ int crest_commit(struct coro *co, struct txn *txn)
     if (rc == 0) rc = serialize(co, txn);
     if (rc == 0) rc = txn_validate(co, txn);
     if (rc) {
-        if (rc != -CELLAR_ERR_RETRY) txn_release(co, txn);
+        if (rc != CELLAR_RETRY) txn_release(co, txn);
         return rc;
     }
     rc = txn_log(co, txn, log_post, &ts);

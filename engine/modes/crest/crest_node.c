@@ -20,7 +20,7 @@ static void stopped(void *arg, struct sched *from)
 
 int crest_open_in(struct node *node, struct local *local, struct cellar_error *error)
 {
-    if (local_open(local)) return err_set(error, CELLAR_ERR_NOMEM, "no memory for record caches");
+    if (local_open(local)) return err_set(error, CELLAR_NOMEM, "no memory for record caches");
     node->gate.stopped = stopped;
     node->gate.stopped_arg = local;
     return 0;
@@ -29,7 +29,7 @@ int crest_open_in(struct node *node, struct local *local, struct cellar_error *e
 int crest_open(struct node *node, struct cellar_error *error)
 {
     node->shared = aligned_alloc(_Alignof(struct local), sizeof(struct local));
-    if (!node->shared) return err_set(error, CELLAR_ERR_NOMEM, "no memory for record caches");
+    if (!node->shared) return err_set(error, CELLAR_NOMEM, "no memory for record caches");
     return crest_open_in(node, node->shared, error);
 }
 
@@ -45,7 +45,7 @@ uint64_t crest_bytes_touched(const struct node *node) { return arena_touched(&cr
 int crest_worker_open(struct txn_home *home, struct cellar_error *error)
 {
     struct crest_home *own = home->own = calloc(1, sizeof *own);
-    if (!own) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a worker's part of the record cache");
+    if (!own) return err_set(error, CELLAR_NOMEM, "no memory for a worker's part of the record cache");
     own->local = crest_local_of(home->node);
     arena_join(&own->local->arena, &own->magazine);
     return 0;
@@ -63,7 +63,7 @@ int crest_attach(struct txn *txn, uint32_t index)
     own->deps = lazy_map(CREST_REFS_MAX * sizeof *own->deps);
     own->parts = lazy_map(LARGE_RECORDS_MAX * sizeof *own->parts);
     own->locked = lazy_map(LARGE_RECORDS_MAX * sizeof *own->locked);
-    if (!own->writer || !own->waits || !own->deps || !own->parts || !own->locked) return -CELLAR_ERR_NOMEM;
+    if (!own->writer || !own->waits || !own->deps || !own->parts || !own->locked) return CELLAR_NOMEM;
     own->writer->coordinator = txn->log.coordinator;
     logring_open(&own->ring);
     return 0;

@@ -13,7 +13,7 @@ int local_open(struct local *local)
 {
     *local = (struct local){0};
     local->slots = lazy_map(LOCAL_SLOTS * sizeof *local->slots);
-    if (!local->slots) return -CELLAR_ERR_NOMEM;
+    if (!local->slots) return CELLAR_NOMEM;
     int rc = arena_open(&local->arena);
     if (rc) local_close(local);
     return rc;

@@ -112,7 +112,7 @@ static bool acquire(struct coro *co, struct hot_keeper *keeper)
                                    ACQUIRE_NS);
         keeper->asked_ns = 0;
         if (code == 0) return true;
-        if (code != -CELLAR_ERR_DEADLINE || stopped(hot)) return false;
+        if (code != CELLAR_DEADLINE || stopped(hot)) return false;
         lock_word(hot, lock);
         bool any = lock->first != NULL;
         local_unlock_word(&lock->word);
@@ -289,12 +289,12 @@ static int tables_make(struct hot *hot)
     hot->locks = calloc(locktable_count(&hot->table), sizeof *hot->locks);
     hot->records = calloc(HOT_RECORDS, sizeof *hot->records);
     hot->keepers = calloc(HOT_KEEPERS, sizeof *hot->keepers);
-    if (!hot->locks || !hot->records || !hot->keepers) return -CELLAR_ERR_NOMEM;
+    if (!hot->locks || !hot->records || !hot->keepers) return CELLAR_NOMEM;
     for (uint32_t i = 0; i < HOT_KEEPERS; i++) {
         struct hot_keeper *keeper = &hot->keepers[i];
         keeper->hot = hot;
         keeper->task.co = coro_new(STACK_BYTES, keeper_main, keeper);
-        if (!keeper->task.co) return -CELLAR_ERR_NOMEM;
+        if (!keeper->task.co) return CELLAR_NOMEM;
         keeper->next = hot->free_keepers;
         hot->free_keepers = keeper;
     }
@@ -316,7 +316,7 @@ static struct hot *hot_of_node(const struct node *node) { return node->shared; }
 int hot_open(struct node *node, struct cellar_error *error)
 {
     struct hot *hot = node->shared = aligned_alloc(_Alignof(struct hot), sizeof *hot);
-    if (!hot) return err_set(error, CELLAR_ERR_NOMEM, "no memory for hot records");
+    if (!hot) return err_set(error, CELLAR_NOMEM, "no memory for hot records");
     memset(hot, 0, sizeof *hot);
     return crest_open_in(node, &hot->local, error);
 }
@@ -336,7 +336,7 @@ int hot_start(struct node *node, struct cellar_error *error)
     if (hot->table.mn_count > hot_rule(hot, HOT_RULE_NODES))
         hot->table.mn_count = (uint32_t)hot_rule(hot, HOT_RULE_NODES);
     must(hot->table.per_node > 0); /* a lock for the most compute nodes takes two kilobytes */
-    if (tables_make(hot)) return err_set(error, CELLAR_ERR_NOMEM, "no memory for hot records");
+    if (tables_make(hot)) return err_set(error, CELLAR_NOMEM, "no memory for hot records");
     return lockservice_open(&hot->service, &config, node, error);
 }
 

@@ -21,18 +21,18 @@ static int rule_parse(const struct rules_set *set, const char **text, uint64_t *
     size_t length = strcspn(*text, "=,");
     int number = find(set, *text, length);
     if (number < 0)
-        return err_set(error, CELLAR_ERR_INVALID, "%s have no rule '%.*s' (%s)", set->of,
-                       (int)(length < 40 ? length : 40), *text, set->page);
+        return err_set(error, CELLAR_INVALID, "%s have no rule '%.*s' (%s)", set->of, (int)(length < 40 ? length : 40),
+                       *text, set->page);
     const struct rules_rule *rule = &set->rules[number];
     const char *digits = *text + length;
     char *end = NULL;
     errno = 0;
     uint64_t value = digits[0] == '=' && digits[1] >= '0' && digits[1] <= '9' ? strtoull(digits + 1, &end, 10) : 0;
     if (!end || errno || (*end && *end != ',') || value < rule->least || value > rule->most)
-        return err_set(error, CELLAR_ERR_INVALID, "rule %s of %s needs a number, %" PRIu64 " to %" PRIu64, rule->name,
+        return err_set(error, CELLAR_INVALID, "rule %s of %s needs a number, %" PRIu64 " to %" PRIu64, rule->name,
                        set->of, rule->least, rule->most);
     if (*given >> number & 1)
-        return err_set(error, CELLAR_ERR_INVALID, "rule %s of %s is given twice", rule->name, set->of);
+        return err_set(error, CELLAR_INVALID, "rule %s of %s is given twice", rule->name, set->of);
     *given |= 1ull << number;
     out[number] = value;
     *text = end + (*end == ',' && end[1]); /* a comma that nothing follows is a rule without a name */

@@ -129,7 +129,7 @@ int way_open(struct way *way, struct node *node, struct cellar_error *error)
     way->node = node;
     way->least_ns = UINT64_MAX;
     way->task.co = coro_new(STACK_BYTES, turner_main, way);
-    return way->task.co ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for the turner of ways");
+    return way->task.co ? 0 : err_set(error, CELLAR_NOMEM, "no memory for the turner of ways");
 }
 
 void way_start(struct way *way, struct sched *sched) { way->sched = sched; }
@@ -145,7 +145,7 @@ void way_close(struct way *way)
     if (way->task.co) coro_free(way->task.co);
 }
 
-void way_say(const struct node *node, struct cellar_way *say)
+void way_say(const struct node *node, struct cellar_lab_way *say)
 {
     const struct hot *hot = node->shared;
     uint64_t wait_ns = atomic_load_explicit(&hot->way.wait_ns, memory_order_relaxed);

@@ -89,4 +89,4 @@ NODISCARD int way_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, ui
 /* A rule of fetch.h. */
 uint32_t way_await(struct coro *co, struct txn *txn);
 /* Adds what is to be said of this node. */
-void way_say(const struct node *node, struct cellar_way *way);
+void way_say(const struct node *node, struct cellar_lab_way *way);

@@ -121,7 +121,7 @@ int lockservice_worker_open(struct lockservice *service, struct lockservice_work
     own->tender.co = coro_new(STACK_BYTES, tender_main, own);
     if (number == 0) own->watcher.co = coro_new(STACK_BYTES, watcher_main, own);
     if (!own->tender.co || (number == 0 && !own->watcher.co))
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory for a worker's locks");
+        return err_set(error, CELLAR_NOMEM, "no memory for a worker's locks");
     return lockmgr_worker_open(service->lockmgr, number, home->ep, home->sched, &own->lockmgr, error);
 }
 

@@ -42,7 +42,7 @@ int chain_follow(struct coro *co, struct lockmgr_hold *hold, uint64_t old, uint6
     struct lockmgr_client *client = hold->client;
     uint64_t begin_ns = lockmgr_now_ns(client);
     bool gave_up = false;
-    if (!tell(hold, old, SUCCESSOR, 0)) return -CELLAR_ERR_CORRUPT;
+    if (!tell(hold, old, SUCCESSOR, 0)) return CELLAR_CORRUPT;
     while (!gave_up && !chain_place(hold)->granted && !PLANT(mcs_grant_unawaited)) {
         if (lockmgr_now_ns(client) >= deadline_ns) {
             gave_up = chain_leave_ghost(hold) || lockmgr_ends(client->worker);
@@ -53,7 +53,7 @@ int chain_follow(struct coro *co, struct lockmgr_hold *hold, uint64_t old, uint6
     }
     client->stats.times_ns[hold->mode == LOCKMGR_SHARED ? LOCKMGR_WAIT_WRITERS : LOCKMGR_WAIT_PREDECESSOR] +=
         lockmgr_now_ns(client) - begin_ns;
-    return gave_up ? -CELLAR_ERR_DEADLINE : 0;
+    return gave_up ? CELLAR_DEADLINE : 0;
 }
 
 int chain_leave(struct coro *co, struct lockmgr_hold *hold, uint32_t word, bool *last)

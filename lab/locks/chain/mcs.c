@@ -12,8 +12,7 @@ static uint64_t lock_bytes(const struct lockmgr_config *config) { return 2 * siz
 static int audit(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error)
 {
     uint64_t tail = *(const uint64_t *)bytes;
-    return tail == 0 ? 0
-                     : err_set(error, CELLAR_ERR_CORRUPT, "%llx is the last in its queue", (unsigned long long)tail);
+    return tail == 0 ? 0 : err_set(error, CELLAR_CORRUPT, "%llx is the last in its queue", (unsigned long long)tail);
 }
 
 static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns)

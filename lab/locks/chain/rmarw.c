@@ -32,7 +32,7 @@ static int audit(const struct lockmgr_config *config, const void *bytes, struct 
 {
     const uint64_t *words = bytes, counts = words[COUNTS];
     if (words[TAIL] == 0 && (counts & ARRIVED) == counts >> DEPARTED_SHIFT && !(counts & FLAG)) return 0;
-    return err_set(error, CELLAR_ERR_CORRUPT, "%llx is the last in its queue; %llu readers came, %llu left%s",
+    return err_set(error, CELLAR_CORRUPT, "%llx is the last in its queue; %llu readers came, %llu left%s",
                    (unsigned long long)words[TAIL], (unsigned long long)(counts & ARRIVED),
                    (unsigned long long)(counts >> DEPARTED_SHIFT), counts & FLAG ? "; the flag is set" : "");
 }
@@ -57,7 +57,7 @@ static int await_drained(struct coro *co, struct lockmgr_hold *hold, uint64_t de
         uint64_t counts;
         int code = lockmgr_read_words(co, hold, COUNTS, &counts, 1);
         if (code || drained(counts)) return code;
-        if (lockmgr_now_ns(hold->client) >= deadline_ns) return -CELLAR_ERR_DEADLINE;
+        if (lockmgr_now_ns(hold->client) >= deadline_ns) return CELLAR_DEADLINE;
         hold->client->stats.retries++;
         lockmgr_sleep(co, hold->client, POLL_NS);
     }
@@ -82,7 +82,7 @@ static int give_up_head(struct coro *co, struct lockmgr_hold *hold, bool flagged
     if (code) return code;
     place->granted = true;
     place->payload = BEGIN;
-    return chain_leave_ghost(hold) ? -CELLAR_ERR_DEADLINE : 0;
+    return chain_leave_ghost(hold) ? CELLAR_DEADLINE : 0;
 }
 
 /*
@@ -93,10 +93,10 @@ static int begin_once(struct coro *co, struct lockmgr_hold *hold, uint64_t deadl
 {
     uint64_t old;
     int code = await_drained(co, hold, deadline_ns);
-    if (code == -CELLAR_ERR_DEADLINE) return give_up_head(co, hold, false);
+    if (code == CELLAR_DEADLINE) return give_up_head(co, hold, false);
     if (code == 0) code = add(co, hold, FLAG, &old);
     if (code == 0 && !drained(old) && !PLANT(rmarw_drain_once)) code = await_drained(co, hold, deadline_ns);
-    if (code == -CELLAR_ERR_DEADLINE) return give_up_head(co, hold, true);
+    if (code == CELLAR_DEADLINE) return give_up_head(co, hold, true);
     *begun = code == 0;
     return code;
 }
@@ -176,7 +176,7 @@ static int await_readers_turn(struct coro *co, struct lockmgr_hold *hold, uint64
         if (!(words[COUNTS] & FLAG) && (words[COUNTS] & ARRIVED) < READERS_IN_A_ROW) return 0;
         code = take_down(co, hold, words);
         if (code) return code;
-        if (lockmgr_now_ns(hold->client) >= deadline_ns) return -CELLAR_ERR_DEADLINE;
+        if (lockmgr_now_ns(hold->client) >= deadline_ns) return CELLAR_DEADLINE;
         lockmgr_sleep(co, hold->client, POLL_NS);
     }
 }

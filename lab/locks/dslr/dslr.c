@@ -28,7 +28,7 @@ static int audit(const struct lockmgr_config *config, const void *bytes, struct 
     uint64_t word = *(const uint64_t *)bytes;
     if (dslr_is_idle((enum dslr_policy)lockmgr_policy(config), word, lockmgr_promises(config) & LOCKMGR_LEASES))
         return 0;
-    return err_set(error, CELLAR_ERR_CORRUPT, "word %016llx: tickets taken are not done", (unsigned long long)word);
+    return err_set(error, CELLAR_CORRUPT, "word %016llx: tickets taken are not done", (unsigned long long)word);
 }
 
 static int check(const struct lockmgr_config *config, struct cellar_error *error)
@@ -37,12 +37,12 @@ static int check(const struct lockmgr_config *config, struct cellar_error *error
     uint32_t bits = dslr_counter_bits(policy), slots = config->slots_max ? config->slots_max : 1;
     uint64_t clients = (uint64_t)config->cn_count * config->workers_per_cn * config->clients_per_worker;
     if (dslr_full_of(config) > FULL_MAX || dslr_full_of(config) < FULL_MIN)
-        return err_set(error, CELLAR_ERR_INVALID, "room for %u tickets: must be %u to %u", config->capacity, FULL_MIN,
+        return err_set(error, CELLAR_INVALID, "room for %u tickets: must be %u to %u", config->capacity, FULL_MIN,
                        FULL_MAX);
     if (slots > DSLR_SLOTS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "leases of up to %u slots: at most %u", slots, DSLR_SLOTS_MAX);
+        return err_set(error, CELLAR_INVALID, "leases of up to %u slots: at most %u", slots, DSLR_SLOTS_MAX);
     if (clients * slots < 1ull << (bits - 1)) return 0;
-    return err_set(error, CELLAR_ERR_INVALID,
+    return err_set(error, CELLAR_INVALID,
                    "%llu clients with %u slots each: more tickets than counters of %u bits tell apart; fewer than %u",
                    (unsigned long long)clients, slots, bits, 1u << (bits - 1));
 }
@@ -68,9 +68,9 @@ static int give_up(struct coro *co, struct lockmgr_hold *hold)
 {
     bool gone = false;
     int code = dslr_take_back(co, hold, &gone);
-    if (code || gone) return code ? code : -CELLAR_ERR_DEADLINE;
+    if (code || gone) return code ? code : CELLAR_DEADLINE;
     if (dslr_turn_of(hold, dslr_place(hold)->seen) != DSLR_COMES) return 0;
-    return dslr_leave_ghost(hold) ? -CELLAR_ERR_DEADLINE : 0;
+    return dslr_leave_ghost(hold) ? CELLAR_DEADLINE : 0;
 }
 
 /* READs until the turn is there, or passed; in *turn. */
@@ -104,7 +104,7 @@ static int await_reset(struct coro *co, struct lockmgr_hold *hold, uint64_t dead
 {
     uint64_t word = dslr_place(hold)->seen;
     for (uint32_t looks = 0; dslr_is_full(hold, word); looks++) {
-        if (lockmgr_now_ns(hold->client) >= deadline_ns) return -CELLAR_ERR_DEADLINE;
+        if (lockmgr_now_ns(hold->client) >= deadline_ns) return CELLAR_DEADLINE;
         hold->client->stats.retries++;
         sleep_until(co, hold, full_wait(hold, looks), deadline_ns);
         int code = lockmgr_read_words(co, hold, 0, &word, 1);
@@ -126,7 +126,7 @@ static int take_turn(struct coro *co, struct lockmgr_hold *hold, uint64_t deadli
 {
     prepare(hold);
     for (bool first = true;; first = false) {
-        if (!first && lockmgr_now_ns(hold->client) >= deadline_ns) return -CELLAR_ERR_DEADLINE;
+        if (!first && lockmgr_now_ns(hold->client) >= deadline_ns) return CELLAR_DEADLINE;
         int code = dslr_take_ticket(co, hold);
         if (code) return code;
         uint64_t word = dslr_place(hold)->seen;
@@ -141,7 +141,7 @@ static int take_turn(struct coro *co, struct lockmgr_hold *hold, uint64_t deadli
         if (code || (turn == DSLR_IS_THERE && !dslr_is_late(hold))) return code;
         hold->client->stats.resets += turn == DSLR_IS_THERE; /* too late: others may be about to pass over it */
         if (turn == DSLR_IS_THERE) code = dslr_leave(co, hold);
-        if (code && code != -CELLAR_ERR_FENCED) return code;
+        if (code && code != CELLAR_FENCED) return code;
     }
 }
 
@@ -155,7 +155,7 @@ static int upgrade_by(struct coro *co, struct lockmgr_hold *hold, uint64_t deadl
     enum dslr_turn turn = dslr_turn_of(hold, place->seen);
     int code = 0;
     for (uint32_t polls = 0; code == 0 && turn == DSLR_COMES; polls++) {
-        if (lockmgr_now_ns(hold->client) >= deadline_ns) code = -CELLAR_ERR_DEADLINE;
+        if (lockmgr_now_ns(hold->client) >= deadline_ns) code = CELLAR_DEADLINE;
         if (code == 0) sleep_until(co, hold, wait(hold, polls), deadline_ns);
         if (code == 0) code = dslr_look(co, hold, &turn);
         hold->client->stats.retries++;

@@ -162,7 +162,7 @@ void dslr_worker_forget(struct lockmgr_worker *worker)
 int dslr_worker_open(struct lockmgr_worker *worker, struct cellar_error *error)
 {
     worker->own = calloc(1, sizeof(struct own));
-    return worker->own ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for tickets");
+    return worker->own ? 0 : err_set(error, CELLAR_NOMEM, "no memory for tickets");
 }
 
 void dslr_worker_close(struct lockmgr_worker *worker)

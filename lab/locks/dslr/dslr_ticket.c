@@ -233,7 +233,7 @@ static int leave_late(struct coro *co, struct lockmgr_hold *hold)
         int code = lockmgr_do(co, hold->client, &op, 1);
         uint64_t old = hold->client->old[0];
         if (code || ((old ^ compare) & mask) == 0) return code;
-        if (counter(layout, old, x) != t_x) return -CELLAR_ERR_FENCED;
+        if (counter(layout, old, x) != t_x) return CELLAR_FENCED;
         hold->client->stats.retries++;
         done = counter(layout, old, s);
     }
@@ -244,7 +244,7 @@ int dslr_leave(struct coro *co, struct lockmgr_hold *hold)
     const struct dslr_place *place = dslr_place(hold);
     uint64_t lease_ns = dslr_lease_ns(hold), held_ns = lockmgr_now_ns(hold->client) - place->known_ns, old;
     uint64_t forgotten = 2 * place->slots - 2 + FORGOTTEN_LEASES / slots_max_of(hold);
-    if (lease_ns && held_ns > forgotten * lease_ns) return -CELLAR_ERR_FENCED; /* it was reset, or will be */
+    if (lease_ns && held_ns > forgotten * lease_ns) return CELLAR_FENCED; /* it was reset, or will be */
     if (dslr_is_late(hold) && !PLANT(lockmgr_dslr_undone_blindly)) return leave_late(co, hold);
     uint32_t slots = PLANT(lockmgr_dslr_slots_kept) ? 1 : place->slots;
     int code = add(co, hold, layout_of(hold)->done[place->kind], slots, &old);

@@ -50,7 +50,7 @@ static int ask(struct coro *co, struct lockmgr_hold *hold, uint32_t home)
 {
     struct lockmgr_message_wire wire = message_of(hold, LOTUS_ACQUIRE);
     int code = lockmgr_send(co, hold->client, home, worker_of(hold), &wire);
-    bool perhaps = code == -CELLAR_ERR_UNREACHABLE || code == -CELLAR_ERR_INDETERMINATE; /* it is asked again */
+    bool perhaps = code == CELLAR_UNREACHABLE || code == CELLAR_INDETERMINATE; /* it is asked again */
     return perhaps ? 0 : code;
 }
 
@@ -96,7 +96,7 @@ static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline
     struct lockmgr_client *client = hold->client;
     struct lockmgr_worker *worker = client->worker;
     uint64_t index = index_of(hold), patience_ns = ASK_AGAIN_NS;
-    if (index == UINT64_MAX) return err_set(&client->reason, CELLAR_ERR_INVALID, "lotus knows no such lock");
+    if (index == UINT64_MAX) return err_set(&client->reason, CELLAR_INVALID, "lotus knows no such lock");
     uint32_t shard = lotus_shard(worker->lockmgr, index);
     hold->words[LOTUS_TICKET] = ++client->words[0];
     patience_ns = earlier(patience_ns, lockmgr_ask_again_ns(lockmgr_config_of(hold)));
@@ -113,7 +113,7 @@ static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline
             client->stats.local += home == worker->lockmgr->cn;
             return 0;
         }
-        if (code == 0 && lockmgr_now_ns(client) >= deadline_ns) code = -CELLAR_ERR_DEADLINE;
+        if (code == 0 && lockmgr_now_ns(client) >= deadline_ns) code = CELLAR_DEADLINE;
         if (code) {
             let_go(hold);
             return code;
@@ -129,7 +129,7 @@ static int release(struct coro *co, struct lockmgr_hold *hold)
     (void)co;
     if (hold->words[LOTUS_HOME] == client->worker->lockmgr->cn) {
         bool mine = lotus_clear(client->worker, index_of(hold), client->id, hold->words[LOTUS_TICKET]);
-        return mine ? 0 : -CELLAR_ERR_FENCED;
+        return mine ? 0 : CELLAR_FENCED;
     }
     let_go(hold);
     return 0;

@@ -189,7 +189,7 @@ int lotus_open(struct lockmgr *lockmgr, struct cellar_error *error)
     }
     lotus_close(lockmgr);
     lockmgr->shared = NULL;
-    return err_set(error, CELLAR_ERR_NOMEM, "no memory for the words of %llu locks",
+    return err_set(error, CELLAR_NOMEM, "no memory for the words of %llu locks",
                    (unsigned long long)lockmgr->config.lock_count);
 }
 
@@ -214,7 +214,7 @@ int lotus_worker_open(struct lockmgr_worker *worker, struct cellar_error *error)
     if (own && (!looks || own->reported)) return 0;
     lotus_worker_close(worker);
     worker->own = NULL;
-    return err_set(error, CELLAR_ERR_NOMEM, "no memory for a worker of lotus");
+    return err_set(error, CELLAR_NOMEM, "no memory for a worker of lotus");
 }
 
 void lotus_worker_forget(struct lockmgr_worker *worker)
@@ -232,5 +232,5 @@ int lotus_worker_audit(const struct lockmgr_worker *worker, struct fabric_addr l
     uint64_t index = lockmgr_index_of(&lockmgr->config, lock.bits);
     uint32_t holder = index == UINT64_MAX ? 0 : living_holder(lockmgr, index);
     if (!holder) return 0; /* free, or a dead one's, which the next client takes */
-    return err_set(error, CELLAR_ERR_CORRUPT, "its home has client %u holding it", holder);
+    return err_set(error, CELLAR_CORRUPT, "its home has client %u holding it", holder);
 }

@@ -62,9 +62,9 @@ static uint64_t lock_bytes(const struct lockmgr_config *config) { return sizeof(
 static int check(const struct lockmgr_config *config, struct cellar_error *error)
 {
     if (!config->server_workers)
-        return err_set(error, CELLAR_ERR_INVALID, "ncosed needs a lock server, the home of its locks");
+        return err_set(error, CELLAR_INVALID, "ncosed needs a lock server, the home of its locks");
     if (ncosed_records(config) <= RECORDS_MAX) return 0;
-    return err_set(error, CELLAR_ERR_INVALID,
+    return err_set(error, CELLAR_INVALID,
                    "%llu clients of up to %u locks each: homes of ncosed have room for %llu locks at once, not %llu",
                    (unsigned long long)ncosed_clients(config), ncosed_locks_per_client(config), RECORDS_MAX,
                    (unsigned long long)ncosed_records(config));
@@ -74,8 +74,8 @@ static int audit(const struct lockmgr_config *config, const void *bytes, struct 
 {
     uint64_t word = *(const uint64_t *)bytes;
     return word == 0 ? 0
-                     : err_set(error, CELLAR_ERR_CORRUPT, "%u readers are counted, writer %u is the last",
-                               (uint32_t)word, (uint32_t)(word >> WRITER_SHIFT));
+                     : err_set(error, CELLAR_CORRUPT, "%u readers are counted, writer %u is the last", (uint32_t)word,
+                               (uint32_t)(word >> WRITER_SHIFT));
 }
 
 /* ---- messages ---- */
@@ -93,7 +93,7 @@ static int tell(struct coro *co, struct lockmgr_hold *hold, uint64_t id, enum nc
 {
     struct lockmgr_message_wire wire = message(hold, kind);
     uint32_t cn, worker;
-    if (!lockmgr_locate(lockmgr_config_of(hold), (uint32_t)id, &cn, &worker, &wire.client)) return -CELLAR_ERR_CORRUPT;
+    if (!lockmgr_locate(lockmgr_config_of(hold), (uint32_t)id, &cn, &worker, &wire.client)) return CELLAR_CORRUPT;
     return lockmgr_send(co, hold->client, cn, worker, &wire);
 }
 
@@ -161,7 +161,7 @@ static int await_grant(struct coro *co, struct lockmgr_hold *hold, enum lockmgr_
         }
     }
     client->stats.times_ns[time] += lockmgr_now_ns(client) - begin_ns;
-    return gave_up ? -CELLAR_ERR_DEADLINE : 0;
+    return gave_up ? CELLAR_DEADLINE : 0;
 }
 
 /* ---- messages that come ---- */
@@ -249,7 +249,7 @@ static int acquire_exclusive(struct coro *co, struct lockmgr_hold *hold, uint64_
         if (code) return code;
         if (tries == 0) client->stats.times_ns[LOCKMGR_FIRST_EXCLUSIVE] += lockmgr_now_ns(client) - begin_ns;
         if (old == expected) break;
-        if (lockmgr_now_ns(client) >= deadline_ns) return -CELLAR_ERR_DEADLINE;
+        if (lockmgr_now_ns(client) >= deadline_ns) return CELLAR_DEADLINE;
         client->stats.retries++;
         bool both = old >> WRITER_SHIFT && (uint32_t)old; /* readers wait for that writer: no other may come between */
         expected = both && !PLANT(ncosed_comes_between) ? 0 : old;
@@ -265,7 +265,7 @@ static int await_ghosts(struct coro *co, struct lockmgr_hold *hold, uint32_t roo
     const struct own *own = client->worker->own;
     while (ghosts_of(own, client->number) > room ||
            (ghost_at(own, client->number, hold->lock.bits) && !PLANT(ncosed_comes_twice))) {
-        if (lockmgr_ends(client->worker) || lockmgr_now_ns(client) >= deadline_ns) return -CELLAR_ERR_DEADLINE;
+        if (lockmgr_ends(client->worker) || lockmgr_now_ns(client) >= deadline_ns) return CELLAR_DEADLINE;
         lockmgr_wait(co, client, deadline_ns);
     }
     return 0;
@@ -276,7 +276,7 @@ static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline
     struct lockmgr_client *client = hold->client;
     uint32_t holds = 0, most = ncosed_locks_per_client(lockmgr_config_of(hold));
     for (const struct lockmgr_hold *at = hold; at; at = at->next) holds++;
-    if (holds > most) return -CELLAR_ERR_NOMEM;
+    if (holds > most) return CELLAR_NOMEM;
     int code = await_ghosts(co, hold, most - holds, deadline_ns);
     if (code) return code;
     *place_of(hold) = (struct place){.ticket = ++client->words[TICKETS], .client = client->number, .id = client->id};
@@ -455,7 +455,7 @@ static int worker_open(struct lockmgr_worker *worker, struct cellar_error *error
     }
     if (!own || !own->pool || !own->seen) {
         worker_close(worker);
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory for readers that wait in %llu places",
+        return err_set(error, CELLAR_NOMEM, "no memory for readers that wait in %llu places",
                        (unsigned long long)places);
     }
     for (uint64_t i = places; i-- > 0;) {

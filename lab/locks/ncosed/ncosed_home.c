@@ -70,8 +70,7 @@ int ncosed_home_open(struct lockmgr_worker *worker, struct cellar_error *error)
     }
     if (!home || !home->buckets || !home->records || !home->accounts || !home->senders) {
         ncosed_home_close(worker);
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory for a home of %llu locks at once",
-                       (unsigned long long)records);
+        return err_set(error, CELLAR_NOMEM, "no memory for a home of %llu locks at once", (unsigned long long)records);
     }
     home->mask = buckets - 1;
     home->ring_mask = ring - 1;

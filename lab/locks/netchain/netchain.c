@@ -36,7 +36,7 @@ static uint64_t lock_bytes(const struct lockmgr_config *config)
 static int worker_open(struct lockmgr_worker *worker, struct cellar_error *error)
 {
     worker->own = calloc(1, sizeof(struct view));
-    return worker->own ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for a client of netchain");
+    return worker->own ? 0 : err_set(error, CELLAR_NOMEM, "no memory for a client of netchain");
 }
 
 static void worker_close(struct lockmgr_worker *worker) { free(worker->own); }
@@ -80,7 +80,7 @@ static int swap(struct coro *co, struct lockmgr_hold *hold, uint32_t from, uint3
     if (view->epoch == 0) return 0;
     struct lockmgr_message_wire wire = swap_of(worker, hold->client->number, hold->lock.bits, from, to);
     int code = lockmgr_send(co, hold->client, worker->lockmgr->config.switch_cn + view->head, 0, &wire);
-    return code == -CELLAR_ERR_UNREACHABLE || code == -CELLAR_ERR_INDETERMINATE ? 0 : code; /* lost, perhaps */
+    return code == CELLAR_UNREACHABLE || code == CELLAR_INDETERMINATE ? 0 : code; /* lost, perhaps */
 }
 
 static uint64_t earlier(uint64_t a_ns, uint64_t b_ns) { return a_ns < b_ns ? a_ns : b_ns; }
@@ -158,7 +158,7 @@ static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline
             code = unanswered(hold, asked_ns);
         }
         if (hold->words[STATE] == GRANTED) break;
-        if (code == 0 && lockmgr_now_ns(client) >= deadline_ns) code = -CELLAR_ERR_DEADLINE;
+        if (code == 0 && lockmgr_now_ns(client) >= deadline_ns) code = CELLAR_DEADLINE;
         if (code) return give_up(hold, code);
         if (hold->words[STATE] != REFUSED) continue;
         losses = 0;
@@ -278,13 +278,13 @@ static int check(const struct lockmgr_config *config, struct cellar_error *error
 {
     uint64_t clients = (uint64_t)config->cn_count * config->workers_per_cn * config->clients_per_worker;
     if (config->lock_count > NETCHAIN_LOCKS)
-        return err_set(error, CELLAR_ERR_INVALID, "%llu locks: netchain has registers for %d",
+        return err_set(error, CELLAR_INVALID, "%llu locks: netchain has registers for %d",
                        (unsigned long long)config->lock_count, NETCHAIN_LOCKS);
     if (clients > 0xffff)
-        return err_set(error, CELLAR_ERR_INVALID, "%llu clients: netchain can tell 65535 apart",
+        return err_set(error, CELLAR_INVALID, "%llu clients: netchain can tell 65535 apart",
                        (unsigned long long)clients);
     if (config->server_workers) return 0;
-    return err_set(error, CELLAR_ERR_INVALID, "lock algorithm netchain needs a lock server: its controller");
+    return err_set(error, CELLAR_INVALID, "lock algorithm netchain needs a lock server: its controller");
 }
 
 const struct lockmgr_algorithm lockmgr_algorithm_netchain = {

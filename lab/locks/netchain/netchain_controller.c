@@ -48,7 +48,7 @@ int netchain_controller_open(struct lockmgr_worker *worker, struct cellar_error 
     const struct lockmgr_config *config = &worker->lockmgr->config;
     struct controller *controller = calloc(1, sizeof *controller + worker_count(config) * sizeof(struct worker_state));
     worker->own = controller;
-    if (!controller) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a controller of netchain");
+    if (!controller) return err_set(error, CELLAR_NOMEM, "no memory for a controller of netchain");
     controller->start_ns = fabric_now_ns(worker->ep);
     return 0;
 }

@@ -152,6 +152,6 @@ int netchain_switch_audit(const struct lockmgr_worker *worker, struct fabric_add
     if (!(role & NETCHAIN_RUNS) || !(role & NETCHAIN_HEAD) || index == UINT64_MAX) return 0;
     uint32_t holder = netchain_holder(fabric_switch_peek(worker->own, LOCKS, (uint32_t)index));
     if (holder == 0) return 0;
-    return err_set(error, CELLAR_ERR_CORRUPT, "a switch has client %u holding it, ticket %u", netchain_client(holder),
+    return err_set(error, CELLAR_CORRUPT, "a switch has client %u holding it, ticket %u", netchain_client(holder),
                    holder & 0xffff);
 }

@@ -54,19 +54,19 @@ static int check(const struct lockmgr_config *config, struct cellar_error *error
     uint32_t tenants = lockmgr_tenants(config), policy = lockmgr_policy(config);
     uint32_t most = FABRIC_SWITCH_STAGE_BYTES / 8;
     if (config->server_workers == 0 || config->server_workers > NETLOCK_SERVERS)
-        return err_set(error, CELLAR_ERR_INVALID, "netlock needs a lock server of 1 to %d workers, not %u",
-                       NETLOCK_SERVERS, config->server_workers);
+        return err_set(error, CELLAR_INVALID, "netlock needs a lock server of 1 to %d workers, not %u", NETLOCK_SERVERS,
+                       config->server_workers);
     if (config->switch_slots > most)
-        return err_set(error, CELLAR_ERR_INVALID, "%u slots: a stage of the switch has room for %u",
-                       config->switch_slots, most);
+        return err_set(error, CELLAR_INVALID, "%u slots: a stage of the switch has room for %u", config->switch_slots,
+                       most);
     if (tenants > NETLOCK_TENANTS || (policy == NETLOCK_PRIORITY && tenants > NETLOCK_PRIORITIES))
-        return err_set(error, CELLAR_ERR_INVALID, "%u tenants: netlock tells %d apart, and has %d priorities", tenants,
+        return err_set(error, CELLAR_INVALID, "%u tenants: netlock tells %d apart, and has %d priorities", tenants,
                        NETLOCK_TENANTS, NETLOCK_PRIORITIES);
     if (config->tenant_cns > config->cn_count)
-        return err_set(error, CELLAR_ERR_INVALID, "the first tenant's %u compute nodes are more than there are: %u",
+        return err_set(error, CELLAR_INVALID, "the first tenant's %u compute nodes are more than there are: %u",
                        config->tenant_cns, config->cn_count);
     if (config->tenant_rate > 1000000000)
-        return err_set(error, CELLAR_ERR_INVALID, "a tenant's rate of %llu a second: netlock counts to 1000000000",
+        return err_set(error, CELLAR_INVALID, "a tenant's rate of %llu a second: netlock counts to 1000000000",
                        (unsigned long long)config->tenant_rate);
     return 0;
 }
@@ -155,7 +155,7 @@ static int send(struct coro *co, struct lockmgr_hold *hold, enum netlock_op op)
     struct lockmgr_message_wire wire;
     netlock_encode(&packet, LOCKMGR_NO_CLIENT, &wire);
     int code = lockmgr_send(co, hold->client, lockmgr_config_of(hold)->switch_cn, 0, &wire);
-    return code == -CELLAR_ERR_INDETERMINATE || code == -CELLAR_ERR_UNREACHABLE ? 0 : code;
+    return code == CELLAR_INDETERMINATE || code == CELLAR_UNREACHABLE ? 0 : code;
 }
 
 /* A request under a new number: whatever comes of earlier ones is given back. */
@@ -269,7 +269,7 @@ static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline
             if (code != 1) return code;
             begin(hold);
         }
-        if (lockmgr_now_ns(client) >= deadline_ns) return -CELLAR_ERR_DEADLINE;
+        if (lockmgr_now_ns(client) >= deadline_ns) return CELLAR_DEADLINE;
         client->stats.retries++;
         if (want->state != REJECTED) {
             client->stats.resets++; /* its place in the queue is lost, or may be */
@@ -302,7 +302,7 @@ static int release(struct coro *co, struct lockmgr_hold *hold)
     uint64_t held_ns = lockmgr_now_ns(hold->client) - want_of(hold)->since_ns;
     (void)co;
     give_back_own(hold);
-    return held_ns > lease_ns - lease_ns / 4 && !PLANT(netlock_overrun_unsaid) ? -CELLAR_ERR_FENCED : 0;
+    return held_ns > lease_ns - lease_ns / 4 && !PLANT(netlock_overrun_unsaid) ? CELLAR_FENCED : 0;
 }
 
 /* ---- what comes ---- */

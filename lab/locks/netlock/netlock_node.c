@@ -190,7 +190,7 @@ int netlock_node_open(struct lockmgr_worker *worker, struct cellar_error *error)
     struct netlock_switch_config switch_config = netlock_switch_config_of(config);
     struct netlock_shape shapes[NETLOCK_ARRAYS_MAX];
     struct node *node = calloc(1, sizeof *node);
-    if (!node) return err_set(error, CELLAR_ERR_NOMEM, "no memory for netlock's switch");
+    if (!node) return err_set(error, CELLAR_NOMEM, "no memory for netlock's switch");
     worker->own = node;
     node->worker = worker;
     struct netlock_registers registers = {.cell = cell, .peek = peek, .poke = poke, .arg = node};
@@ -203,7 +203,7 @@ int netlock_node_open(struct lockmgr_worker *worker, struct cellar_error *error)
     node->sw = netlock_switch_new(&switch_config, &registers);
     int code = node->sw
                    ? fabric_switch_open(worker->ep, &node->program, node, config->switch_faults, &node->pipeline, error)
-                   : err_set(error, CELLAR_ERR_NOMEM, "no memory for netlock's switch");
+                   : err_set(error, CELLAR_NOMEM, "no memory for netlock's switch");
     if (code) netlock_node_close(worker);
     return code;
 }

@@ -315,7 +315,7 @@ int netlock_server_open(struct lockmgr_worker *worker, struct cellar_error *erro
     return 0;
 no_memory:
     netlock_server_close(worker);
-    return err_set(error, CELLAR_ERR_NOMEM, "no memory for netlock's lock server");
+    return err_set(error, CELLAR_NOMEM, "no memory for netlock's lock server");
 }
 
 static void free_requests(struct netlock_request *request)
@@ -353,13 +353,13 @@ int netlock_server_audit(const struct lockmgr_worker *worker, struct fabric_addr
     const struct netlock_lock *lock = lock_of(netlock_server_of(worker), addr.bits, false);
     if (!lock) return 0;
     if (lock->held)
-        return err_set(error, CELLAR_ERR_CORRUPT, "the server says that client %u holds it", lock->held->client);
+        return err_set(error, CELLAR_CORRUPT, "the server says that client %u holds it", lock->held->client);
     for (uint32_t i = 0; i < NETLOCK_PRIORITIES; i++) {
         const struct netlock_request *request = lock->waiting[i].first ? lock->waiting[i].first : lock->over[i].first;
         while (request && request->client == 0) request = request->next;
         if (request &&
             lockmgr_locate(&worker->lockmgr->config, request->client, &(uint32_t){0}, &(uint32_t){0}, &(uint32_t){0}))
-            return err_set(error, CELLAR_ERR_CORRUPT, "client %u waits at the server, in place %d", request->client,
+            return err_set(error, CELLAR_CORRUPT, "client %u waits at the server, in place %d", request->client,
                            (int)lock->place);
     }
     return 0;

@@ -298,20 +298,20 @@ bool netlock_switch_poll(struct netlock_switch *sw, const struct netlock_poll *p
 static int audit_entry(const struct netlock_switch *sw, const struct netlock_entry *entry, struct cellar_error *error)
 {
     if (peek(sw, NETLOCK_HOLDERS, 0, entry->index))
-        return err_set(error, CELLAR_ERR_CORRUPT, "the switch counts holders: %llx",
+        return err_set(error, CELLAR_CORRUPT, "the switch counts holders: %llx",
                        (unsigned long long)peek(sw, NETLOCK_HOLDERS, 0, entry->index));
     for (uint32_t i = 0; i < sw->config.priorities; i++) {
         uint64_t head = peek(sw, NETLOCK_HEAD, i, entry->index), tail = peek(sw, NETLOCK_TAIL, i, entry->index);
         uint64_t room = peek(sw, NETLOCK_ROOM, i, entry->index),
                  writers = peek(sw, NETLOCK_EXCLUSIVES, i, entry->index);
         if (netlock_lower(room) || head != tail || writers)
-            return err_set(error, CELLAR_ERR_CORRUPT,
+            return err_set(error, CELLAR_CORRUPT,
                            "the switch's queue %u has %u slots in use, %llu exclusive, head %llx, tail %llx", i,
                            netlock_lower(room), (unsigned long long)writers, (unsigned long long)head,
                            (unsigned long long)tail);
         uint32_t sent = (uint32_t)peek(sw, NETLOCK_SENT, i, entry->index);
         if (netlock_upper(room) != sent - netlock_upper(peek(sw, NETLOCK_RETURNED, i, entry->index)))
-            return err_set(error, CELLAR_ERR_CORRUPT, "the switch has miscounted what it has forwarded");
+            return err_set(error, CELLAR_CORRUPT, "the switch has miscounted what it has forwarded");
     }
     return 0;
 }

@@ -41,7 +41,7 @@ static int ask(struct coro *co, struct lockmgr_hold *hold)
     wire.words[2] = hold->mode;
     if (hold->words[STATE] == REFUSED) hold->words[STATE] = WAITING;
     int code = lockmgr_send(co, hold->client, config->server_cn, lockmgr_server_of(config, hold->lock), &wire);
-    bool perhaps = code == -CELLAR_ERR_UNREACHABLE || code == -CELLAR_ERR_INDETERMINATE; /* it is asked again */
+    bool perhaps = code == CELLAR_UNREACHABLE || code == CELLAR_INDETERMINATE; /* it is asked again */
     return perhaps ? 0 : code;
 }
 
@@ -78,7 +78,7 @@ static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline
         await_reply(co, hold, patience_ns, deadline_ns);
         if (hold->words[STATE] == GRANTED) break;
         if (hold->words[STATE] == WAITING) code = unanswered(hold, asked_ns, &patience_ns);
-        if (code == 0 && lockmgr_now_ns(client) >= deadline_ns) code = -CELLAR_ERR_DEADLINE;
+        if (code == 0 && lockmgr_now_ns(client) >= deadline_ns) code = CELLAR_DEADLINE;
         if (code) {
             let_go(client->worker, hold->lock.bits, client->id, hold->words[TICKET]);
             return code;
@@ -125,7 +125,7 @@ static int audit(const struct lockmgr_config *config, const void *bytes, struct 
 static int check(const struct lockmgr_config *config, struct cellar_error *error)
 {
     if (config->server_workers) return 0;
-    return err_set(error, CELLAR_ERR_INVALID, "lock algorithm rpc needs a lock server");
+    return err_set(error, CELLAR_INVALID, "lock algorithm rpc needs a lock server");
 }
 
 /* A client that was refused comes again after those that came meanwhile. */

@@ -84,7 +84,7 @@ static struct lock *lock_of(struct server *server, uint64_t bits)
 int rpc_server_open(struct lockmgr_worker *worker, struct cellar_error *error)
 {
     struct server *server = worker->own = calloc(1, sizeof *server);
-    if (!server) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a lock server");
+    if (!server) return err_set(error, CELLAR_NOMEM, "no memory for a lock server");
     grow(server);
     return 0;
 }
@@ -289,6 +289,6 @@ int rpc_server_audit(const struct lockmgr_worker *worker, struct fabric_addr bit
 {
     const struct lock *lock = find_lock(worker->own, bits.bits);
     if (!lock || !lock->first) return 0;
-    return err_set(error, CELLAR_ERR_CORRUPT, "the server has client %u %s it", lock->first->id,
+    return err_set(error, CELLAR_CORRUPT, "the server has client %u %s it", lock->first->id,
                    lock->first->granted ? "holding" : "waiting for");
 }

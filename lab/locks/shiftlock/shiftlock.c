@@ -39,7 +39,7 @@ static int check(const struct lockmgr_config *config, struct cellar_error *error
 {
     uint64_t clients = (uint64_t)config->cn_count * config->workers_per_cn * config->clients_per_worker;
     if (clients < 1ull << (SHIFTLOCK_READER_BITS - 1)) return 0;
-    return err_set(error, CELLAR_ERR_INVALID, "shiftlock counts readers in %u bits: too few for %llu clients",
+    return err_set(error, CELLAR_INVALID, "shiftlock counts readers in %u bits: too few for %llu clients",
                    SHIFTLOCK_READER_BITS, (unsigned long long)clients);
 }
 
@@ -48,7 +48,7 @@ static int audit(const struct lockmgr_config *config, const void *bytes, struct 
     struct shiftlock_entry entry;
     memcpy(&entry, bytes, sizeof entry);
     if (shiftlock_tail(entry) == 0 && shiftlock_readers(entry) == 0) return 0;
-    return err_set(error, CELLAR_ERR_CORRUPT, "a writer %llx is the last in its queue, %llu readers are counted",
+    return err_set(error, CELLAR_CORRUPT, "a writer %llx is the last in its queue, %llu readers are counted",
                    (unsigned long long)shiftlock_tail(entry), (unsigned long long)shiftlock_readers(entry));
 }
 
@@ -125,7 +125,7 @@ static int notify_predecessor(struct lockmgr_hold *hold, uint64_t tail)
     bool there;
     struct lockmgr_message_wire wire =
         message_to(lockmgr_config_of(hold), hold->lock, tail, place->era, &cn, &worker, &there);
-    if (!there) return -CELLAR_ERR_CORRUPT;
+    if (!there) return CELLAR_CORRUPT;
     wire.kind = SHIFTLOCK_SUCCESSOR;
     wire.words[SHIFTLOCK_FROM] = tail_of(client, place->ticket);
     lockmgr_queue(client->worker, cn, worker, &wire);
@@ -185,7 +185,7 @@ static int reader_gives_up(struct coro *co, struct lockmgr_hold *hold, struct sh
                            struct shiftlock_entry entry)
 {
     for (;;) {
-        if (is_over(hold, entry, shiftlock_era(first))) return -CELLAR_ERR_DEADLINE;
+        if (is_over(hold, entry, shiftlock_era(first))) return CELLAR_DEADLINE;
         if ((entry.word[0] ^ first.word[0]) & SHIFTLOCK_EPOCH) return 0;
         struct fabric_wide wide = {
             .compare = {entry.word[0], entry.word[1]},
@@ -198,7 +198,7 @@ static int reader_gives_up(struct coro *co, struct lockmgr_hold *hold, struct sh
         if (code) return code;
         if (((old.word[0] ^ entry.word[0]) & (SHIFTLOCK_EPOCH | SHIFTLOCK_READERS)) == 0 &&
             shiftlock_era(old) == shiftlock_era(entry))
-            return -CELLAR_ERR_DEADLINE;
+            return CELLAR_DEADLINE;
         entry = old;
     }
 }
@@ -253,7 +253,7 @@ static int release_shared(struct coro *co, struct lockmgr_hold *hold)
     struct shiftlock_entry old;
     int code = shiftlock_wide(co, hold->client, hold->lock, FABRIC_WIDE_FAA, &wide, &old);
     if (code) return code;
-    return shiftlock_era(old) == shiftlock_place(hold)->era ? 0 : -CELLAR_ERR_FENCED;
+    return shiftlock_era(old) == shiftlock_place(hold)->era ? 0 : CELLAR_FENCED;
 }
 
 /* ---- writers ---- */
@@ -352,7 +352,7 @@ static int writer_gives_up(struct lockmgr_hold *hold, int code)
 {
     const struct shiftlock_place *place = shiftlock_place(hold);
     bool made = shiftlock_ghost_new(hold->client, hold->lock, tail_of(hold->client, place->ticket), place) != NULL;
-    return made ? code : -CELLAR_ERR_INDETERMINATE;
+    return made ? code : CELLAR_INDETERMINATE;
 }
 
 static int try_exclusive(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns, enum outcome *outcome)
@@ -373,7 +373,7 @@ static int try_exclusive(struct coro *co, struct lockmgr_hold *hold, uint64_t de
     client->stats.times_ns[LOCKMGR_NOTIFY] += lockmgr_now_ns(client) - begin_ns;
     if (code == 0) code = await_turn(co, hold, deadline_ns, outcome);
     if (code) return writer_gives_up(hold, code);
-    return *outcome == WAIT ? writer_gives_up(hold, -CELLAR_ERR_DEADLINE) : 0;
+    return *outcome == WAIT ? writer_gives_up(hold, CELLAR_DEADLINE) : 0;
 }
 
 /* ---- acquire ---- */
@@ -383,14 +383,14 @@ static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline
     enum outcome outcome = AGAIN;
     int code;
     for (;;) {
-        if (!await_thaw(co, hold, deadline_ns, &code)) return -CELLAR_ERR_DEADLINE;
+        if (!await_thaw(co, hold, deadline_ns, &code)) return CELLAR_DEADLINE;
         if (code) return code;
         code = hold->mode == LOCKMGR_SHARED ? try_shared(co, hold, deadline_ns, &outcome)
                                             : try_exclusive(co, hold, deadline_ns, &outcome);
         if (code || outcome == HELD) return code;
         hold->client->stats.retries++;
         memset(hold->words, 0, sizeof hold->words);
-        if (lockmgr_now_ns(hold->client) >= deadline_ns) return -CELLAR_ERR_DEADLINE;
+        if (lockmgr_now_ns(hold->client) >= deadline_ns) return CELLAR_DEADLINE;
     }
 }
 
@@ -436,7 +436,7 @@ static int hand_over(struct lockmgr_hold *hold)
     struct lockmgr_message_wire wire;
     uint32_t cn, to;
     if (!shiftlock_pass(&worker->lockmgr->config, hold->lock, shiftlock_place(hold), &cn, &to, &wire))
-        return -CELLAR_ERR_CORRUPT;
+        return CELLAR_CORRUPT;
     lockmgr_queue(worker, cn, to, &wire);
     return 0;
 }
@@ -447,7 +447,7 @@ static int beat(struct coro *co, struct lockmgr_hold *hold)
     struct fabric_wide wide = addends(0, 0, 0, 1);
     struct shiftlock_entry old;
     int code = shiftlock_wide(co, hold->client, hold->lock, FABRIC_WIDE_FAA, &wide, &old);
-    return code == -CELLAR_ERR_FENCED ? code : 0;
+    return code == CELLAR_FENCED ? code : 0;
 }
 
 /* The handover and the beat go side by side, unless the policy is the paper's order: the beat first. */
@@ -479,7 +479,7 @@ static int release_exclusive(struct coro *co, struct lockmgr_hold *hold)
         client->stats.times_ns[LOCKMGR_FIRST_RELEASE] += lockmgr_now_ns(client) - begin_ns;
         begin_ns = lockmgr_now_ns(client);
         if (code) return code;
-        if (shiftlock_era(old) != place->era) return -CELLAR_ERR_FENCED;
+        if (shiftlock_era(old) != place->era) return CELLAR_FENCED;
         if (shiftlock_tail(old) == tail) return 0;
         client->stats.retries++;
         place->grant = SHIFTLOCK_HANDOVER;
@@ -507,7 +507,7 @@ static int release(struct coro *co, struct lockmgr_hold *hold)
 static int worker_open(struct lockmgr_worker *worker, struct cellar_error *error)
 {
     worker->own = calloc(1, sizeof(struct shiftlock_worker));
-    return worker->own ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for a worker of shiftlock");
+    return worker->own ? 0 : err_set(error, CELLAR_NOMEM, "no memory for a worker of shiftlock");
 }
 
 static void worker_forget(struct lockmgr_worker *worker)

@@ -167,7 +167,7 @@ static enum ghost_is leave(struct coro *co, struct lockmgr_worker *worker, struc
 {
     struct shiftlock_entry old;
     int code = shiftlock_leave(co, &worker->tender, ghost->lock, ghost->tail, &ghost->place, &old);
-    if (code) return code == -CELLAR_ERR_FENCED ? GHOST_GONE : GHOST_WAITS;
+    if (code) return code == CELLAR_FENCED ? GHOST_GONE : GHOST_WAITS;
     if (shiftlock_era(old) != ghost->place.era || shiftlock_tail(old) == ghost->tail) return GHOST_GONE;
     ghost->tried = true;
     return GHOST_WAITS;
@@ -187,7 +187,7 @@ static enum ghost_is ghost_judge(struct coro *co, struct lockmgr_worker *worker,
     ghost->look_ns =
         now_ns + (place->grant == SHIFTLOCK_DRAIN && period_ns > GHOST_POLL_NS ? GHOST_POLL_NS : period_ns);
     int code = shiftlock_read(co, &worker->tender, ghost->lock, &entry);
-    if (code) return code == -CELLAR_ERR_FENCED ? GHOST_GONE : GHOST_WAITS;
+    if (code) return code == CELLAR_FENCED ? GHOST_GONE : GHOST_WAITS;
     shiftlock_seen_era(worker, ghost->lock, shiftlock_era(entry));
     if (shiftlock_era(entry) != place->era) return GHOST_GONE;
     bool drained = shiftlock_released(entry) == place->expected || PLANT(shiftlock_ghost_hurries);

@@ -42,7 +42,7 @@ static struct recovery *recovery_of(const struct server *server, uint64_t lock)
 int shiftlock_server_open(struct lockmgr_worker *worker, struct cellar_error *error)
 {
     worker->own = calloc(1, sizeof(struct server));
-    return worker->own ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for a server of shiftlock");
+    return worker->own ? 0 : err_set(error, CELLAR_NOMEM, "no memory for a server of shiftlock");
 }
 
 void shiftlock_server_close(struct lockmgr_worker *worker)

@@ -26,7 +26,7 @@ static uint64_t lock_bytes(const struct lockmgr_config *config) { return sizeof(
 static int audit(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error)
 {
     uint64_t word = *(const uint64_t *)bytes;
-    return word == 0 ? 0 : err_set(error, CELLAR_ERR_CORRUPT, "held by client %llu", (unsigned long long)word);
+    return word == 0 ? 0 : err_set(error, CELLAR_CORRUPT, "held by client %llu", (unsigned long long)word);
 }
 
 /* What the word must hold for the next CAS: the id of a client that is dead now that the word was seen, or 0. */
@@ -52,7 +52,7 @@ static int spin(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns
             client->stats.immediate += tries == 0;
             return 0;
         }
-        if (lockmgr_now_ns(client) >= deadline_ns) return -CELLAR_ERR_DEADLINE;
+        if (lockmgr_now_ns(client) >= deadline_ns) return CELLAR_DEADLINE;
         client->stats.retries++;
         expected = free_word(co, hold, old);
         if (wait && !expected) wait(co, client, tries);
@@ -69,7 +69,7 @@ static int release(struct coro *co, struct lockmgr_hold *hold)
     uint64_t old;
     if (PLANT(lockmgr_cas_handed_on)) return lockmgr_cas_word(co, hold, 0, hold->client->id, hold->client->id, &old);
     int code = lockmgr_cas_word(co, hold, 0, hold->client->id, 0, &old);
-    return code ? code : old == hold->client->id ? 0 : -CELLAR_ERR_FENCED;
+    return code ? code : old == hold->client->id ? 0 : CELLAR_FENCED;
 }
 
 const struct lockmgr_algorithm lockmgr_algorithm_cas = {.name = "cas",

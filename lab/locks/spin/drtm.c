@@ -26,7 +26,7 @@ static uint64_t lock_bytes(const struct lockmgr_config *config) { return sizeof(
 static int audit(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error)
 {
     uint64_t word = *(const uint64_t *)bytes;
-    return word & EXCLUSIVE ? err_set(error, CELLAR_ERR_CORRUPT, "held by client %u", (uint32_t)word) : 0;
+    return word & EXCLUSIVE ? err_set(error, CELLAR_CORRUPT, "held by client %u", (uint32_t)word) : 0;
 }
 
 static uint64_t lease_of(const struct lockmgr_config *config) { return config->lease_ns ? config->lease_ns : LEASE_NS; }
@@ -35,7 +35,7 @@ static uint64_t lease_of(const struct lockmgr_config *config) { return config->l
 static int check(const struct lockmgr_config *config, struct cellar_error *error)
 {
     if (lease_of(config) / 8 >= config->common.error_ns) return 0;
-    return err_set(error, CELLAR_ERR_INVALID, "a lease of %llu ns is too short for clocks that differ by up to %llu ns",
+    return err_set(error, CELLAR_INVALID, "a lease of %llu ns is too short for clocks that differ by up to %llu ns",
                    (unsigned long long)lease_of(config), (unsigned long long)config->common.error_ns);
 }
 
@@ -92,7 +92,7 @@ static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline
             client->stats.immediate += tries == 0;
             return 0;
         }
-        if (lockmgr_now_ns(client) >= deadline_ns) return -CELLAR_ERR_DEADLINE;
+        if (lockmgr_now_ns(client) >= deadline_ns) return CELLAR_DEADLINE;
         client->stats.retries++;
         uint64_t wait_ns = taken_for_ns(hold, old);
         expected = wait_ns ? 0 : old;
@@ -109,9 +109,9 @@ static int release(struct coro *co, struct lockmgr_hold *hold)
         return common_ns(hold) + lockmgr_config_of(hold)->common.error_ns < hold->words[LEASE_END_NS] ||
                        PLANT(lockmgr_drtm_overrun_unsaid)
                    ? 0
-                   : -CELLAR_ERR_FENCED;
+                   : CELLAR_FENCED;
     int code = lockmgr_cas_word(co, hold, 0, mine, 0, &old);
-    return code ? code : old == mine ? 0 : -CELLAR_ERR_FENCED;
+    return code ? code : old == mine ? 0 : CELLAR_FENCED;
 }
 
 const struct lockmgr_algorithm lockmgr_algorithm_drtm = {

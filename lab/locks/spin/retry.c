@@ -19,7 +19,7 @@ static int audit(const struct lockmgr_config *config, const void *bytes, struct 
 {
     uint64_t word = *(const uint64_t *)bytes;
     return word == 0 ? 0
-                     : err_set(error, CELLAR_ERR_CORRUPT, "held by client %llu, or by %u readers",
+                     : err_set(error, CELLAR_CORRUPT, "held by client %llu, or by %u readers",
                                (unsigned long long)(word >> EXCLUSIVE_SHIFT), (uint32_t)word);
 }
 
@@ -27,9 +27,9 @@ static int audit(const struct lockmgr_config *config, const void *bytes, struct 
 static int leave(struct coro *co, struct lockmgr_hold *hold, int code)
 {
     uint64_t old;
-    if (code == -CELLAR_ERR_INDETERMINATE || PLANT(lockmgr_retry_reader_stays)) return code;
+    if (code == CELLAR_INDETERMINATE || PLANT(lockmgr_retry_reader_stays)) return code;
     int undone = lockmgr_faa_word(co, hold, 0, UINT64_MAX, &old);
-    return undone ? -CELLAR_ERR_INDETERMINATE : code;
+    return undone ? CELLAR_INDETERMINATE : code;
 }
 
 static int acquire_shared(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns)
@@ -41,7 +41,7 @@ static int acquire_shared(struct coro *co, struct lockmgr_hold *hold, uint64_t d
     if (PLANT(lockmgr_retry_reader_unasked)) return 0;
     client->stats.immediate += word >> EXCLUSIVE_SHIFT == 0;
     while (word >> EXCLUSIVE_SHIFT) {
-        if (lockmgr_now_ns(client) >= deadline_ns) return leave(co, hold, -CELLAR_ERR_DEADLINE);
+        if (lockmgr_now_ns(client) >= deadline_ns) return leave(co, hold, CELLAR_DEADLINE);
         client->stats.retries++;
         code = lockmgr_read_words(co, hold, 0, &word, 1);
         if (code) return leave(co, hold, code);
@@ -60,7 +60,7 @@ static int acquire_exclusive(struct coro *co, struct lockmgr_hold *hold, uint64_
             client->stats.immediate += tries == 0;
             return 0;
         }
-        if (lockmgr_now_ns(client) >= deadline_ns) return -CELLAR_ERR_DEADLINE;
+        if (lockmgr_now_ns(client) >= deadline_ns) return CELLAR_DEADLINE;
         client->stats.retries++;
     }
 }
@@ -79,7 +79,7 @@ static int release_exclusive(struct coro *co, struct lockmgr_hold *hold)
         int code =
             lockmgr_cas_word(co, hold, 0, mine | readers, PLANT(lockmgr_retry_readers_dropped) ? 0 : readers, &old);
         if (code || old == (mine | readers)) return code;
-        if (old >> EXCLUSIVE_SHIFT != hold->client->id) return -CELLAR_ERR_FENCED;
+        if (old >> EXCLUSIVE_SHIFT != hold->client->id) return CELLAR_FENCED;
         hold->client->stats.retries++;
         readers = (uint32_t)old;
     }

@@ -18,13 +18,13 @@ static int wander(struct cellar_txn *txn, void *arg)
 {
     struct wanderer *wanderer = arg;
     uint64_t first = wanderer->attempts++ % ATTEMPTS * READS, b = 0;
-    for (uint64_t i = 0; i < READS; i++) TRY(cellar_access(txn, wanderer->items, first + i, CELL_A, 0, 0));
-    TRY(cellar_fetch(txn));
+    for (uint64_t i = 0; i < READS; i++) TRY(cellar_proc_access(txn, wanderer->items, first + i, CELL_A, 0, 0));
+    TRY(cellar_proc_fetch(txn));
     if (wanderer->attempts >= ATTEMPTS) return 0;
-    int ref = cellar_access(txn, wanderer->items, first, 0, CELL_B, 0);
+    int ref = cellar_proc_access(txn, wanderer->items, first, 0, CELL_B, 0);
     TRY(ref);
-    TRY(cellar_fetch(txn));
-    return cellar_put(txn, ref, ITEM_B, &b);
+    TRY(cellar_proc_fetch(txn));
+    return cellar_proc_put(txn, ref, ITEM_B, &b);
 }
 
 static void what_was_learnt_is_forgotten_when_it_is_too_much(void **state)
@@ -38,7 +38,7 @@ static void what_was_learnt_is_forgotten_when_it_is_too_much(void **state)
     api_load(&api, 0, READS * ATTEMPTS);
     MUST(&api.error, cellar_proc_register(api.db, &def, &proc, &api.error));
     struct wanderer wanderer = {.items = api.items};
-    assert_code(cellar_call(api.db, proc, &wanderer, NULL, NULL), 0);
+    assert_code(cellar_proc_run(api.db, proc, &wanderer, NULL, NULL), 0);
     assert_true(wanderer.attempts >= ATTEMPTS);
     api_audit_clean(&api);
     api_close(&api);
@@ -51,13 +51,13 @@ static void what_was_learnt_is_forgotten_when_it_is_too_much(void **state)
 static int upgrade(struct cellar_txn *txn, struct api_call *call)
 {
     const uint64_t b = 1;
-    for (uint64_t key = 0; key < UPGRADES; key++) TRY(cellar_access(txn, call->items, key, CELL_A, 0, 0));
-    TRY(cellar_fetch(txn));
+    for (uint64_t key = 0; key < UPGRADES; key++) TRY(cellar_proc_access(txn, call->items, key, CELL_A, 0, 0));
+    TRY(cellar_proc_fetch(txn));
     for (uint64_t key = 0; key < UPGRADES; key++) {
-        int ref = cellar_access(txn, call->items, key, 0, CELL_B, 0);
+        int ref = cellar_proc_access(txn, call->items, key, 0, CELL_B, 0);
         TRY(ref);
-        TRY(cellar_fetch(txn));
-        TRY(cellar_put(txn, ref, ITEM_B, &b));
+        TRY(cellar_proc_fetch(txn));
+        TRY(cellar_proc_put(txn, ref, ITEM_B, &b));
     }
     return 0;
 }
@@ -74,7 +74,7 @@ static void who_knows_more_tries_again_at_once(void **state)
     api_load(&api, 0, UPGRADES);
     MUST(&api.error, cellar_proc_register(api.db, &def, &proc, &api.error));
     struct api_call call = {.body = upgrade, .items = api.items};
-    assert_code(cellar_call(api.db, proc, &call, NULL, &api.result), 0);
+    assert_code(cellar_proc_run(api.db, proc, &call, NULL, &api.result), 0);
     assert_int_equal(api.result.attempts, UPGRADES + 1);
     assert_true(api.result.latency_ns < (UPGRADES + 1) * (uint64_t)ATTEMPT_NS);
     api_close(&api);

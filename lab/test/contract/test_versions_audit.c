@@ -69,7 +69,7 @@ static void tables_that_keep_them_are_refused_where_none_is_known(void **state)
     struct catalog_shape without = pool.shape;
     without.versions = false;
     without.known_versions = NULL;
-    FAILS(&pool, open_as(&pool, without, false, false), CELLAR_ERR_UNSUPPORTED, "table t keeps old versions");
+    FAILS(&pool, open_as(&pool, without, false, false), CELLAR_UNSUPPORTED, "table t keeps old versions");
     MUST(&pool, open_as(&pool, pool.shape, false, false));
     pool_workers_open(&pool, false);
     audit_clean(&pool);

@@ -92,12 +92,12 @@ static void each_mistake_gets_one_line(void **state)
     struct cellar_error error;
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_int_equal(parse(wrong[i].text, &data, &error), -CELLAR_ERR_CORRUPT);
+        assert_int_equal(parse(wrong[i].text, &data, &error), CELLAR_CORRUPT);
         if (!strstr(error.text, wrong[i].says)) fail_msg("'%s' instead of '%s'", error.text, wrong[i].says);
         assert_null(strchr(error.text, '\n'));
         assert_null(data.root);
     }
-    assert_int_equal(exp_data_open("nothing", &data, &error), -CELLAR_ERR_CORRUPT);
+    assert_int_equal(exp_data_open("nothing", &data, &error), CELLAR_CORRUPT);
 }
 
 static void recording_changes_one_line(void **state)
@@ -111,7 +111,7 @@ static void recording_changes_one_line(void **state)
     fputs(HEAD "\n  " FIGURE "},\n  " TARGET "}\n]}\n", file);
     assert_int_equal(fclose(file), 0);
     assert_int_equal(exp_data_record(path, true, &value, 1, &error), 0);
-    assert_int_equal(exp_data_record(path, false, &other, 1, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(exp_data_record(path, false, &other, 1, &error), CELLAR_INVALID);
     file = fopen(path, "r");
     uint32_t lines = 0;
     while (fgets(line, sizeof line, file)) {
@@ -122,7 +122,7 @@ static void recording_changes_one_line(void **state)
     assert_int_equal(lines, 10);
     assert_non_null(strstr(third, "\"was\": {"));
     assert_non_null(strstr(third, "\"quick\": 1.235"));
-    assert_int_equal(exp_data_record("/no/such/file", true, &value, 1, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(exp_data_record("/no/such/file", true, &value, 1, &error), CELLAR_INVALID);
     unlink(path);
 }
 

@@ -290,7 +290,7 @@ static void is_refused(struct cluster *cluster, struct fabric_switch_array array
     struct cellar_error error = {0};
     refused.arrays = &array;
     refused.array_count = 1;
-    assert_int_equal(fabric_switch_open(cluster->ep, &refused, NULL, NULL, &pipeline, &error), -CELLAR_ERR_INVALID);
+    assert_int_equal(fabric_switch_open(cluster->ep, &refused, NULL, NULL, &pipeline, &error), CELLAR_INVALID);
     assert_null(pipeline);
     assert_non_null(strstr(error.text, text));
 }
