@@ -3,6 +3,7 @@
  */
 #include "err.h"
 
+#include "cellar_lab.h"
 #include "must.h"
 
 #include <stdarg.h>
@@ -61,6 +62,53 @@ int err_about(struct cellar_error *error, int rc, const char *what)
     if (rc == 0 || !error || !what || strstr(error->text, what)) return rc;
     const struct cellar_error about = *error;
     return err_set(error, rc, "%.100s: %s", what, about.text);
+}
+
+/* ---- the last error of each thread ---- */
+
+/* The one thing that the library keeps of a thread. */
+static _Thread_local struct {
+    struct cellar_error error;
+    void (*write)(const void *about, struct cellar_error *error); /* NULL: it is written */
+    _Alignas(8) unsigned char about[ERR_ABOUT_BYTES];
+} last;
+
+static void code_write(const void *code, struct cellar_error *error)
+{
+    memcpy(&error->code, code, sizeof error->code);
+    (void)err_set(error, error->code, "%s", cellar_strerror(error->code));
+}
+
+int err_last_is(int rc, const struct cellar_error *error)
+{
+    if (rc >= 0) return rc;
+    if (error->code != rc) return err_last_about(rc, NULL, NULL, 0);
+    last.error = *error;
+    last.write = NULL;
+    return rc;
+}
+
+int err_last_about(int rc, void (*write)(const void *about, struct cellar_error *error), const void *about,
+                   size_t bytes)
+{
+    if (rc >= 0) return rc;
+    must(bytes <= sizeof last.about);
+    last.write = write ? write : code_write;
+    memcpy(last.about, write ? about : &rc, write ? bytes : sizeof rc);
+    return rc;
+}
+
+const struct cellar_error *cellar_last_error(void)
+{
+    if (last.write) last.write(last.about, &last.error);
+    last.write = NULL;
+    return &last.error;
+}
+
+int err_last(struct cellar_error *error, int rc)
+{
+    if (rc < 0 && error) *error = *cellar_last_error();
+    return rc;
 }
 
 const char *cellar_strerror(int code)

@@ -16,3 +16,20 @@
 int err_set(struct cellar_error *error, int code, const char *format, ...) CELLAR_PRINTF(3, 4);
 /* The message begins with `what`, a file's name, unless it has that already. Returns rc; of 0 nothing is changed. */
 int err_about(struct cellar_error *error, int rc, const char *what);
+
+/* ---- cellar_last_error: each thread has its own ---- */
+
+#define ERR_ABOUT_BYTES 96
+/*
+ * Returns rc, a call's. If it is a code, it becomes the thread's, with *error's line, or if that is of none, its own.
+ */
+int err_last_is(int rc, const struct cellar_error *error);
+/*
+ * Returns rc. If that is a code it becomes the thread's. What is said of it is made when somebody asks: by `write`, of
+ * a copy of these bytes, ERR_ABOUT_BYTES at most. NULL: the code's own text.
+ */
+int err_last_about(int rc, void (*write)(const void *about, struct cellar_error *error), const void *about,
+                   size_t bytes);
+static inline int err_last_code(int rc) { return rc < 0 ? err_last_about(rc, NULL, NULL, 0) : rc; }
+/* Returns rc, which a call of cellar.h has returned: if it is a code, *error (NULL is allowed) is the thread's last. */
+int err_last(struct cellar_error *error, int rc);

@@ -1,7 +1,9 @@
 /* bench.c - `cellar bench`: open, load, run, check, report. */
 #include "bench.h"
 
+#include "bulk.h"
 #include "db.h"
+#include "db_open.h"
 #include "death.h"
 #include "driver_progress.h"
 #include "durable.h"
@@ -85,13 +87,13 @@ static int open_all(struct run *run, struct cellar_error *error)
     if (code == 0) code = processes_accept(settings, error);
     if (code == 0) code = sizing_apply(settings, &run->machine, &run->sizing, error);
     if (code < 0) return code;
-    settings->db.cc = (enum cellar_cc)mode_find(settings->cc);
+    settings->db.cc = (enum cellar_lab_cc)mode_find(settings->cc);
     settings->db.log = log_warning;
     settings->db.log_arg = run;
-    code = etcd_attach(settings->etcd, settings->etcd_prefix, &settings->db, &run->etcd, error);
+    code = etcd_attach(settings->etcd, settings->etcd_prefix, &run->etcd, &settings->db.decider, error);
     if (code < 0) return code;
     code = settings->sim ? simulation_open(settings, NULL, &run->fabric, &run->db, error)
-                         : cellar_open(&settings->db, &run->db, error);
+                         : db_open(&settings->db, &run->db, error);
     if (code < 0) return code;
     const struct fabric *fabric = db_fabric(run->db);
     if (!fabric->fresh && !together(run))
@@ -147,7 +149,7 @@ static int load(struct run *run, struct cellar_error *error)
     run->watch->end(run->watch);
     const struct workload *workload = run->settings.workload;
     if (code == 0 && workload->loaded) code = workload->loaded(run->workload_run, error);
-    if (code == 0 && run->settings.db.durable) code = cellar_wait_durable(run->db, NULL, error); /* a checkpoint */
+    if (code == 0 && run->settings.db.durable) code = db_sync(run->db, 0, error); /* a checkpoint */
     run->outcome.load_s = seconds_since(run, start_ns);
     return code;
 }
@@ -211,7 +213,7 @@ static int judge(struct cellar_lab_client *client, void *arg, struct cellar_erro
                                              report, error);
     if (code < 0) return code;
     struct cellar_error violation = {0};
-    code = cellar_cluster_audit(client, &violation);
+    code = db_audit(client, &violation);
     if (code < 0 && code != CELLAR_CORRUPT) {
         *error = violation;
         return code;

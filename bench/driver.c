@@ -309,7 +309,7 @@ static void begin_window(struct loop *loop)
     uint32_t index = cellar_lab_index(loop->self), count = cellar_lab_count(loop->self);
     if (__atomic_exchange_n(&driver->begun, 1, __ATOMIC_RELAXED) == 0) {
         cellar_lab_stats_read(driver->db, &driver->baseline);
-        if (loop->pending) (void)cellar_durable_read(driver->db, &driver->durable_baseline);
+        if (loop->pending) (void)cellar_lab_durable_read(driver->db, &driver->durable_baseline);
     }
     loop->now_ns = cellar_lab_now_ns(loop->self);
     slot->window_start_ns = driver->txns ? loop->now_ns : loop->boundary_ns;
@@ -337,7 +337,7 @@ static int run_client(struct cellar_lab_client *self, void *arg)
         .until_sync = SYNC_TXNS};
     if (driver->pending) {
         loop.pending = &driver->pending[cellar_lab_index(self) / driver->coros];
-        loop.options.level = CELLAR_LEVEL_MEMORY;
+        loop.options.level = CELLAR_MEMORY;
     }
     slot->cn = cellar_lab_cn(self);
     int code = driver->workload->client_init(driver->run, self, slot->client);
@@ -387,7 +387,7 @@ static void stats_subtract(struct cellar_lab_stats *stats, const struct cellar_l
 }
 
 /* The longest sync is that of the whole run. */
-static void durable_subtract(struct cellar_durable *durable, const struct cellar_durable *from)
+static void durable_subtract(struct cellar_lab_durable *durable, const struct cellar_lab_durable *from)
 {
     durable->epochs -= from->epochs;
     durable->entries -= from->entries;
@@ -439,7 +439,7 @@ void driver_totals(const struct driver *driver, struct driver_totals *totals)
     totals->tick_ns = driver->tick_ns;
     cellar_lab_stats_read(driver->db, &totals->stats);
     stats_subtract(&totals->stats, &driver->baseline);
-    if (driver->pending && cellar_durable_read(driver->db, &totals->durable) == 0)
+    if (driver->pending && cellar_lab_durable_read(driver->db, &totals->durable) == 0)
         durable_subtract(&totals->durable, &driver->durable_baseline);
 }
 

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "cellar_lab.h"
 #include "hist.h"
 #include "pending.h"
 #include "workload.h"
@@ -74,7 +75,7 @@ struct driver {
     uint32_t struck;                  /* 1 once that has happened */
     uint32_t begun;                   /* 1 once a client's window has begun */
     struct cellar_lab_stats baseline; /* the engine's counters when the first one did */
-    struct cellar_durable durable_baseline;
+    struct cellar_lab_durable durable_baseline;
     struct pending *pending; /* of each worker, where there is --durable */
     uint64_t loaded_rows;
     uint32_t failed; /* the client that sets it to 1 owns *error */
@@ -92,7 +93,7 @@ struct driver_totals {
     uint64_t tick_ns;              /* 0: none are counted */
     double fairness;               /* Jain's index over committed transactions of compute nodes */
     struct cellar_lab_stats stats; /* since the baseline */
-    struct cellar_durable durable;
+    struct cellar_lab_durable durable;
     struct hist commit_ns;
     struct driver_type all;
     struct driver_type types[WORKLOAD_TYPES_MAX];

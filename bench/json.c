@@ -43,13 +43,13 @@ static json_t *procedures(const struct outcome *outcome)
 {
     json_t *object = json_object();
     for (uint32_t i = 0; i < outcome->proc_count; i++) {
-        const struct cellar_tally *tally = &outcome->procs[i].tally;
+        const struct cellar_lab_tally *tally = &outcome->procs[i].tally;
         json_object_set_new(object, outcome->procs[i].name,
                             json_pack("{s:o, s:o, s:o, s:o, s:f, s:f}", "calls", count(tally->calls), "committed",
                                       count(tally->committed), "attempts", count(tally->attempts), "aborts",
                                       abort_reasons(tally->aborts), "p50_us",
-                                      (double)cellar_tally_latency_ns(tally, 0.5) / 1e3, "p99_us",
-                                      (double)cellar_tally_latency_ns(tally, 0.99) / 1e3));
+                                      (double)cellar_lab_latency_ns(tally, 0.5) / 1e3, "p99_us",
+                                      (double)cellar_lab_latency_ns(tally, 0.99) / 1e3));
     }
     return object;
 }
@@ -58,7 +58,7 @@ static json_t *tables(const struct outcome *outcome)
 {
     json_t *object = json_object();
     for (uint32_t i = 0; i < outcome->table_count; i++) {
-        const struct cellar_table_tally *tally = &outcome->tables[i].tally;
+        const struct cellar_lab_table_tally *tally = &outcome->tables[i].tally;
         json_object_set_new(object, outcome->tables[i].name,
                             json_pack("{s:o, s:o, s:o, s:o, s:o}", "read", count(tally->read), "written",
                                       count(tally->written), "inserted", count(tally->inserted), "deleted",
@@ -155,7 +155,7 @@ static json_t *space(const struct outcome *outcome)
 static json_t *durable(const struct outcome *outcome)
 {
     const struct settings *settings = outcome->settings;
-    const struct cellar_durable *durable = &outcome->totals.durable;
+    const struct cellar_lab_durable *durable = &outcome->totals.durable;
     if (!settings->db.durable) return json_null();
     return json_pack(
         "{s:s, s:o, s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:f, s:o, s:f, s:f, s:o, s:o}", "folder", settings->db.durable,

@@ -1,5 +1,7 @@
 #include "outcome.h"
 
+#include "bulk.h"
+
 #include <stdio.h>
 #include <math.h>
 
@@ -27,7 +29,7 @@ int outcome_read_space(struct outcome *outcome, struct cellar *db, struct cellar
         if (!table) continue;
         struct outcome_table *found = &outcome->tables[outcome->table_count++];
         found->name = names[i];
-        int code = cellar_lab_space_read(client, table, &found->space, error);
+        int code = db_space_read(client, table, &found->space, error);
         if (code < 0) return code;
     }
     return 0;
@@ -82,7 +84,7 @@ double outcome_abort_rate(uint64_t aborted, uint64_t committed)
 double outcome_cache_bytes(const struct outcome *outcome)
 {
     const struct cellar_lab_stats *stats = &outcome->totals.stats;
-    const struct cellar_config *db = &outcome->settings->db;
+    const struct engine_config *db = &outcome->settings->db;
     double sharing = (double)db->threads * db->coros; /* one cache */
     return stats->phase_samples ? (double)stats->cache_bytes / (double)stats->phase_samples / sharing : 0;
 }
@@ -110,10 +112,10 @@ bool outcome_rate_ok(const struct outcome *outcome, uint32_t rate)
 
 void outcome_read_hot(struct outcome *outcome, struct cellar *db)
 {
-    struct cellar_hot_record records[OUTCOME_HOT_MAX];
+    struct cellar_lab_hot_record records[OUTCOME_HOT_MAX];
     struct cellar_schema schema;
     struct cellar_column columns[CELLAR_COLUMNS_MAX];
-    outcome->hot_count = cellar_hot_read(db, records, OUTCOME_HOT_MAX);
+    outcome->hot_count = cellar_lab_hot_read(db, records, OUTCOME_HOT_MAX);
     for (uint32_t i = 0; i < outcome->hot_count; i++) {
         struct outcome_hot *hot = &outcome->hot[i];
         cellar_table_describe(records[i].table, &schema, columns);
@@ -127,24 +129,24 @@ static void read_procs(struct outcome *outcome, struct cellar *db)
 {
     const struct cellar_proc *proc = NULL;
     uint32_t count = 0;
-    while ((proc = cellar_proc_next(db, proc)) != NULL) count++;
+    while ((proc = cellar_lab_proc_next(db, proc)) != NULL) count++;
     while (count > OUTCOME_PROCS_MAX) count--;
     outcome->proc_count = count;
-    while (count && (proc = cellar_proc_next(db, proc)) != NULL) { /* the newest comes first */
+    while (count && (proc = cellar_lab_proc_next(db, proc)) != NULL) { /* the newest comes first */
         struct outcome_proc *found = &outcome->procs[--count];
-        found->name = cellar_proc_name(proc);
-        cellar_proc_read(db, proc, &found->tally);
+        found->name = cellar_lab_proc_name(proc);
+        cellar_lab_proc_read(db, proc, &found->tally);
     }
 }
 
 void outcome_read_tallies(struct outcome *outcome, struct cellar *db)
 {
     for (uint32_t i = 0; i < outcome->table_count; i++)
-        cellar_table_read(db, cellar_table_find(db, outcome->tables[i].name), &outcome->tables[i].tally);
+        cellar_lab_table_read(db, cellar_table_find(db, outcome->tables[i].name), &outcome->tables[i].tally);
     read_procs(outcome, db);
 }
 
-uint64_t outcome_conflicts(const struct cellar_table_tally *tally)
+uint64_t outcome_conflicts(const struct cellar_lab_table_tally *tally)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < CELLAR_ABORT_REASONS; i++) sum += tally->conflicts[i];

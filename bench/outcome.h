@@ -13,14 +13,14 @@
 struct outcome_table {
     const char *name;
     struct cellar_lab_space space;
-    struct cellar_table_tally tally;
+    struct cellar_lab_table_tally tally;
 };
 
 #define OUTCOME_PROCS_MAX 24
 
 struct outcome_proc {
     const char *name;
-    struct cellar_tally tally;
+    struct cellar_lab_tally tally;
 };
 
 #define OUTCOME_HOT_MAX 10
@@ -79,7 +79,7 @@ void outcome_compare(struct outcome *outcome, const struct simulation_counts *be
 
 /* What calls of each procedure, and transactions with the records of each table, came to since the opening. */
 void outcome_read_tallies(struct outcome *outcome, struct cellar *db);
-uint64_t outcome_conflicts(const struct cellar_table_tally *tally);
+uint64_t outcome_conflicts(const struct cellar_lab_table_tally *tally);
 void outcome_read_hot(struct outcome *outcome, struct cellar *db);
 
 uint32_t outcome_checks_failed(const struct outcome *outcome);

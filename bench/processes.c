@@ -1,5 +1,6 @@
 #include "processes.h"
 
+#include "bulk.h"
 #include "db.h"
 #include "db_recover.h"
 #include "must.h"
@@ -114,7 +115,7 @@ static int failed(int code, struct cellar_error *error, const char *what)
 static bool plan_write(const struct settings *settings, char plan[PLAN_BYTES])
 {
     const struct workload *workload = settings->workload;
-    const struct cellar_config *db = &settings->db;
+    const struct engine_config *db = &settings->db;
     char values[PLAN_BYTES];
     options_values(workload->options, workload->option_count, &settings->room, values, sizeof values);
     memset(plan, 0, PLAN_BYTES);
@@ -145,7 +146,7 @@ static int stages_create(struct processes *processes, struct cellar_error *error
                                          .columns = columns,
                                          .column_count = sizeof(columns) / sizeof(columns[0]),
                                          .records_max = processes->count};
-    return cellar_table_create(processes->db, &schema, &processes->stages, error);
+    return db_table_create(processes->db, &schema, &processes->stages, error);
 }
 
 /* A client is one row, or several where it is long. */
@@ -158,7 +159,7 @@ static int clients_create(struct processes *processes, uint32_t clients, struct 
                                          .columns = columns,
                                          .column_count = 1,
                                          .records_max = (uint64_t)clients * processes->client_parts};
-    return cellar_table_create(processes->db, &schema, &processes->clients, error);
+    return db_table_create(processes->db, &schema, &processes->clients, error);
 }
 
 static int procs_register(struct processes *processes, struct cellar_error *error)
@@ -176,7 +177,7 @@ static int procs_register(struct processes *processes, struct cellar_error *erro
     };
     int code = 0;
     for (uint32_t i = 0; code == 0 && i < sizeof(procs) / sizeof(procs[0]); i++)
-        code = cellar_proc_register(processes->db, &procs[i].def, procs[i].proc, error);
+        code = db_proc_register(processes->db, &procs[i].def, procs[i].proc, error);
     return code;
 }
 
@@ -436,7 +437,7 @@ int processes_take_clients(struct processes *processes, struct cellar_lab_client
     if (!take.all || clients_prepare(&take) < 0)
         return err_set(error, CELLAR_NOMEM, "no memory for the counters of all processes");
     memcpy(take.all + processes->index * count, clients, count * sizeof(clients[0]));
-    int code = cellar_lab_scan(self, processes->clients, take_client, &take, error);
+    int code = db_scan(self, processes->clients, take_client, &take, error);
     if (code == CELLAR_CORRUPT) return err_set(error, CELLAR_CORRUPT, "a counter of no process is there");
     return code < 0 && !error->code ? failed(code, error, "reading the counters of the other processes") : code;
 }

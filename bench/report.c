@@ -39,7 +39,7 @@ static void print_workload(const struct page *page)
 static void print_header(const struct page *page)
 {
     const struct settings *settings = page->outcome->settings;
-    const struct cellar_config *db = &settings->db;
+    const struct engine_config *db = &settings->db;
     const struct machine *machine = page->outcome->machine;
     char bytes[STYLE_BYTES], pool[STYLE_BYTES], number[STYLE_BYTES];
     fprintf(page->out, "%scellar %s  %s%s\n", page->style.bold, cellar_version(), settings->workload->name,
@@ -132,13 +132,13 @@ static void print_procedures(const struct page *page)
 {
     heading(page, "Procedures (us)", "       calls committed  attempts       p50       p99");
     for (uint32_t i = 0; i < page->outcome->proc_count; i++) {
-        const struct cellar_tally *tally = &page->outcome->procs[i].tally;
+        const struct cellar_lab_tally *tally = &page->outcome->procs[i].tally;
         char count[3][STYLE_BYTES], us[2][STYLE_BYTES];
         if (!tally->calls) continue;
         fprintf(page->out, "  %-*s%12s %9s %9s %9s %9s\n", NAME_WIDTH, page->outcome->procs[i].name,
                 style_count(count[0], tally->calls), style_count(count[1], tally->committed),
-                style_count(count[2], tally->attempts), style_us(us[0], (double)cellar_tally_latency_ns(tally, 0.5)),
-                style_us(us[1], (double)cellar_tally_latency_ns(tally, 0.99)));
+                style_count(count[2], tally->attempts), style_us(us[0], (double)cellar_lab_latency_ns(tally, 0.5)),
+                style_us(us[1], (double)cellar_lab_latency_ns(tally, 0.99)));
     }
 }
 
@@ -146,7 +146,7 @@ static void print_tables(const struct page *page)
 {
     heading(page, "Records of tables", "        read     written    inserted     deleted   conflicts");
     for (uint32_t i = 0; i < page->outcome->table_count; i++) {
-        const struct cellar_table_tally *tally = &page->outcome->tables[i].tally;
+        const struct cellar_lab_table_tally *tally = &page->outcome->tables[i].tally;
         char count[5][STYLE_BYTES];
         fprintf(page->out, "  %-*s%12s %11s %11s %11s %11s\n", NAME_WIDTH, page->outcome->tables[i].name,
                 style_count(count[0], tally->read), style_count(count[1], tally->written),
@@ -317,7 +317,7 @@ static void print_durability(const struct page *page)
 {
     const struct outcome *outcome = page->outcome;
     const struct settings *settings = outcome->settings;
-    const struct cellar_durable *durable = &outcome->totals.durable;
+    const struct cellar_lab_durable *durable = &outcome->totals.durable;
     const struct hist *acknowledged = &outcome->totals.all.latency_ns, *commit = &outcome->totals.commit_ns;
     char text[4][STYLE_BYTES];
     if (!settings->db.durable) return;

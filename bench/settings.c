@@ -79,7 +79,7 @@ static int node_parse(const char *option, const char *text, uint32_t first, uint
 /* Compute node 0 judges in the end. */
 static int death_parse(struct settings *settings, struct cellar_error *error)
 {
-    const struct cellar_config *db = &settings->db;
+    const struct engine_config *db = &settings->db;
     settings->kill_cn = settings->kill_mn = -1;
     if (!settings->kill_cn_text && !settings->kill_mn_text) {
         if (settings->kill_at_s > 0) return err_set(error, CELLAR_INVALID, "--kill-at needs --kill-cn or --kill-mn");
@@ -170,7 +170,7 @@ static int refuse_history_conflicts(const struct settings *settings, uint64_t gi
 static int refuse_durable_conflicts(const struct settings *settings, uint64_t given, struct cellar_error *error)
 {
     static const char *const durable_only[] = {"inflight", "epoch-ns", "durable-bytes"};
-    const struct cellar_config *db = &settings->db;
+    const struct engine_config *db = &settings->db;
     for (uint32_t i = 0; !db->durable && i < sizeof durable_only / sizeof *durable_only; i++)
         if (options_given(&settings_options, given, durable_only[i]))
             CONFLICT("--%s needs --durable DIR", durable_only[i]);
@@ -188,7 +188,7 @@ static int refuse_durable_conflicts(const struct settings *settings, uint64_t gi
 /* Options that are each in order, but not together. */
 static int refuse_conflicts(struct settings *settings, uint64_t given, struct cellar_error *error)
 {
-    const struct cellar_config *db = &settings->db;
+    const struct engine_config *db = &settings->db;
     if (options_given(&settings_options, given, "seconds") && settings->txns)
         CONFLICT("--seconds and --txns exclude each other");
     if (!settings->sim && options_given(&settings_options, given, "nic"))
@@ -229,7 +229,7 @@ static int refuse_conflicts(struct settings *settings, uint64_t given, struct ce
 
 static void fill_defaults(struct settings *settings, uint32_t cores)
 {
-    settings->db = (struct cellar_config){.fabric = "shm", .cns = 1, .mns = 1, .threads = cores, .coros = 4, .seed = 1};
+    settings->db = (struct engine_config){.fabric = "shm", .cns = 1, .mns = 1, .threads = cores, .coros = 4, .seed = 1};
     settings->cc = "cellar";
     settings->nic = "cx5";
     settings->trace_every = 64;
@@ -264,7 +264,7 @@ static int cluster_take(struct settings *settings, uint64_t given, struct cellar
  */
 static void durable_resolve(struct settings *settings, uint64_t given)
 {
-    struct cellar_config *db = &settings->db;
+    struct engine_config *db = &settings->db;
     if (!options_given(&settings_options, given, "inflight"))
         settings->inflight = db->coros > INFLIGHT_DEFAULT ? db->coros : INFLIGHT_DEFAULT;
     if (!options_given(&settings_options, given, "coros") && settings->inflight < db->coros)
@@ -288,7 +288,7 @@ static int workload_resolve(struct settings *settings, uint64_t given, struct ce
 static void resolve(struct settings *settings, uint64_t given)
 {
     const struct workload *workload = settings->workload;
-    settings->db.cc = (enum cellar_cc)mode_find(settings->cc);
+    settings->db.cc = (enum cellar_lab_cc)mode_find(settings->cc);
     if (workload->log_bytes) settings->db.log_bytes = workload->log_bytes(&settings->room.config);
     settings->sim = !strcmp(settings->db.fabric, "sim");
     if (!options_given(&settings_options, given, "seconds") && !settings->txns)

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "cluster.h"
+#include "engine_config.h"
 #include "operations.h"
 #include "options.h"
 #include "workload.h"
@@ -12,7 +13,7 @@
 struct settings {
     const struct workload *workload;
     union workload_room room; /* its configuration */
-    struct cellar_config db;  /* pool_bytes 0: still to be estimated */
+    struct engine_config db;  /* pool_bytes 0: still to be estimated */
     double seconds, warmup_s;
     uint64_t txns;               /* 0: the run is bounded by time */
     uint32_t attempts_max;       /* of a transaction, which is dropped then; 0: none is */

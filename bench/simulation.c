@@ -8,7 +8,7 @@
 int simulation_open(const struct settings *settings, struct census *census, struct fabric **fabric, struct cellar **db,
                     struct cellar_error *error)
 {
-    const struct cellar_config *config = &settings->db;
+    const struct engine_config *config = &settings->db;
     const struct fabric_sim_profile *profile = fabric_sim_profile_find(settings->nic);
     struct fabric_sim_config sim;
     must(profile); /* one of shared_options_nics */

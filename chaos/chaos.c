@@ -125,12 +125,12 @@ static int judge(struct chaos *chaos, struct cellar_error *error)
     char sockets[CHAOS_CLUSTER_SOCKETS], urls[CHAOS_CLUSTER_ETCD_URLS];
     const struct chaos_cluster *cluster = &chaos->cluster;
     struct etcd *etcd;
-    struct cellar_config config =
+    struct engine_config config =
         chaos_cluster_config(cluster, cluster->compute + 1, chaos_cluster_sockets(cluster, sockets));
     struct chaos_bank bank = {0};
     struct chaos_witness_line *lines = NULL;
     uint64_t count = 0;
-    int code = etcd_attach(chaos_cluster_etcd_urls(cluster, urls), NULL, &config, &etcd, error);
+    int code = etcd_attach(chaos_cluster_etcd_urls(cluster, urls), NULL, &etcd, &config.decider, error);
     if (code == 0) code = chaos_bank_open(&bank, &config, cluster->bytes, error);
     if (code != 0) {
         etcd_close(etcd);

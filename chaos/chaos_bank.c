@@ -1,5 +1,7 @@
 #include "chaos_bank.h"
 
+#include "db_open.h"
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define RECEIPT_BYTES 512 /* of a memory node's memory for each receipt that there may be: what it takes, twice */
 
@@ -61,10 +63,10 @@ static int set_up(struct chaos_bank *bank, uint64_t memnode_bytes, struct cellar
     const struct cellar_proc_def open_def = {
         .name = "open", .fn = open_accounts, .records_max = CHAOS_BANK_ACCOUNTS, .writes_max = CHAOS_BANK_ACCOUNTS};
     const struct cellar_proc_def transfer_def = {.name = "transfer", .fn = transfer, .records_max = 3, .writes_max = 3};
-    int code = cellar_table_create(bank->db, &accounts, &bank->accounts, error);
-    if (code == 0) code = cellar_table_create(bank->db, &receipts, &bank->receipts, error);
-    if (code == 0) code = cellar_proc_register(bank->db, &open_def, &bank->open, error);
-    if (code == 0) code = cellar_proc_register(bank->db, &transfer_def, &bank->transfer, error);
+    int code = err_last(error, cellar_table_create(bank->db, &accounts, &bank->accounts));
+    if (code == 0) code = err_last(error, cellar_table_create(bank->db, &receipts, &bank->receipts));
+    if (code == 0) code = err_last(error, cellar_proc_register(bank->db, &open_def, &bank->open));
+    if (code == 0) code = err_last(error, cellar_proc_register(bank->db, &transfer_def, &bank->transfer));
     if (code != 0) return code;
     struct cellar_result result;
     code = cellar_proc_run(bank->db, bank->open, bank, NULL, &result);
@@ -73,10 +75,10 @@ static int set_up(struct chaos_bank *bank, uint64_t memnode_bytes, struct cellar
     return code;
 }
 
-int chaos_bank_open(struct chaos_bank *bank, const struct cellar_config *config, uint64_t memnode_bytes,
+int chaos_bank_open(struct chaos_bank *bank, const struct engine_config *config, uint64_t memnode_bytes,
                     struct cellar_error *error)
 {
-    int code = cellar_open(config, &bank->db, error);
+    int code = db_open(config, &bank->db, error);
     if (code != 0) return code;
     code = set_up(bank, memnode_bytes, error);
     if (code != 0) cellar_close(bank->db);

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "engine_config.h"
 #include "err.h"
 
 #define CHAOS_BANK_ACCOUNTS 64
@@ -36,5 +37,5 @@ struct chaos_bank_transfer {
  * Opens the pool, its tables and procedures; the first one to come opens the accounts. memnode_bytes, the memory of
  * each memory node, sizes the table of receipts. On failure nothing stays open.
  */
-NODISCARD int chaos_bank_open(struct chaos_bank *bank, const struct cellar_config *config, uint64_t memnode_bytes,
+NODISCARD int chaos_bank_open(struct chaos_bank *bank, const struct engine_config *config, uint64_t memnode_bytes,
                               struct cellar_error *error);

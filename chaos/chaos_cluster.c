@@ -51,9 +51,9 @@ int chaos_cluster_check(const struct chaos_cluster *cluster, struct cellar_error
     return 0;
 }
 
-struct cellar_config chaos_cluster_config(const struct chaos_cluster *cluster, uint32_t cn, const char *sockets)
+struct engine_config chaos_cluster_config(const struct chaos_cluster *cluster, uint32_t cn, const char *sockets)
 {
-    return (struct cellar_config){.cc = (enum cellar_cc)mode_find(cluster->cc),
+    return (struct engine_config){.cc = (enum cellar_lab_cc)mode_find(cluster->cc),
                                   .cn_index = cn,
                                   .replicas = cluster->replicas,
                                   .memnodes = sockets,

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "engine_config.h"
 #include "err.h"
 #include "watch.h"
 
@@ -41,7 +42,7 @@ const char *chaos_cluster_etcd_urls(const struct chaos_cluster *cluster, char *t
 /* INVALID: the folder's name is too long for sockets, or the numbers do not fit together. */
 NODISCARD int chaos_cluster_check(const struct chaos_cluster *cluster, struct cellar_error *error);
 /* How the compute nodes (and, with cn >= compute, this process) open the pool; `sockets` must stay valid. */
-struct cellar_config chaos_cluster_config(const struct chaos_cluster *cluster, uint32_t cn, const char *sockets);
+struct engine_config chaos_cluster_config(const struct chaos_cluster *cluster, uint32_t cn, const char *sockets);
 
 /* Makes the folder, which must not be there or be empty, and writes cluster.json; draws etcd's ports. */
 NODISCARD int chaos_cluster_make(struct chaos_cluster *cluster, struct cellar_error *error);

@@ -108,17 +108,17 @@ int chaos_compute_run(const struct chaos_cluster *cluster, uint32_t cn, struct w
 {
     char sockets[CHAOS_CLUSTER_SOCKETS], path[CHAOS_CLUSTER_PATH], urls[CHAOS_CLUSTER_ETCD_URLS];
     struct compute compute = {.watch = watch, .error = error};
-    struct cellar_config config = chaos_cluster_config(cluster, cn, chaos_cluster_sockets(cluster, sockets));
+    struct engine_config config = chaos_cluster_config(cluster, cn, chaos_cluster_sockets(cluster, sockets));
     config.log = log_line;
     chaos_cluster_path(cluster, CHAOS_CLUSTER_COMPUTE, cn, "witness", path);
     int code = chaos_witness_open(path, cn, &compute.witness, &compute.next_number, error);
     if (code != 0) return code;
     prng_seed(&compute.prng, compute.next_number);
     struct etcd *etcd;
-    code = etcd_attach(chaos_cluster_etcd_urls(cluster, urls), NULL, &config, &etcd, error);
+    code = etcd_attach(chaos_cluster_etcd_urls(cluster, urls), NULL, &etcd, &config.decider, error);
     if (code == 0) code = chaos_bank_open(&compute.bank, &config, cluster->bytes, error);
     if (code == 0) {
-        code = cellar_proc_queue_open(compute.bank.db, LANES, NULL, NULL, &compute.queue, error);
+        code = err_last(error, cellar_proc_queue_open(compute.bank.db, LANES, NULL, NULL, &compute.queue));
         if (code == 0) code = work(&compute);
         cellar_close(compute.bank.db);
     }

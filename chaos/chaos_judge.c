@@ -91,9 +91,9 @@ static int look(struct cellar_lab_client *client, void *arg)
 {
     struct judge *judge = arg;
     if (cellar_lab_index(client) != 0) return 0;
-    int code = cellar_cluster_audit(client, judge->error);
-    if (code == 0) code = cellar_lab_scan(client, judge->bank->receipts, see_receipt, judge, judge->error);
-    if (code == 0) code = cellar_lab_scan(client, judge->bank->accounts, see_account, judge, judge->error);
+    int code = cellar_lab_scan(client, judge->bank->receipts, see_receipt, judge);
+    if (code == 0) code = cellar_lab_scan(client, judge->bank->accounts, see_account, judge);
+    if (code != judge->error->code) (void)err_last(judge->error, code); /* or it was said as it was seen */
     if (code == 0 && judge->accounts != CHAOS_BANK_ACCOUNTS)
         code = CONTRADICTION(judge, "%" PRIu64 " accounts of %d are there", judge->accounts, CHAOS_BANK_ACCOUNTS);
     for (uint64_t i = 0; code == 0 && i < judge->count; i++)

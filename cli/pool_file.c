@@ -1,5 +1,6 @@
 #include "pool_file.h"
 
+#include "db_open.h"
 #include "mode.h"
 
 #include <errno.h>
@@ -18,17 +19,17 @@ int pool_file_look(const char *option, const char *path, uint64_t *bytes, struct
     return 0;
 }
 
-int pool_file_open(const struct cellar_config *config, struct cellar **out, struct cellar_error *error)
+int pool_file_open(const struct engine_config *config, struct cellar **out, struct cellar_error *error)
 {
     struct cellar_error other;
-    struct cellar_config locks = *config;
-    int code = cellar_open(config, out, error);
+    struct engine_config locks = *config;
+    int code = db_open(config, out, error);
     if (code != CELLAR_MISMATCH) return code;
     const struct mode *mode = mode_table;
     while (mode->name && !mode->locks) mode++;
     if (!mode->name) return code;
-    locks.cc = (enum cellar_cc)(mode - mode_table);
-    int again = cellar_open(&locks, out, &other);
+    locks.cc = (enum cellar_lab_cc)(mode - mode_table);
+    int again = db_open(&locks, out, &other);
     if (again == CELLAR_MISMATCH || again == CELLAR_UNSUPPORTED) return code; /* it is not that */
     if (again && error) *error = other;
     return again;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cellar.h"
+#include "engine_config.h"
 #include "err.h"
 
 #include <stdint.h>
@@ -15,4 +16,4 @@ NODISCARD int pool_file_look(const char *option, const char *path, uint64_t *byt
  * Opens it for work that runs no transaction, in the mode with the least set-up: that of `config`, or, when the pool
  * has locks of records, the one that has them. As cellar_open.
  */
-NODISCARD int pool_file_open(const struct cellar_config *config, struct cellar **out, struct cellar_error *error);
+NODISCARD int pool_file_open(const struct engine_config *config, struct cellar **out, struct cellar_error *error);

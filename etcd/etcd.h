@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "cellar.h"
+#include "cellar_cluster.h"
 #include "err.h"
 
 #include <stdbool.h>
@@ -25,10 +25,10 @@ struct etcd;
 NODISCARD int etcd_open(const char *servers, const char *prefix, struct etcd **out, struct cellar_error *error);
 /*
  * What a command was asked: `servers` NULL: the pool's own words decide, *out NULL; `prefix` NULL: ETCD_PREFIX. Sets
- * config->decider, which is closed after the database.
+ * *decider (NULL: none), which is closed after the database.
  */
-NODISCARD int etcd_attach(const char *servers, const char *prefix, struct cellar_config *config, struct etcd **out,
-                          struct cellar_error *error);
+NODISCARD int etcd_attach(const char *servers, const char *prefix, struct etcd **out,
+                          const struct cellar_decider **decider, struct cellar_error *error);
 #define ETCD_PREFIX "/cellar"
 /* NULL is allowed. What is under way has its effect or not. */
 void etcd_close(struct etcd *etcd);

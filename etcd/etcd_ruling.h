@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "cellar.h"
+#include "cellar_cluster.h"
 #include "err.h"
 
 /* NULL: no memory. The caller frees it. */

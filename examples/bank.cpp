@@ -54,7 +54,7 @@ int work(const cellarpp::database &db, cellarpp::table accounts, std::uint64_t f
     for (std::uint64_t i = 0; i < transfers; i++) {
         std::uint64_t from = (first + 7 * i) % accounts_count, to = (from + 1 + i % 5) % accounts_count;
         int code = session.transact([&](cellarpp::transaction &txn) { return transfer(txn, accounts, from, to, 10); });
-        if (code) return ends("a transfer", session.last_error().text);
+        if (code) return ends("a transfer", ::cellar_last_error()->text);
     }
     return 0;
 }
@@ -65,9 +65,9 @@ int main()
 {
     using namespace std::string_view_literals;
     cellarpp::error error;
-    cellarpp::config config{};
-    config.pool_bytes = 16u << 20;
-    auto db = cellarpp::database::open(config, error);
+    cellarpp::options options{};
+    options.bytes = 16u << 20;
+    auto db = cellarpp::database::open(nullptr, options, error);
     if (!db) return ends("opening", error.text);
     cellarpp::table accounts = db.create({.name = "accounts",
                                           .row_bytes = sizeof(account),
@@ -95,10 +95,10 @@ int main()
     if (!session) return ends("a session", error.text);
     auto txn = session.begin();
     for (std::uint64_t i = 0; i < accounts_count; i++)
-        if (txn.insert(accounts, i, account{cents_each})) return ends("an account", session.last_error().text);
+        if (txn.insert(accounts, i, account{cents_each})) return ends("an account", ::cellar_last_error()->text);
     person ada{.name = {}, .account = 3};
     if (cellar_key_set(&ada.name, sizeof ada.name, "ada", 3) || !txn.add(owners, ada)) return ends("an owner", "ada");
-    if (txn.commit()) return ends("the commit", session.last_error().text);
+    if (txn.commit()) return ends("the commit", ::cellar_last_error()->text);
 
     std::vector<std::thread> threads;
     int codes[3] = {};
@@ -115,7 +115,7 @@ int main()
         auto number = reading.get<std::uint64_t>(owners, record.value, 1);
         hers = reading.get<std::int64_t>(accounts, number.value, 0).value;
     }
-    if (!record || reading.commit()) return ends("reading", session.last_error().text);
+    if (!record || reading.commit()) return ends("reading", ::cellar_last_error()->text);
     std::printf("%lld cents in all, %lld of them ada's\n", (long long)sum, (long long)hers);
     for (int code : codes)
         if (code) return code;

@@ -63,11 +63,9 @@ static int transfer(struct cellar_txn *txn, void *arg)
     return code == CELLAR_USER_ABORT ? cellar_rollback_to(txn, savepoint) : code; /* too poor for a fee */
 }
 
-static void fail(const struct cellar_session *session, const char *what)
+static void fail(const char *what)
 {
-    struct cellar_error error;
-    cellar_session_error(session, &error);
-    fprintf(stderr, "%s: %s\n", what, error.text);
+    fprintf(stderr, "%s: %s\n", what, cellar_last_error()->text);
     exit(1);
 }
 
@@ -75,9 +73,8 @@ static void *teller(void *arg)
 {
     const struct bank *bank = arg;
     struct cellar_session *session; /* this thread's own */
-    struct cellar_error error;
-    if (cellar_session_open(bank->db, &session, &error)) {
-        fprintf(stderr, "%s\n", error.text);
+    if (cellar_session_open(bank->db, &session)) {
+        fprintf(stderr, "%s\n", cellar_last_error()->text);
         exit(1);
     }
     unsigned seed = (unsigned)(uintptr_t)&session;
@@ -85,7 +82,7 @@ static void *teller(void *arg)
         uint64_t from = 1 + (uint64_t)rand_r(&seed) % ACCOUNTS, to = from % ACCOUNTS + 1;
         struct transfer order = {bank, from, to, rand_r(&seed) % 300};
         int code = cellar_transact(session, transfer, &order);
-        if (code && code != CELLAR_USER_ABORT) fail(session, "a transfer");
+        if (code && code != CELLAR_USER_ABORT) fail("a transfer");
     }
     cellar_session_close(session);
     return NULL;
@@ -95,12 +92,12 @@ static void *teller(void *arg)
 static void open_accounts(const struct bank *bank, struct cellar_session *session)
 {
     struct cellar_txn *txn;
-    if (cellar_begin(session, NULL, &txn)) fail(session, "begin");
+    if (cellar_begin(session, NULL, &txn)) fail("begin");
     for (uint64_t key = 0; key <= ACCOUNTS; key++) {
         struct account row = {.cents = key == FEES ? 0 : OPENING_CENTS};
-        if (cellar_txn_insert(txn, bank->accounts, key, &row)) fail(session, "an account");
+        if (cellar_txn_insert(txn, bank->accounts, key, &row)) fail("an account");
     }
-    if (cellar_commit(txn, NULL)) fail(session, "the opening of the accounts");
+    if (cellar_commit(txn, NULL)) fail("the opening of the accounts");
 }
 
 /* All accounts in one round trip; what a transaction that ends well has read was true at one moment. */
@@ -112,29 +109,27 @@ static int64_t total(const struct bank *bank, struct cellar_session *session)
     int64_t sum = 0;
     for (uint64_t key = 0; key <= ACCOUNTS; key++)
         reads[key] = (struct cellar_txn_read){bank->accounts, key, CELLAR_ALL};
-    if (cellar_begin(session, &options, &txn)) fail(session, "begin");
-    if (cellar_prefetch(txn, reads, ACCOUNTS + 1)) fail(session, "reading all accounts");
+    if (cellar_begin(session, &options, &txn)) fail("begin");
+    if (cellar_prefetch(txn, reads, ACCOUNTS + 1)) fail("reading all accounts");
     for (uint64_t key = 0; key <= ACCOUNTS; key++) {
         int64_t cents;
-        if (cellar_txn_get(txn, bank->accounts, key, CENTS, &cents)) fail(session, "reading an account");
+        if (cellar_txn_get(txn, bank->accounts, key, CENTS, &cents)) fail("reading an account");
         sum += cents;
     }
-    if (cellar_commit(txn, NULL)) fail(session, "adding up");
+    if (cellar_commit(txn, NULL)) fail("adding up");
     return sum;
 }
 
 int main(void)
 {
     struct bank bank;
-    struct cellar_error error;
     struct cellar_session *session;
     pthread_t threads[TELLERS];
     const struct cellar_schema schema = {"accounts", sizeof(struct account), columns, 1, 2 * ACCOUNTS, 0, 0, 0, 0};
 
-    if (cellar_open(&(struct cellar_config){.pool_bytes = 16u << 20}, &bank.db, &error) ||
-        cellar_table_create(bank.db, &schema, &bank.accounts, &error) ||
-        cellar_session_open(bank.db, &session, &error)) {
-        fprintf(stderr, "%s\n", error.text);
+    if (cellar_open(NULL, CELLAR_OPTIONS(.bytes = 16u << 20), &bank.db) ||
+        cellar_table_create(bank.db, &schema, &bank.accounts) || cellar_session_open(bank.db, &session)) {
+        fprintf(stderr, "%s\n", cellar_last_error()->text);
         return 1;
     }
     open_accounts(&bank, session);

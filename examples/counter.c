@@ -7,7 +7,7 @@
  * The other half call a procedure, which locks the counter while it adds. Both count right; the procedure tries less
  * often, which is when to write one.
  */
-#include <cellar.h>
+#include <cellar_proc.h>
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -64,10 +64,9 @@ static _Noreturn void ends(const char *what, const char *why)
 static void *count_all(void *arg)
 {
     struct work *work = arg;
-    struct cellar_error error;
     struct cellar_session *session = NULL;
     bool by_proc = work->number % 2;
-    if (!by_proc && cellar_session_open(work->db, &session, &error)) ends("a session", error.text);
+    if (!by_proc && cellar_session_open(work->db, &session)) ends("a session", cellar_last_error()->text);
     for (int i = 0; i < TURNS; i++) {
         struct cellar_result result = {.attempts = 0};
         int code = by_proc ? cellar_proc_run(work->db, work->proc, (void *)work->table, NULL, &result)
@@ -86,17 +85,16 @@ int main(void)
     const struct cellar_proc *proc;
     struct cellar_session *session;
     struct cellar_txn *txn;
-    struct cellar_error error;
     struct work works[THREADS];
     pthread_t threads[THREADS];
     uint64_t value, tries[2] = {0, 0};
     const struct cellar_schema schema = {"counters", sizeof(struct counter), columns, 1, 10, 0, 0, 0, 0};
     const struct cellar_proc_def def = {.name = "count", .fn = count_proc, .records_max = 1, .writes_max = 1};
 
-    if (cellar_open(&(struct cellar_config){.pool_bytes = 16u << 20, .threads = 2}, &db, &error) ||
-        cellar_table_create(db, &schema, &table, &error) || cellar_proc_register(db, &def, &proc, &error) ||
-        cellar_session_open(db, &session, &error))
-        ends("opening", error.text);
+    if (cellar_open(NULL, CELLAR_OPTIONS(.bytes = 16u << 20, .threads = 2), &db) ||
+        cellar_table_create(db, &schema, &table) || cellar_proc_register(db, &def, &proc) ||
+        cellar_session_open(db, &session))
+        ends("opening", cellar_last_error()->text);
     if (cellar_begin(session, NULL, &txn) || cellar_txn_insert(txn, table, 1, &(struct counter){0}) ||
         cellar_commit(txn, NULL))
         ends("the counter", "it could not be made");

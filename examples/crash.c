@@ -9,7 +9,8 @@
  */
 #define _POSIX_C_SOURCE 200809L /* mkstemp, kill */
 
-#include <cellar.h>
+#include <cellar_cluster.h>
+#include <cellar_lab.h>
 
 #include <inttypes.h>
 #include <signal.h>
@@ -35,7 +36,6 @@ struct bank {
     const struct cellar_table *accounts;
     const struct cellar_proc *transfer;
     int report; /* the child's end of a pipe */
-    struct cellar_error error;
 };
 
 struct transfer_args {
@@ -64,13 +64,12 @@ static int transfer(struct cellar_txn *txn, void *arg)
 
 static int bank_open(struct bank *bank, const char *path)
 {
-    const struct cellar_config config = {.pool_bytes = 8u << 20, .pool_path = path};
     const struct cellar_schema schema = {"accounts", sizeof(struct account), columns, 2, ACCOUNTS, 0, 0, 0, 0};
     const struct cellar_proc_def def = {.name = "transfer", .fn = transfer, .records_max = 2, .writes_max = 2};
-    int code = cellar_open(&config, &bank->db, &bank->error);
-    if (code == 0) code = cellar_table_create(bank->db, &schema, &bank->accounts, &bank->error);
-    if (code == 0) code = cellar_proc_register(bank->db, &def, &bank->transfer, &bank->error);
-    if (code < 0) fprintf(stderr, "crash: %s\n", bank->error.text);
+    int code = cellar_open(path, CELLAR_OPTIONS(.bytes = 8u << 20, .durability = CELLAR_MEMORY), &bank->db);
+    if (code == 0) code = cellar_table_create(bank->db, &schema, &bank->accounts);
+    if (code == 0) code = cellar_proc_register(bank->db, &def, &bank->transfer);
+    if (code < 0) fprintf(stderr, "crash: %s\n", cellar_last_error()->text);
     return code;
 }
 
@@ -82,7 +81,7 @@ static int load(struct cellar_lab_client *client, void *arg)
     const struct account account = {.cents = OPENING_CENTS};
     int code = 0;
     for (uint64_t id = cellar_lab_index(client); id < ACCOUNTS && code == 0; id += cellar_lab_count(client))
-        code = cellar_lab_load(client, bank->accounts, id, &account, NULL);
+        code = cellar_lab_load(client, bank->accounts, id, &account);
     return code;
 }
 
@@ -134,8 +133,7 @@ static int look(struct cellar_lab_client *client, void *arg)
 {
     struct look *look = arg;
     if (cellar_lab_index(client) != 0) return 0;
-    int code = cellar_cluster_audit(client, &look->bank->error);
-    return code < 0 ? code : cellar_lab_scan(client, look->bank->accounts, add_row, &look->totals, &look->bank->error);
+    return cellar_lab_scan(client, look->bank->accounts, add_row, &look->totals);
 }
 
 static int judge(const char *path, const uint64_t *acknowledged)
@@ -144,10 +142,11 @@ static int judge(const char *path, const uint64_t *acknowledged)
     struct look seen = {.bank = &bank};
     uint64_t received = 0, missing = 0;
     if (bank_open(&bank, path) < 0) return 1; /* recovers it */
-    int code = cellar_lab_run(bank.db, look, &seen);
+    int code = cellar_cluster_audit(bank.db);
+    if (code == 0) code = cellar_lab_run(bank.db, look, &seen);
     cellar_close(bank.db);
     if (code < 0) {
-        fprintf(stderr, "crash: %s\n", bank.error.text);
+        fprintf(stderr, "crash: %s\n", cellar_last_error()->text);
         return 1;
     }
     for (int id = 0; id < ACCOUNTS; id++) {

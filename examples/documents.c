@@ -76,19 +76,15 @@ static int delete_one(struct cellar_txn *txn, void *arg)
 
 static void run(struct cellar_session *session, cellar_txn_fn fn, struct work *work, const char *what)
 {
-    struct cellar_error error;
     if (cellar_transact(session, fn, work) == 0) return;
-    cellar_session_error(session, &error);
-    ends(what, error.text);
+    ends(what, cellar_last_error()->text);
 }
 
 int main(void)
 {
     struct cellar *db;
     struct cellar_session *session;
-    struct cellar_error error;
     struct work work = {.text = malloc(LONGEST)};
-    const struct cellar_config config = {.pool_bytes = 64u << 20, .coros = 1, .log_bytes = 2u << 20};
     const struct cellar_schema schema = {.name = "documents",
                                          .row_bytes = sizeof(struct document),
                                          .columns = columns,
@@ -98,9 +94,9 @@ int main(void)
                                          .long_bytes = DOCUMENTS * LONGEST};
 
     if (!work.text) ends("a buffer", "no memory");
-    if (cellar_open(&config, &db, &error) || cellar_table_create(db, &schema, &work.documents, &error) ||
-        cellar_session_open(db, &session, &error))
-        ends("opening", error.text);
+    if (cellar_open(NULL, CELLAR_OPTIONS(.bytes = 64u << 20), &db) ||
+        cellar_table_create(db, &schema, &work.documents) || cellar_session_open(db, &session))
+        ends("opening", cellar_last_error()->text);
     for (work.number = 0; work.number < DOCUMENTS; work.number++) {
         run(session, begin_one, &work, "a new document");
         for (uint64_t i = 0; i < 2 * work.number; i++) run(session, double_one, &work, "a longer one");

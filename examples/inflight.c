@@ -7,7 +7,7 @@
  * never waits for a single call, and as many are under way as the queue has room for; then it reaps first. Here the
  * requests are numbers, and each adds one to a counter.
  */
-#include <cellar.h>
+#include <cellar_lab.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -110,12 +110,11 @@ static int total(struct cellar_lab_client *client, void *arg)
 {
     struct total *total = arg;
     if (cellar_lab_index(client) > 0) return 0;
-    return cellar_lab_scan(client, total->table, sum_rows, &total->sum, NULL);
+    return cellar_lab_scan(client, total->table, sum_rows, &total->sum);
 }
 
 int main(void)
 {
-    const struct cellar_config config = {.cc = CELLAR_CC_CELLAR, .threads = 2};
     const struct cellar_schema schema = {.name = "counter",
                                          .row_bytes = sizeof(struct row),
                                          .columns = columns,
@@ -127,10 +126,10 @@ int main(void)
     struct cellar *db;
     struct cellar_error error;
 
-    int code = cellar_open(&config, &db, &error);
-    if (code == 0) code = cellar_table_create(db, &schema, &all.table, &error);
-    if (code == 0) code = cellar_proc_register(db, &def, &server.proc, &error);
-    if (code == 0) code = cellar_proc_queue_open(db, IN_FLIGHT, NULL, NULL, &server.queue, &error);
+    int code = cellar_open(NULL, CELLAR_OPTIONS(.threads = 2), &db);
+    if (code == 0) code = cellar_table_create(db, &schema, &all.table);
+    if (code == 0) code = cellar_proc_register(db, &def, &server.proc);
+    if (code == 0) code = cellar_proc_queue_open(db, IN_FLIGHT, NULL, NULL, &server.queue);
     if (code < 0) {
         fprintf(stderr, "%s\n", error.text);
         return 1;

@@ -63,9 +63,8 @@ static void ends(const char *what, const char *why)
 static void *run(void *arg)
 {
     struct work *work = arg;
-    struct cellar_error error;
     struct cellar_session *session;
-    if (cellar_session_open(work->db, &session, &error)) ends("a session", error.text);
+    if (cellar_session_open(work->db, &session)) ends("a session", cellar_last_error()->text);
     while (work->produces ? work->count < ITEMS : __atomic_load_n(work->left, __ATOMIC_SEQ_CST) > 0) {
         if (work->produces) work->item.number = work->count + 1;
         int code = cellar_transact(session, work->produces ? append : take, work);
@@ -84,16 +83,15 @@ int main(void)
     struct cellar *db;
     const struct cellar_table *items;
     const struct cellar_index *by_key;
-    struct cellar_error error;
     struct work works[PRODUCERS + CONSUMERS];
     pthread_t threads[PRODUCERS + CONSUMERS];
     uint64_t left = PRODUCERS * ITEMS, in = 0, out = 0;
     const struct cellar_schema schema = {"items", sizeof(struct item), columns, 1, 1000, 0, 0, 0, 0};
     const struct cellar_index_def def = {.name = "by_key"}; /* no columns: of the keys alone */
 
-    if (cellar_open(&(struct cellar_config){.pool_bytes = 16u << 20}, &db, &error) ||
-        cellar_table_create(db, &schema, &items, &error) || cellar_index_create(db, items, &def, &by_key, &error))
-        ends("opening", error.text);
+    if (cellar_open(NULL, CELLAR_OPTIONS(.bytes = 16u << 20), &db) || cellar_table_create(db, &schema, &items) ||
+        cellar_index_create(db, items, &def, &by_key))
+        ends("opening", cellar_last_error()->text);
     for (int i = 0; i < PRODUCERS + CONSUMERS; i++) {
         works[i] = (struct work){db, items, by_key, i < PRODUCERS, {0}, 0, 0, &left};
         if (pthread_create(&threads[i], NULL, run, &works[i])) ends("a thread", "it could not be started");

@@ -6,7 +6,7 @@
  * Bids come in at random prices. One transaction matches the best bid: it finds the highest price, earliest first, and
  * takes that bid out; the index follows by itself. docs/ordered.md says how.
  */
-#include <cellar.h>
+#include <cellar_proc.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +25,6 @@ struct book {
     const struct cellar_table *bids;
     const struct cellar_index *by_price; /* the highest first, then the earliest */
     const struct cellar_proc *place, *match, *count;
-    struct cellar_error error;
 };
 
 struct order {
@@ -70,7 +69,6 @@ static int count(struct cellar_txn *txn, void *arg)
 
 static int book_open(struct book *book)
 {
-    const struct cellar_config config = {.pool_bytes = 8u << 20};
     const struct cellar_schema schema = {"bids", sizeof(struct bid), columns, 2, BIDS, 0, 0, 0, 0};
     const struct cellar_index_column order[] = {{"price", CELLAR_SORT_SIGNED, true},
                                                 {"time", CELLAR_SORT_UNSIGNED, false}};
@@ -78,12 +76,12 @@ static int book_open(struct book *book)
     const struct cellar_proc_def defs[] = {{.name = "place", .fn = place, .records_max = 1, .writes_max = 1},
                                            {.name = "match", .fn = match, .records_max = 1, .writes_max = 1},
                                            {.name = "count", .fn = count, .records_max = 1}};
-    int code = cellar_open(&config, &book->db, &book->error);
-    if (code == 0) code = cellar_table_create(book->db, &schema, &book->bids, &book->error);
-    if (code == 0) code = cellar_index_create(book->db, book->bids, &index, &book->by_price, &book->error);
-    if (code == 0) code = cellar_proc_register(book->db, &defs[0], &book->place, &book->error);
-    if (code == 0) code = cellar_proc_register(book->db, &defs[1], &book->match, &book->error);
-    if (code == 0) code = cellar_proc_register(book->db, &defs[2], &book->count, &book->error);
+    int code = cellar_open(NULL, CELLAR_OPTIONS(.bytes = 8u << 20), &book->db);
+    if (code == 0) code = cellar_table_create(book->db, &schema, &book->bids);
+    if (code == 0) code = cellar_index_create(book->db, book->bids, &index, &book->by_price);
+    if (code == 0) code = cellar_proc_register(book->db, &defs[0], &book->place);
+    if (code == 0) code = cellar_proc_register(book->db, &defs[1], &book->match);
+    if (code == 0) code = cellar_proc_register(book->db, &defs[2], &book->count);
     return code;
 }
 
@@ -115,7 +113,7 @@ int main(void)
     struct order order = {.book = &book};
     if (code == 0) code = trade(&book, &order);
     if (code == 0) printf("%" PRIu32 " of %d bids are left\n", order.count, BIDS);
-    if (code < 0) fprintf(stderr, "ranges: %s: %s\n", cellar_strerror(code), book.error.text);
+    if (code < 0) fprintf(stderr, "ranges: %s: %s\n", cellar_strerror(code), cellar_last_error()->text);
     cellar_close(book.db);
     return code == 0 && order.count == BIDS / 2 ? 0 : 1;
 }

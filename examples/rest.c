@@ -114,10 +114,9 @@ static void *serve(void *arg)
 {
     const struct connection *connection = arg;
     struct cellar_session *session;
-    struct cellar_error error;
     char line[LINE_BYTES], reply[LINE_BYTES];
     ssize_t bytes;
-    if (cellar_session_open(connection->service->db, &session, &error)) ends("a session", error.text);
+    if (cellar_session_open(connection->service->db, &session)) ends("a session", cellar_last_error()->text);
     while ((bytes = recv(connection->server, line, sizeof line - 1, 0)) > 0) {
         line[bytes] = 0;
         answer(session, connection->service, line, reply);
@@ -172,7 +171,6 @@ int main(void)
 {
     struct service service;
     struct connection connections[CONNECTIONS];
-    struct cellar_error error;
     int64_t left = 0, none, taken = 0;
     const struct cellar_schema schema = {.name = "stock",
                                          .row_bytes = sizeof(struct good),
@@ -180,12 +178,12 @@ int main(void)
                                          .column_count = 2,
                                          .records_max = 1000,
                                          .key_bytes = NAME_MAX_BYTES};
-    const struct cellar_config config = {.pool_bytes = 16u << 20, .sessions = CONNECTIONS};
     const int64_t pieces = CONNECTIONS * REQUESTS - 100; /* not enough for all */
     char line[LINE_BYTES];
 
-    if (cellar_open(&config, &service.db, &error) || cellar_table_create(service.db, &schema, &service.stock, &error))
-        ends("opening", error.text);
+    if (cellar_open(NULL, CELLAR_OPTIONS(.bytes = 16u << 20, .sessions = CONNECTIONS), &service.db) ||
+        cellar_table_create(service.db, &schema, &service.stock))
+        ends("opening", cellar_last_error()->text);
     for (int i = 0; i < CONNECTIONS; i++) start(&connections[i], &service);
     snprintf(line, sizeof line, "PUT /stock/apples %" PRId64, pieces);
     bool right = ask(&connections[0], "GET /stock/apples", &none) == 404 && ask(&connections[0], line, &none) == 201 &&

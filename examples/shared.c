@@ -57,16 +57,14 @@ static int prepare(struct cellar_txn *txn, void *arg)
 
 static void enter(struct bank *bank, const char *path)
 {
-    const struct cellar_config config = {.pool_path = path, .pool_bytes = 16u << 20};
     const struct cellar_schema schema = {.name = "accounts",
                                          .row_bytes = sizeof(struct account),
                                          .columns = columns,
                                          .column_count = 1,
                                          .records_max = ACCOUNTS};
-    struct cellar_error error;
-    if (cellar_open(&config, &bank->db, &error) || cellar_table_create(bank->db, &schema, &bank->accounts, &error) ||
-        cellar_session_open(bank->db, &bank->session, &error))
-        ends("opening", error.text);
+    if (cellar_open(path, CELLAR_OPTIONS(.bytes = 16u << 20, .durability = CELLAR_MEMORY), &bank->db) ||
+        cellar_table_create(bank->db, &schema, &bank->accounts) || cellar_session_open(bank->db, &bank->session))
+        ends("opening", cellar_last_error()->text);
     int code = cellar_transact(bank->session, prepare, bank);
     if (code) ends("accounts", cellar_strerror(code));
 }

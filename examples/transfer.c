@@ -9,7 +9,8 @@
  */
 #define _POSIX_C_SOURCE 200809L /* mkstemp */
 
-#include <cellar.h>
+#include <cellar_cluster.h>
+#include <cellar_lab.h>
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -111,9 +112,8 @@ static int transfer(struct cellar_txn *txn, void *arg)
 
 /* ---- opening ---- */
 
-static int bank_open(struct bank *bank, const char *path, struct cellar_error *error)
+static int bank_open(struct bank *bank, const char *path)
 {
-    const struct cellar_config config = {.threads = 2, .pool_bytes = 16u << 20, .pool_path = path};
     const struct cellar_schema schema = {.name = "account",
                                          .row_bytes = sizeof(struct account),
                                          .columns = columns,
@@ -123,10 +123,10 @@ static int bank_open(struct bank *bank, const char *path, struct cellar_error *e
         .name = "open_account", .fn = open_account, .records_max = 1, .writes_max = 1};
     const struct cellar_proc_def transfer_def = {.name = "transfer", .fn = transfer, .records_max = 2, .writes_max = 2};
 
-    int code = cellar_open(&config, &bank->db, error);
-    if (code == 0) code = cellar_table_create(bank->db, &schema, &bank->accounts, error); /* or finds it */
-    if (code == 0) code = cellar_proc_register(bank->db, &open_def, &bank->open_account, error);
-    if (code == 0) code = cellar_proc_register(bank->db, &transfer_def, &bank->transfer, error);
+    int code = cellar_open(path, CELLAR_OPTIONS(.threads = 2, .bytes = 16u << 20), &bank->db);
+    if (code == 0) code = cellar_table_create(bank->db, &schema, &bank->accounts); /* or finds it */
+    if (code == 0) code = cellar_proc_register(bank->db, &open_def, &bank->open_account);
+    if (code == 0) code = cellar_proc_register(bank->db, &transfer_def, &bank->transfer);
     if (code < 0) return code;
     bank->money = cellar_cells_of(bank->accounts, "cents, transfers");
     bank->cents = cellar_column_of(bank->accounts, "cents");
@@ -210,7 +210,6 @@ struct total {
     const struct bank *bank;
     uint64_t accounts;
     int64_t cents;
-    struct cellar_error error;
 };
 
 static int add_account(void *arg, uint64_t key, const void *row)
@@ -226,8 +225,7 @@ static int sum_up(struct cellar_lab_client *client, void *arg)
 {
     struct total *total = arg;
     if (cellar_lab_index(client) != 0) return 0; /* every coordinator runs this; one does the work */
-    int code = cellar_lab_scan(client, total->bank->accounts, add_account, total, &total->error);
-    return code < 0 ? code : cellar_cluster_audit(client, &total->error);
+    return cellar_lab_scan(client, total->bank->accounts, add_account, total);
 }
 
 /* 0 if all the money is there. */
@@ -235,8 +233,9 @@ static int check(const struct bank *bank, const char *when)
 {
     struct total total = {.bank = bank};
     int code = cellar_lab_run(bank->db, sum_up, &total);
+    if (code == 0) code = cellar_cluster_audit(bank->db);
     if (code < 0) {
-        fprintf(stderr, "transfer: %s: %s\n", when, total.error.code ? total.error.text : cellar_strerror(code));
+        fprintf(stderr, "transfer: %s: %s\n", when, cellar_last_error()->text);
         return 1;
     }
     bool right = total.accounts == ACCOUNTS && total.cents == (int64_t)ACCOUNTS * OPENING_CENTS;
@@ -245,20 +244,19 @@ static int check(const struct bank *bank, const char *when)
     return right ? 0 : 1;
 }
 
-static int fail(int code, const struct cellar_error *error)
+static int fail(void)
 {
-    fprintf(stderr, "transfer: %s\n", error->code ? error->text : cellar_strerror(code));
+    fprintf(stderr, "transfer: %s\n", cellar_last_error()->text);
     return 1;
 }
 
 static int run(const char *path)
 {
     struct bank bank = {0};
-    struct cellar_error error = {0};
     uint32_t opened = 0;
     int wrong = 0;
 
-    int code = bank_open(&bank, path, &error);
+    int code = bank_open(&bank, path);
     if (code == 0) code = accounts_open(&bank, &opened);
     if (code == 0) {
         printf("%u accounts opened\n", opened);
@@ -266,13 +264,13 @@ static int run(const char *path)
     }
     if (code == 0) wrong = check(&bank, "after the transfers");
     cellar_close(bank.db); /* marks the file as whole; NULL is allowed */
-    if (code < 0) return fail(code, &error);
+    if (code < 0) return fail();
 
     bank = (struct bank){0};
-    code = bank_open(&bank, path, &error);
+    code = bank_open(&bank, path);
     if (code == 0) wrong += check(&bank, "after opening again");
     cellar_close(bank.db);
-    return code < 0 ? fail(code, &error) : wrong;
+    return code < 0 ? fail() : wrong;
 }
 
 int main(int argc, char **argv)

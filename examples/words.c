@@ -74,7 +74,6 @@ int main(void)
 {
     struct cellar *db;
     struct cellar_session *session;
-    struct cellar_error error;
     const struct cellar_index *by_key;
     struct work work;
     uint64_t sum = 0, told = 0;
@@ -87,10 +86,9 @@ int main(void)
     const struct cellar_index_column by[] = {{"key", CELLAR_SORT_BYTES, false}};
     const struct cellar_index_def def = {.name = "by_key", .columns = by, .column_count = 1};
 
-    if (cellar_open(&(struct cellar_config){.pool_bytes = 16u << 20}, &db, &error) ||
-        cellar_table_create(db, &schema, &work.words, &error) ||
-        cellar_index_create(db, work.words, &def, &by_key, &error) || cellar_session_open(db, &session, &error))
-        ends("opening", error.text);
+    if (cellar_open(NULL, CELLAR_OPTIONS(.bytes = 16u << 20), &db) || cellar_table_create(db, &schema, &work.words) ||
+        cellar_index_create(db, work.words, &def, &by_key) || cellar_session_open(db, &session))
+        ends("opening", cellar_last_error()->text);
     for (const char *at = text; *at; at += work.bytes + (at[work.bytes] == ' ')) {
         work.word = at;
         work.bytes = (uint32_t)strcspn(at, " ");

@@ -35,6 +35,7 @@
  */
 #pragma once
 
+#include "cellar_lab.h"
 #include "coro.h"
 #include "counter.h"
 #include "err.h"

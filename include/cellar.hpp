@@ -2,9 +2,7 @@
  * cellar.hpp - cellar.h for C++20: owners that close what they own, spans for bytes, codes instead of exceptions. Adds
  * no behaviour: what a call promises is in cellar.h, under its name there.
  *
- *     cellarpp::config config{};
- *     config.pool_path = "bank.pool";
- *     auto db = cellarpp::database::open(config, error);
+ *     auto db = cellarpp::database::open("bank", {}, error);
  *     auto session = cellarpp::session::open(db, error);
  *     int code = session.transact([&](cellarpp::transaction &txn) {
  *         auto cents = txn.get<int64_t>(accounts, 7, CENTS);
@@ -17,7 +15,7 @@
  */
 #pragma once
 
-#include "cellar.h"
+#include "cellar_lab.h"
 
 #include <algorithm>
 #include <concepts>
@@ -33,10 +31,21 @@ namespace cellarpp
 { /* `cellar` is the database's type in C */
 
 using error = ::cellar_error;
-using config = ::cellar_config;
 using table = const ::cellar_table *;
 using index = const ::cellar_index *;
 using bytes = std::span<const std::byte>;
+
+/* What cellar_open takes. */
+struct options : ::cellar_options {
+    options() : ::cellar_options{} { size = sizeof(::cellar_options); }
+};
+
+/* Returns the code; `why` says of one that is negative what it was about. */
+inline int told(int code, error &why)
+{
+    if (code < 0) why = *::cellar_last_error();
+    return code;
+}
 
 /* A value, or why there is none. */
 template <typename T> struct result {
@@ -78,10 +87,11 @@ template <typename T, auto close> class owner
 class database
 {
   public:
-    static database open(const config &settings, error &why)
+    /* path: nullptr, or as of cellar_open. */
+    static database open(const char *path, const options &settings, error &why)
     {
         ::cellar *db = nullptr;
-        return ::cellar_open(&settings, &db, &why) == 0 ? database({db, ::cellar_close}) : database({});
+        return told(::cellar_open(path, &settings, &db), why) == 0 ? database({db, ::cellar_close}) : database({});
     }
     database(database &&) noexcept = default;
     database &operator=(database &&) noexcept = default;
@@ -91,26 +101,26 @@ class database
     table create(const ::cellar_schema &schema, error &why) const
     {
         table made = nullptr;
-        return ::cellar_table_create(get(), &schema, &made, &why) == 0 ? made : nullptr;
+        return told(::cellar_table_create(get(), &schema, &made), why) == 0 ? made : nullptr;
     }
     /* The same table with another schema; `row` has the values of new columns. NULL, with the error, likewise. */
     table alter(table of, const ::cellar_schema &schema, const void *row, error &why) const
     {
         table altered = nullptr;
-        (void)!::cellar_table_alter(get(), of, &schema, row, &altered, &why);
+        (void)told(::cellar_table_alter(get(), of, &schema, row, &altered), why);
         return altered;
     }
     table find(const char *name) const { return ::cellar_table_find(get(), name); }
     index create(table of, const ::cellar_index_def &def, error &why) const
     {
         index made = nullptr;
-        return ::cellar_index_create(get(), of, &def, &made, &why) == 0 ? made : nullptr;
+        return told(::cellar_index_create(get(), of, &def, &made), why) == 0 ? made : nullptr;
     }
     /* What transactions of this process did with the table's records. */
-    ::cellar_table_tally tally(table of) const
+    ::cellar_lab_table_tally tally(table of) const
     {
-        ::cellar_table_tally counts;
-        ::cellar_table_read(get(), of, &counts);
+        ::cellar_lab_table_tally counts;
+        ::cellar_lab_table_read(get(), of, &counts);
         return counts;
     }
 
@@ -236,7 +246,7 @@ class session
     {
         auto life = std::make_shared<session_life>(session_life{db.handle_, {}});
         ::cellar_session *handle = nullptr;
-        if (::cellar_session_open(db.get(), &handle, &why)) return session({});
+        if (told(::cellar_session_open(db.get(), &handle), why)) return session({});
         life->handle.reset(handle);
         return session(std::move(life));
     }
@@ -244,7 +254,7 @@ class session
     session &operator=(session &&) noexcept = default;
     explicit operator bool() const { return static_cast<bool>(life_); }
     ::cellar_session *get() const { return life_ ? life_->handle.get() : nullptr; }
-    /* False: it could not begin; last_error says why. */
+    /* False: it could not begin; cellar_last_error says why. */
     transaction begin(const ::cellar_txn_options &options = {}) const
     {
         ::cellar_txn *txn = nullptr;
@@ -263,13 +273,6 @@ class session
         if (call.thrown) std::rethrow_exception(call.thrown);
         return code;
     }
-    error last_error() const
-    {
-        error why{};
-        ::cellar_session_error(get(), &why);
-        return why;
-    }
-
   private:
     /* What the engine calls; exceptions do not cross it. */
     template <typename F> struct called {

@@ -271,9 +271,9 @@ static int create(struct workload_run *run, uint64_t inserts, struct cellar_erro
         [INDEXLOAD_DELETE] = {.name = "index.delete", .fn = delete_proc, .records_max = 1, .writes_max = 1},
         [INDEXLOAD_SCAN] = {.name = "index.scan", .fn = scan_proc, .records_max = run->scan_max},
     };
-    int code = cellar_table_create(run->db, &schema, &run->table, error);
+    int code = err_last(error, cellar_table_create(run->db, &schema, &run->table));
     for (uint32_t i = 0; code == 0 && i < INDEXLOAD_TYPES; i++)
-        code = cellar_proc_register(run->db, &defs[i], &run->procs[i], error);
+        code = err_last(error, cellar_proc_register(run->db, &defs[i], &run->procs[i]));
     return code;
 }
 
@@ -313,7 +313,7 @@ static int load(struct workload_run *run, struct cellar_lab_client *self, uint64
     uint64_t end = run->records * (index + 1) / count;
     for (uint64_t number = run->records * index / count; number < end; number++) {
         const uint64_t key = key_of(run, number), value = indexload_value(key);
-        int code = cellar_lab_load(self, run->table, key, &value, error);
+        int code = err_last(error, cellar_lab_load(self, run->table, key, &value));
         if (code < 0) return code;
         __atomic_fetch_add(progress, 1, __ATOMIC_RELAXED);
     }
@@ -324,7 +324,7 @@ static int loaded(struct workload_run *run, struct cellar_error *error)
 {
     static const struct cellar_index_column columns[] = {{"value", CELLAR_COVERED, false}};
     static const struct cellar_index_def by_key = {.name = "by_key", .columns = columns, .column_count = 1};
-    return cellar_index_create(run->db, run->table, &by_key, &run->by_key, error);
+    return err_last(error, cellar_index_create(run->db, run->table, &by_key, &run->by_key));
 }
 
 /* ---- clients ---- */

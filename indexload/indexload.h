@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "cellar_lab.h"
 #include "workload.h"
 #include "zipf.h"
 

@@ -1,4 +1,5 @@
 /* indexload_check.c - what is left, against what the clients have counted. */
+#include "err.h"
 #include "indexload.h"
 
 #include <inttypes.h>
@@ -49,7 +50,7 @@ int indexload_check(struct workload_run *run, struct cellar_lab_client *self, st
 {
     struct tally tally = {0};
     struct indexload_client all = {.base = {.lost = 0}};
-    int code = cellar_lab_scan(self, run->table, scan_record, &tally, error);
+    int code = err_last(error, cellar_lab_scan(self, run->table, scan_record, &tally));
     if (code < 0) return code;
     for (uint32_t i = 0; i < client_count; i++) {
         const struct indexload_client *client = (const struct indexload_client *)clients[i];

@@ -2,12 +2,13 @@
  * check_pool.c - `cellar check POOL|DIR`: judges a pool at rest, by cellar.h. It is opened privately, so that it stays
  * as it is even where it has to be recovered first. Of a durable folder the files are judged before, each by itself.
  */
-#include "program.h"
+#include "bulk.h"
 #include "cellar.h"
 #include "folder_look.h"
 #include "json_file.h"
 #include "options.h"
 #include "pool_file.h"
+#include "program.h"
 #include "style.h"
 
 #include <jansson.h>
@@ -68,7 +69,7 @@ static void log_line(void *arg, enum cellar_log_level level, const char *text)
 
 static int pool_open(struct pool_check *check, struct cellar_error *error)
 {
-    const struct cellar_config config = {.cc = CELLAR_CC_RECORD, /* runs no transaction: the least set-up */
+    const struct engine_config config = {.cc = CELLAR_LAB_CC_RECORD, /* runs no transaction: the least set-up */
                                          .pool_path = check->folder ? NULL : check->path,
                                          .durable = check->folder ? check->path : NULL,
                                          .pool_bytes = check->bytes,
@@ -104,10 +105,10 @@ static int judge(struct cellar_lab_client *client, void *arg)
     if (cellar_lab_index(client) != 0) return 0;
     for (uint32_t i = 0; i < check->table_count && rc == 0; i++) {
         __atomic_store_n(&check->doing, check->tables[i].name, __ATOMIC_RELAXED);
-        rc = cellar_lab_space_read(client, check->tables[i].table, &check->tables[i].space, &check->violation);
+        rc = db_space_read(client, check->tables[i].table, &check->tables[i].space, &check->violation);
     }
     __atomic_store_n(&check->doing, NULL, __ATOMIC_RELAXED);
-    return rc ? rc : cellar_cluster_audit(client, &check->violation);
+    return rc ? rc : db_audit(client, &check->violation);
 }
 
 static void draw(void *arg, double elapsed_s, char *line, size_t bytes)

@@ -9,10 +9,10 @@
 
 int folder_look_open(const char *path, struct durable **durable, struct cellar_error *error)
 {
-    struct cellar_config config = {.durable = path,
+    struct engine_config config = {.durable = path,
                                    .pool_private = true,
                                    .existing = true,
-                                   .cc = CELLAR_CC_RECORD}; /* any mode that it may have */
+                                   .cc = CELLAR_LAB_CC_RECORD}; /* any mode that it may have */
     return durable_open(&config, durable, error);
 }
 

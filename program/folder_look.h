@@ -17,7 +17,7 @@ struct folder_look {
     char end[200]; /* where it ends: closed or not, and the cut */
 };
 
-/* What of it counts; no process has it in use meanwhile. Errors: as cellar_open; nothing is ever changed. */
+/* What of it counts; no process has it in use meanwhile. Errors: as db_open; nothing is ever changed. */
 NODISCARD int folder_look_open(const char *path, struct durable **durable, struct cellar_error *error);
 /* All its files. CORRUPT with file and offset; others as cellar_open. To be freed in any case. */
 NODISCARD int folder_look_read(const char *path, const struct durable *durable, struct folder_look *look,

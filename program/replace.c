@@ -1,9 +1,12 @@
 /* replace.c - `cellar replace`: has a fresh memory node filled in the place of one that was lost. */
-#include "program.h"
-#include "cellar.h"
+#include "cellar_lab.h"
+#include "db_failover.h"
+#include "db_open.h"
+#include "engine_config.h"
 #include "err.h"
 #include "etcd.h"
 #include "options.h"
+#include "program.h"
 #include "shared_options.h"
 
 #include <stdio.h>
@@ -100,7 +103,7 @@ static int run(const struct replace *replace, struct cellar_error *error)
 {
     struct cellar *db;
     struct etcd *etcd;
-    struct cellar_config config = {.cc = CELLAR_CC_RECORD, /* runs no transaction: the one with the least set-up */
+    struct engine_config config = {.cc = CELLAR_LAB_CC_RECORD, /* runs no transaction: the one with the least set-up */
                                    .memnodes = replace->memnodes,
                                    .cn_index = replace->cn,
                                    .replicas = replace->replicas,
@@ -108,10 +111,10 @@ static int run(const struct replace *replace, struct cellar_error *error)
                                    .log_bytes = 64 << 10, /* a full pool has room for that */
                                    .existing = true,
                                    .log = log_line};
-    int code = etcd_attach(replace->etcd, replace->etcd_prefix, &config, &etcd, error);
-    if (code == 0) code = cellar_open(&config, &db, error);
+    int code = etcd_attach(replace->etcd, replace->etcd_prefix, &etcd, &config.decider, error);
+    if (code == 0) code = db_open(&config, &db, error);
     if (code == 0) {
-        code = cellar_cluster_replace(db, replace->mn, error);
+        code = db_node_replace(db, replace->mn, error);
         cellar_close(db);
     }
     etcd_close(etcd);

@@ -1,10 +1,10 @@
 /* rescue.c - `cellar recover`: recovers compute nodes that ended without closing their pool. */
-#include "program.h"
 #include "cellar.h"
 #include "err.h"
 #include "etcd.h"
 #include "options.h"
 #include "pool_file.h"
+#include "program.h"
 #include "shared_options.h"
 
 #include <string.h>
@@ -114,8 +114,8 @@ static int run(struct rescue *rescue, struct cellar_error *error)
     int code = rescue->pool_path ? pool_file_look("--pool ", rescue->pool_path, &bytes, error) : 0;
     if (code != 0) return code;
     struct etcd *etcd;
-    struct cellar_config config = {.fabric = rescue->fabric,
-                                   .cc = CELLAR_CC_RECORD, /* runs no transaction: the one with the least set-up */
+    struct engine_config config = {.fabric = rescue->fabric,
+                                   .cc = CELLAR_LAB_CC_RECORD, /* runs no transaction: the one with the least set-up */
                                    .memnodes = rescue->memnodes,
                                    .secret_path = rescue->secret_path,
                                    .pool_path = rescue->pool_path,
@@ -127,7 +127,7 @@ static int run(struct rescue *rescue, struct cellar_error *error)
                                    .existing = true,
                                    .log = log_line,
                                    .log_arg = rescue};
-    code = etcd_attach(rescue->etcd, rescue->etcd_prefix, &config, &etcd, error);
+    code = etcd_attach(rescue->etcd, rescue->etcd_prefix, &etcd, &config.decider, error);
     if (code == 0) code = pool_file_open(&config, &db, error);
     if (code == 0) cellar_close(db);
     etcd_close(etcd);

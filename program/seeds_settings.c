@@ -404,7 +404,7 @@ int seeds_settings_parse(int count, char *const *arguments, const struct machine
     if (code != 0) return code;
     settings->fixed = fixed_by(settings, given);
     if (settings->fixed & SIM_FIXED_WORKLOAD) settings->plan.workload = settings->workload;
-    if (settings->cc) settings->plan.cc = (enum cellar_cc)mode_find(settings->cc);
+    if (settings->cc) settings->plan.cc = (enum cellar_lab_cc)mode_find(settings->cc);
     for (int reopen = SIM_REOPEN_NEVER; settings->reopen && reopen <= SIM_REOPEN_CRASHED; reopen++)
         if (!strcmp(settings->reopen, sim_plan_reopen_name((enum sim_reopen)reopen)))
             settings->plan.reopen = (enum sim_reopen)reopen;

@@ -2,7 +2,7 @@
 
     import cellar
 
-    with cellar.open(path="bank.pool", pool_bytes=64 << 20) as db:
+    with cellar.open("bank", bytes=64 << 20) as db:
         accounts = db.table("accounts", {"cents": "q", "owner": "16s"}, records_max=1000)
         with db.session() as session:
             with session.begin() as txn:  # commits at the end; an exception aborts it
@@ -36,6 +36,8 @@ import weakref
 INVALID, NOT_FOUND, EXISTS, TOO_LARGE, CLOSED, RETRY, BUSY = -1, -8, -9, -12, -16, -22, -23
 TXN_RECORDS_MAX, VALUE_BYTES_MAX = 2048, 1 << 20
 READ_ONLY, BACKWARD = 1, 1
+EXISTING, PRIVATE = 1, 2
+MEMORY, DURABLE = 1, 2
 COVERED = 3  # CELLAR_COVERED
 KEY_HEAD = struct.Struct("<HH")
 VALUE_HEAD = struct.Struct("<IIQ")
@@ -73,21 +75,32 @@ class _CError(ctypes.Structure):
     _fields_ = [("code", ctypes.c_int), ("text", ctypes.c_char * 240)]
 
 
-class _Config(ctypes.Structure):
-    """struct cellar_config, field by field."""
+class _Cluster(ctypes.Structure):
+    """struct cellar_cluster, field by field, as _Lab and _Options are theirs."""
 
     _fields_ = [
-        ("fabric", ctypes.c_char_p), ("cc", ctypes.c_int), ("cns", ctypes.c_uint32), ("mns", ctypes.c_uint32),
-        ("cn_index", ctypes.c_uint32), ("threads", ctypes.c_uint32), ("coros", ctypes.c_uint32),
-        ("sessions", ctypes.c_uint32), ("replicas", ctypes.c_uint32), ("pool_bytes", ctypes.c_uint64),
-        ("pool_path", ctypes.c_char_p), ("cns_max", ctypes.c_uint32), ("pool_private", ctypes.c_bool),
-        ("durable", ctypes.c_char_p), ("durable_bytes", ctypes.c_uint64), ("epoch_ns", ctypes.c_uint64),
-        ("level", ctypes.c_int), ("memnodes", ctypes.c_char_p),
-        ("secret_path", ctypes.c_char_p), ("decider", ctypes.c_void_p), ("log_bytes", ctypes.c_uint64),
-        ("existing", ctypes.c_bool),
-        ("rtt_ns", ctypes.c_uint64), ("lease_ns", ctypes.c_uint64), ("backoff_cap_ns", ctypes.c_uint64),
-        ("hot", ctypes.c_char_p), ("way", ctypes.c_char_p), ("seed", ctypes.c_uint64), ("lock", ctypes.c_char_p),
-        ("lock_policy", ctypes.c_char_p), ("log", ctypes.c_void_p), ("log_arg", ctypes.c_void_p),
+        ("size", ctypes.c_uint32), ("verbs", ctypes.c_uint32), ("replicas", ctypes.c_uint32), ("node", ctypes.c_uint32),
+        ("memnodes", ctypes.c_char_p), ("secret_path", ctypes.c_char_p), ("lease_us", ctypes.c_uint64),
+        ("decider", ctypes.c_void_p),
+    ]
+
+
+class _Lab(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_uint32), ("cc", ctypes.c_int), ("cns", ctypes.c_uint32), ("mns", ctypes.c_uint32),
+        ("replicas", ctypes.c_uint32), ("coros", ctypes.c_uint32), ("sim", ctypes.c_uint32),
+        ("reserved", ctypes.c_uint32), ("seed", ctypes.c_uint64), ("log_bytes", ctypes.c_uint64),
+        ("rtt_ns", ctypes.c_uint64), ("backoff_cap_ns", ctypes.c_uint64), ("hot", ctypes.c_char_p),
+        ("way", ctypes.c_char_p), ("lock", ctypes.c_char_p), ("lock_policy", ctypes.c_char_p),
+    ]
+
+
+class _Options(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_uint32), ("flags", ctypes.c_uint32), ("bytes", ctypes.c_uint64), ("durability", ctypes.c_int),
+        ("sessions", ctypes.c_uint32), ("threads", ctypes.c_uint32), ("processes_max", ctypes.c_uint32),
+        ("epoch_us", ctypes.c_uint64), ("log_bytes", ctypes.c_uint64), ("log", ctypes.c_void_p),
+        ("log_arg", ctypes.c_void_p), ("cluster", ctypes.POINTER(_Cluster)), ("lab", ctypes.POINTER(_Lab)),
     ]
 
 
@@ -132,7 +145,7 @@ ABORT_REASONS = ("lock_busy", "read_locked", "validation", "index_busy", "index_
 
 
 class _TableTally(ctypes.Structure):
-    """struct cellar_table_tally."""
+    """struct cellar_lab_table_tally."""
 
     _fields_ = [(name, ctypes.c_uint64) for name in ("read", "written", "inserted", "deleted")] + [
         ("conflicts", ctypes.c_uint64 * len(ABORT_REASONS))]
@@ -142,14 +155,14 @@ def _load():
     path = os.environ.get("CELLAR_LIBRARY") or ctypes.util.find_library("cellar") or "libcellar.so.0"
     library = ctypes.CDLL(path)
     handle, out, key = ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p), ctypes.c_uint64
-    error, number = ctypes.POINTER(_CError), ctypes.POINTER(ctypes.c_uint64)
+    number = ctypes.POINTER(ctypes.c_uint64)
     size = ctypes.c_size_t
     signatures = {
-        "cellar_open": [ctypes.POINTER(_Config), out, error],
-        "cellar_table_create": [handle, ctypes.POINTER(_Schema), out, error],
-        "cellar_table_alter": [handle, handle, ctypes.POINTER(_Schema), ctypes.c_void_p, out, error],
-        "cellar_index_create": [handle, handle, ctypes.POINTER(_IndexDef), out, error],
-        "cellar_session_open": [handle, out, error],
+        "cellar_open": [ctypes.c_char_p, ctypes.POINTER(_Options), out],
+        "cellar_table_create": [handle, ctypes.POINTER(_Schema), out],
+        "cellar_table_alter": [handle, handle, ctypes.POINTER(_Schema), ctypes.c_void_p, out],
+        "cellar_index_create": [handle, handle, ctypes.POINTER(_IndexDef), out],
+        "cellar_session_open": [handle, out],
         "cellar_begin": [handle, ctypes.POINTER(_TxnOptions), out],
         "cellar_txn_get": [handle, handle, key, ctypes.c_int, ctypes.c_void_p],
         "cellar_txn_get_for_update": [handle, handle, key, ctypes.c_int, ctypes.c_void_p],
@@ -175,10 +188,10 @@ def _load():
         function = getattr(library, name)
         function.argtypes, function.restype = arguments, ctypes.c_int
     for name, arguments in {"cellar_session_close": [handle],
-                            "cellar_session_error": [handle, error],
-                            "cellar_table_read": [handle, handle, ctypes.POINTER(_TableTally)]}.items():
+                            "cellar_lab_table_read": [handle, handle, ctypes.POINTER(_TableTally)]}.items():
         function = getattr(library, name)
         function.argtypes, function.restype = arguments, None
+    library.cellar_last_error.argtypes, library.cellar_last_error.restype = [], ctypes.POINTER(_CError)
     return library
 
 
@@ -229,7 +242,7 @@ def _name(what, value):
 
 
 def _setting(name, kind, value):
-    """What a field of struct cellar_config may be."""
+    """What a field of one of the structs of cellar_open may be."""
     if kind is ctypes.c_char_p:
         return value if value is None else _zeroless(name, os.fsencode(value))
     if kind is ctypes.c_void_p:
@@ -239,12 +252,17 @@ def _setting(name, kind, value):
     return _number(name, value, 1 if kind is ctypes.c_bool else (1 << 8 * ctypes.sizeof(kind)) - 1)
 
 
+def _last(code):
+    """The exception for a call of this thread that has just returned this code."""
+    return _error(code, _lib.cellar_last_error().contents.text.decode(errors="replace"))
+
+
 def _made(function, *arguments):
-    """Calls a function that gives a handle and an error."""
-    handle, error = ctypes.c_void_p(), _CError()
-    code = function(*arguments, ctypes.byref(handle), ctypes.byref(error))
+    """Calls a function that gives a handle."""
+    handle = ctypes.c_void_p()
+    code = function(*arguments, ctypes.byref(handle))
     if code:
-        raise _error(code, error.text.decode(errors="replace"))
+        raise _last(code)
     return handle
 
 
@@ -611,9 +629,7 @@ class Session(_Owner):
         code = function(of(), *arguments)
         if code >= 0:
             return code
-        error = _CError()
-        _lib.cellar_session_error(handle, ctypes.byref(error))
-        raise _error(code, error.text.decode(errors="replace"))
+        raise _last(code)
 
     def _begin(self, txn, options):
         """The handle of a new transaction. One that the program has dropped without an end is aborted."""
@@ -739,7 +755,7 @@ class Database(_Owner):
     def table_tally(self, table):
         """What transactions of this process did with the table's records: counts by name, and conflicts by reason."""
         tally, of = _TableTally(), _of(self, table, _Table)
-        self._during(lambda handle: _lib.cellar_table_read(handle, of, ctypes.byref(tally)))
+        self._during(lambda handle: _lib.cellar_lab_table_read(handle, of, ctypes.byref(tally)))
         counts = {name: getattr(tally, name) for name in ("read", "written", "inserted", "deleted")}
         return {**counts, "conflicts": {name: count for name, count in zip(ABORT_REASONS, tally.conflicts) if count}}
 
@@ -751,13 +767,27 @@ class Database(_Owner):
         return self._during(made)
 
 
-def open(path=None, pool_bytes=0, memnodes=None, **settings):
-    """Settings are the fields of struct cellar_config; texts are str. In memory without a path."""
-    if path is not None and "pool_path" in settings:
-        raise Invalid("path and pool_path are the same setting: give one")
-    config, kinds = _Config(), dict(_Config._fields_)
-    for name, value in {"pool_path": path, "pool_bytes": pool_bytes, "memnodes": memnodes, **settings}.items():
-        if name not in kinds:
-            raise Invalid(f"no setting {name!r}")
-        setattr(config, name, _setting(name, kinds[name], value))
-    return Database(_made(_lib.cellar_open, ctypes.byref(config)))
+def _struct(kind, what, settings):
+    """A struct of that kind with these fields; others that it has are zero."""
+    made, kinds = kind(size=ctypes.sizeof(kind)), dict(kind._fields_)
+    for name, value in settings.items():
+        if name not in kinds or name in ("size", "flags") or (kind is _Options and name in ("cluster", "lab")):
+            raise Invalid(f"no setting {name!r} of {what}")
+        setattr(made, name, _setting(name, kinds[name], value))
+    return made
+
+
+def open(path=None, *, existing=False, private=False, cluster=None, lab=None, **settings):
+    """
+    Settings are the fields of struct cellar_options (bytes, durability, sessions ...); `cluster` and `lab` are dicts of
+    those of struct cellar_cluster and struct cellar_lab; texts are str. In memory without a path; where nothing is a
+    folder is made, and what commits is durable, or a file with durability=cellar.MEMORY.
+    """
+    options = _struct(_Options, "cellar_options", settings)
+    options.flags = (EXISTING if existing else 0) | (PRIVATE if private else 0)
+    if cluster is not None:
+        options.cluster = ctypes.pointer(_struct(_Cluster, "cellar_cluster", cluster))
+    if lab is not None:
+        options.lab = ctypes.pointer(_struct(_Lab, "cellar_lab", lab))
+    path = _setting("path", ctypes.c_char_p, path)
+    return Database(_made(_lib.cellar_open, path, ctypes.byref(options)))

@@ -68,11 +68,7 @@ void console_row_print(const struct relation *relation)
 
 /* ---- transactions ---- */
 
-static int session_failed(struct console *console, int code)
-{
-    if (code < 0) cellar_session_error(console->session, console->error);
-    return code;
-}
+static int session_failed(struct console *console, int code) { return err_last(console->error, code); }
 
 /* After RETRY and DEADLINE a transaction is over. */
 static int txn_over(struct console *console, int code)

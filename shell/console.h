@@ -1,6 +1,7 @@
 /* console.h - what the commands of `cellar shell` work on: an open pool, a session, and at most one transaction. */
 #pragma once
 
+#include "cellar_lab.h"
 #include "line.h"
 #include "relation.h"
 #include "source.h"

@@ -144,7 +144,7 @@ static int table_create(struct console *console)
     }
     while (at < console->word_count && code == 0) code = column_add(&definition, &at);
     definition.schema.row_bytes = (definition.schema.row_bytes + 7) / 8 * 8;
-    return code ? code : cellar_table_create(console->db, &definition.schema, &table, console->error);
+    return code ? code : err_last(console->error, cellar_table_create(console->db, &definition.schema, &table));
 }
 
 /* ---- new indexes ---- */
@@ -211,7 +211,7 @@ static int index_create(struct console *console)
             code = (covering ? column_covered : index_column_parse)(console, &relation, console->words[at],
                                                                     &columns[def.column_count++]);
     }
-    if (code == 0) code = cellar_index_create(console->db, relation.table, &def, &index, console->error);
+    if (code == 0) code = err_last(console->error, cellar_index_create(console->db, relation.table, &def, &index));
     relation_close(&relation);
     return code;
 }
@@ -238,7 +238,8 @@ static int column_more(struct console *console, const struct cellar_table *table
     enum value_kind kind = value_kind_fits(VALUE_SIGNED, column.bytes) ? VALUE_SIGNED : VALUE_TEXT;
     if (text) code = value_parse(kind, text, value, column.bytes, console->error);
     return code ? code
-                : cellar_column_add(console->db, table, column.name, column.bytes, value, &altered, console->error);
+                : err_last(console->error,
+                           cellar_column_add(console->db, table, column.name, column.bytes, value, &altered));
 }
 
 int console_alter(struct console *console)
@@ -254,5 +255,5 @@ int console_alter(struct console *console)
     if (strcmp(words[4], "column") != 0) return wrong(console, words[4], "column");
     if (add) return column_more(console, table, words[5], console->word_count == 7 ? words[6] : NULL);
     if (console->word_count == 7) return wrong(console, words[6], "wanted here");
-    return cellar_column_drop(console->db, table, words[5], &altered, console->error);
+    return err_last(console->error, cellar_column_drop(console->db, table, words[5], &altered));
 }

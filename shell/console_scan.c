@@ -129,7 +129,7 @@ static int walk_fn(void *arg, uint64_t key, const void *row)
 static int walk_client(struct cellar_lab_client *client, void *arg)
 {
     struct scan *scan = arg;
-    int code = cellar_lab_scan(client, scan->relation.table, walk_fn, scan, scan->console->error);
+    int code = err_last(scan->console->error, cellar_lab_scan(client, scan->relation.table, walk_fn, scan));
     return code == ENOUGH ? 0 : code;
 }
 

@@ -91,14 +91,14 @@ struct space_read {
 static int space_client(struct cellar_lab_client *client, void *arg)
 {
     struct space_read *read = arg;
-    return cellar_lab_space_read(client, read->table, &read->space, read->console->error);
+    return err_last(read->console->error, cellar_lab_space_read(client, read->table, &read->space));
 }
 
 /* What this shell did there. */
 static void tally_print(const struct console *console, const struct cellar_table *table)
 {
-    struct cellar_table_tally tally;
-    cellar_table_read(console->db, table, &tally);
+    struct cellar_lab_table_tally tally;
+    cellar_lab_table_read(console->db, table, &tally);
     printf("read         %" PRIu64 " records here, %" PRIu64 " written, %" PRIu64 " inserted, %" PRIu64 " deleted\n",
            tally.read, tally.written, tally.inserted, tally.deleted);
     reasons_print("conflicts", tally.conflicts);

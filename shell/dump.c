@@ -2,9 +2,10 @@
  * dump.c - `cellar dump POOL TABLE`: all rows of a table as CSV or JSON lines. At rest the whole table, of one moment;
  * with --index NAME in batches by sessions, beside transactions: then each batch is of a moment of its own.
  */
-#include "shell.h"
+#include "cellar_lab.h"
 #include "partial.h"
 #include "rows.h"
+#include "shell.h"
 #include "source.h"
 #include "style.h"
 
@@ -139,12 +140,12 @@ static int whole_client(struct cellar_lab_client *client, void *arg)
     int code = CELLAR_TORN;
     for (int i = 0; i < TORN_ATTEMPTS && code == CELLAR_TORN; i++) {
         code = begin_anew(dump);
-        if (code == 0) code = cellar_lab_scan(client, dump->relation.table, scanned, dump, dump->error);
+        if (code == 0) code = cellar_lab_scan(client, dump->relation.table, scanned, dump);
     }
     if (code == CELLAR_TORN)
         return err_set(dump->error, CELLAR_TORN,
                        "transactions change the pool: name an index with --index, to read in batches beside them");
-    return code;
+    return code == dump->error->code ? code : err_last(dump->error, code); /* or a row's has said it */
 }
 
 /* ---- in batches, beside transactions ---- */
@@ -205,8 +206,7 @@ static int batch_run(struct dump *dump, struct cellar_session *session, struct b
         else
             (void)cellar_abort(txn);
     }
-    if (code) cellar_session_error(session, dump->error);
-    return code;
+    return err_last(dump->error, code);
 }
 
 /* From behind the batch's last record on: false, there is nothing. */
@@ -230,7 +230,7 @@ static int in_batches(struct dump *dump)
     struct cellar_session *session;
     struct batch batch = {.rows = malloc((size_t)BATCH_ROWS * dump->relation.schema.row_bytes)};
     if (!batch.rows) return err_set(dump->error, CELLAR_NOMEM, "no memory for %d rows", BATCH_ROWS);
-    int code = cellar_session_open(dump->db, &session, dump->error);
+    int code = err_last(dump->error, cellar_session_open(dump->db, &session));
     if (code == 0) code = begin_anew(dump);
     bool more = true;
     while (code == 0 && more) {

@@ -2,9 +2,9 @@
  * load.c - `cellar load POOL TABLE`: rows from CSV or JSON lines, by transactions of many rows each, beside others. A
  * file is read twice: nothing is loaded before all of it has been found right.
  */
-#include "shell.h"
 #include "progress.h"
 #include "rows.h"
+#include "shell.h"
 #include "source.h"
 #include "style.h"
 
@@ -89,10 +89,8 @@ static uint64_t line_of(const struct load *load, uint64_t key)
 
 static int refused(struct load *load, int code, uint64_t line)
 {
-    struct cellar_error why;
-    cellar_session_error(load->session, &why);
     return err_set(load->error, code, "%.80s:%" PRIu64 ": %.100s; %" PRIu64 " rows before are loaded",
-                   load->file ? load->file : "standard input", line, why.text, load->loaded);
+                   load->file ? load->file : "standard input", line, cellar_last_error()->text, load->loaded);
 }
 
 static int batch_insert(struct load *load, struct cellar_txn *txn, uint64_t *line)
@@ -211,7 +209,7 @@ static int run(struct load *load, const char *table)
         code = source_open(&load->source, load->check_only ? SOURCE_LOOK : SOURCE_CHANGE, &load->db, load->error);
     if (code == 0) code = relation_open(load->db, table, load->kinds, &load->relation, load->error);
     if (code == 0) code = batch_make(load);
-    if (code == 0 && !load->check_only) code = cellar_session_open(load->db, &load->session, load->error);
+    if (code == 0 && !load->check_only) code = err_last(load->error, cellar_session_open(load->db, &load->session));
     return code ? code : passes(load);
 }
 

@@ -85,7 +85,7 @@ static int commands_run(struct console *console, struct line *line, bool termina
 static int console_open(struct console *console)
 {
     int code = source_open(&console->source, SOURCE_CHANGE, &console->db, console->error);
-    return code ? code : cellar_session_open(console->db, &console->session, console->error);
+    return code ? code : err_last(console->error, cellar_session_open(console->db, &console->session));
 }
 
 static FILE *input_of(const struct console *console)

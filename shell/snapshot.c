@@ -41,7 +41,7 @@ static int run(struct snapshot *snapshot, struct cellar **db, struct cellar_erro
 {
     if (!snapshot->file) return err_set(error, CELLAR_INVALID, "--out FILE is missing");
     int code = source_open(&snapshot->source, SOURCE_LOOK, db, error);
-    return code ? code : cellar_snapshot(*db, snapshot->file, error);
+    return code ? code : err_last(error, cellar_backup(*db, snapshot->file));
 }
 
 int shell_snapshot(int count, char *const *arguments, struct watch *watch)

@@ -1,7 +1,7 @@
 #include "source.h"
 
-#include "etcd.h"
 #include "command.h"
+#include "etcd.h"
 #include "pool_file.h"
 
 #include <string.h>
@@ -70,7 +70,7 @@ int source_open(struct source *source, enum source_use use, struct cellar **out,
     if (code) return code;
     if (source->create_bytes && access(source->pool_path, F_OK) == 0)
         return err_set(error, CELLAR_EXISTS, "--create: %.200s is there already", source->pool_path);
-    struct cellar_config config = {.fabric = source->fabric,
+    struct engine_config config = {.fabric = source->fabric,
                                    .memnodes = source->memnodes,
                                    .secret_path = source->secret_path,
                                    .pool_path = source->pool_path,
@@ -84,7 +84,7 @@ int source_open(struct source *source, enum source_use use, struct cellar **out,
                                    .existing = !source->create_bytes,
                                    .log = log_line,
                                    .log_arg = source};
-    code = etcd_attach(source->etcd_servers, source->etcd_prefix, &config, &source->etcd, error);
+    code = etcd_attach(source->etcd_servers, source->etcd_prefix, &source->etcd, &config.decider, error);
     if (code) return code;
     return pool_file_open(&config, out, error);
 }

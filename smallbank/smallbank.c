@@ -105,7 +105,7 @@ static int create_one(struct workload_run *run, struct cellar_error *error)
                                          .columns = columns,
                                          .column_count = 2,
                                          .records_max = run->accounts};
-    int code = cellar_table_create(run->db, &schema, &run->savings, error);
+    int code = err_last(error, cellar_table_create(run->db, &schema, &run->savings));
     if (code < 0) return code;
     run->checking = run->savings;
     run->savings_column = cellar_column_of(run->savings, "savings");
@@ -125,7 +125,7 @@ static int create_half(struct workload_run *run, const char *name, const struct 
                                          .columns = columns,
                                          .column_count = 1,
                                          .records_max = run->accounts};
-    return cellar_table_create(run->db, &schema, table, error);
+    return err_last(error, cellar_table_create(run->db, &schema, table));
 }
 
 static int create_two(struct workload_run *run, struct cellar_error *error)

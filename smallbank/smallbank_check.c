@@ -1,4 +1,5 @@
 /* smallbank_check.c - loading the accounts, and judging what is left of them. */
+#include "err.h"
 #include "smallbank.h"
 
 #include <inttypes.h>
@@ -14,9 +15,11 @@ int smallbank_load(struct workload_run *run, struct cellar_lab_client *self, uin
     const struct smallbank_half_row half = {SMALLBANK_INITIAL_CENTS};
     uint64_t reported = first;
     for (uint64_t id = first; id < end; id++) {
-        int code = cellar_lab_load(self, run->savings, id, run->two_tables ? (const void *)&half : &row, error);
+        int code =
+            err_last(error, cellar_lab_load(self, run->savings, id, run->two_tables ? (const void *)&half : &row));
         if (code < 0) return code;
-        if (run->two_tables && (code = cellar_lab_load(self, run->checking, id, &half, error)) < 0) return code;
+        if (run->two_tables && (code = err_last(error, cellar_lab_load(self, run->checking, id, &half))) < 0)
+            return code;
         if (id + 1 - reported >= LOAD_STEP || id + 1 == end) {
             __atomic_fetch_add(progress, id + 1 - reported, __ATOMIC_RELAXED);
             reported = id + 1;
@@ -128,9 +131,10 @@ int smallbank_check(struct workload_run *run, struct cellar_lab_client *self, st
                     uint32_t client_count, struct workload_report *report, struct cellar_error *error)
 {
     struct tally tally = {.accounts = run->accounts};
-    int code = cellar_lab_scan(self, run->savings, run->two_tables ? scan_savings : scan_both, &tally, error);
+    int code = err_last(error, cellar_lab_scan(self, run->savings, run->two_tables ? scan_savings : scan_both, &tally));
     if (code < 0) return code;
-    if (run->two_tables && (code = cellar_lab_scan(self, run->checking, scan_checking, &tally, error)) < 0) return code;
+    if (run->two_tables && (code = err_last(error, cellar_lab_scan(self, run->checking, scan_checking, &tally))) < 0)
+        return code;
 
     int64_t delta = 0;
     bool delta_known = true; /* not when clients died with theirs */

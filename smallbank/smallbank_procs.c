@@ -177,7 +177,7 @@ int smallbank_procs_register(struct workload_run *run, struct cellar_error *erro
                                       .fn = defs[i].fn,
                                       .records_max = defs[i].records[run->two_tables],
                                       .writes_max = defs[i].writes[run->two_tables]};
-        int code = cellar_proc_register(run->db, &def, &run->procs[i], error);
+        int code = err_last(error, cellar_proc_register(run->db, &def, &run->procs[i]));
         if (code < 0) return code;
     }
     return 0;

@@ -281,7 +281,7 @@ static int run_once(struct sqlite_calls *calls, struct made *made)
     struct cellar_txn *txn = calls->seat->txn;
     if (made->call.kind == COMMIT) calls->seat->txn = NULL; /* it ends, whatever comes of it */
     int code = run(txn, made);
-    if (code < 0) cellar_session_error(calls->seat->session, &calls->error);
+    if (code < 0) calls->error = *cellar_last_error();
     return code;
 }
 

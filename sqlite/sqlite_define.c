@@ -12,10 +12,7 @@ SQLITE_EXTENSION_INIT3
 #define KEY_INDEX "k"
 #define FILLER ":" /* the column of a table whose rows are nothing but keys; SQL does not see it */
 
-static int told(char **message, const struct cellar_error *error)
-{
-    return sqlite_args_refuse(message, "%s", error->text);
-}
+static int told(char **message) { return sqlite_args_refuse(message, "%s", cellar_last_error()->text); }
 
 /* ---- columns ---- */
 
@@ -118,7 +115,6 @@ static int make(struct sqlite_define *define, const struct sqlite_args *args, st
     char names[CELLAR_COLUMNS_MAX][CELLAR_NAME_BYTES];
     struct cellar_column columns[CELLAR_COLUMNS_MAX];
     struct cellar_schema schema = {.name = args->table, .columns = columns, .records_max = args->rows};
-    struct cellar_error error;
     uint32_t stored = args->column_count - (args->key_column >= 0), apart = 0, shared = 0;
     for (uint32_t i = 0; i < args->column_count; i++) apart += args->columns[i].variable;
     uint32_t fixed = stored - apart, cells = apart < CELLS ? CELLS - apart : 1;
@@ -142,7 +138,7 @@ static int make(struct sqlite_define *define, const struct sqlite_args *args, st
     if (strlen(args->table) > CELLAR_NAME_BYTES - 5)
         return sqlite_args_refuse(message, "table %s: its name has more than %d bytes", args->table,
                                   CELLAR_NAME_BYTES - 5);
-    return cellar_table_create(db, &schema, &define->table, &error) ? told(message, &error) : SQLITE_OK;
+    return cellar_table_create(db, &schema, &define->table) ? told(message) : SQLITE_OK;
 }
 
 /* The columns of the arguments, where the table has them. */
@@ -222,10 +218,9 @@ static void index_read(struct sqlite_define *define, const struct cellar_index *
 
 static int key_index(struct sqlite_define *define, struct cellar *db, char **message)
 {
-    struct cellar_error error;
     const struct cellar_index *index;
     const struct cellar_index_def def = {.name = KEY_INDEX};
-    return cellar_index_create(db, define->table, &def, &index, &error) ? told(message, &error) : SQLITE_OK;
+    return cellar_index_create(db, define->table, &def, &index) ? told(message) : SQLITE_OK;
 }
 
 /* "p0", "u1", "i2": what it is for, and where it stands among the arguments. */
@@ -236,7 +231,6 @@ static int index_make(struct sqlite_define *define, const struct sqlite_args *ar
     char name[8], names[CELLAR_INDEX_COLUMNS_MAX][CELLAR_NAME_BYTES];
     struct cellar_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
     struct cellar_index_def def = {.name = name, .columns = columns, .column_count = wanted->count + wanted->included};
-    struct cellar_error error;
     const struct cellar_index *index;
     snprintf(name, sizeof name, "%c%u", "pui"[wanted->kind], number);
     bool never_null = true;
@@ -248,7 +242,7 @@ static int index_make(struct sqlite_define *define, const struct sqlite_args *ar
         never_null = never_null && args->columns[wanted->columns[i]].not_null;
     }
     if (wanted->kind != SQLITE_ARGS_INDEX && never_null) def.flags = CELLAR_UNIQUE; /* NULLs are never equal */
-    return cellar_index_create(db, define->table, &def, &index, &error) ? told(message, &error) : SQLITE_OK;
+    return cellar_index_create(db, define->table, &def, &index) ? told(message) : SQLITE_OK;
 }
 
 static int indexes_read(struct sqlite_define *define, const struct sqlite_args *args, struct cellar *db, char **message)
@@ -277,7 +271,7 @@ int sqlite_define_read(struct sqlite_define *define, const struct sqlite_args *a
     if (made) rc = make(define, args, db, message);
     if (rc == SQLITE_OK) rc = args->column_count ? match(define, args, message) : describe(define, args, message);
     if (rc == SQLITE_OK) rc = indexes_read(define, args, db, message);
-    if (rc && made && define->table && cellar_table_drop(db, define->table, NULL))
+    if (rc && made && define->table && cellar_table_drop(db, define->table))
         *message = sqlite3_mprintf("%z; the table stays in the pool, without its indexes", *message);
     if (define->rows > CELLAR_SESSION_RECORDS_MAX) define->rows = CELLAR_SESSION_RECORDS_MAX; /* that one may read */
     return rc;

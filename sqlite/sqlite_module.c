@@ -83,8 +83,7 @@ static int module_disconnect(sqlite3_vtab *vtab)
 static int module_destroy(sqlite3_vtab *vtab)
 {
     struct sqlite_table *table = (struct sqlite_table *)vtab;
-    struct cellar_error error;
-    int code = table->made ? cellar_table_drop(sqlite_pool_db(table->txn->pool), table->define.table, &error) : 0;
+    int code = table->made ? cellar_table_drop(sqlite_pool_db(table->txn->pool), table->define.table) : 0;
     if (code == CELLAR_BUSY) return SQLITE_BUSY;
     if (code && code != CELLAR_DROPPED) return SQLITE_IOERR;
     return module_disconnect(vtab);

@@ -16,6 +16,7 @@
 #define LOG_SHARE 256
 #define LOG_LEAST (128ull << 10)
 #define LOG_MOST (2ull << 20)
+#define LOG_FOLDER (4ull << 20) /* where an entry has half of it: a value of the largest, and its row */
 
 struct sqlite_pool {
     struct sqlite_pool *next;
@@ -55,21 +56,34 @@ static int path_of(const char *path, char whole[PATH_MAX], struct cellar_error *
     return fits ? 0 : refuse(error, CELLAR_SYSTEM, "pool ", path, strerror(ENAMETOOLONG));
 }
 
+/* Returns rc; *error is the last one's, if it is a code. */
+static int failed(int rc, struct cellar_error *error)
+{
+    if (rc < 0) *error = *cellar_last_error();
+    return rc;
+}
+
+static uint64_t log_bytes_of(uint64_t pool_bytes)
+{
+    uint64_t share = pool_bytes / LOG_SHARE & ~4095ull;
+    return share > LOG_MOST ? LOG_MOST : share > LOG_LEAST ? share : LOG_LEAST;
+}
+
 static int open_db(struct sqlite_pool *pool, const struct sqlite_pool_shape *shape, struct cellar_error *error)
 {
     struct stat status;
     bool there = stat(pool->path, &status) == 0 && status.st_size > 0;
     if (!there && !shape) return refuse(error, CELLAR_NOT_FOUND, "pool ", pool->path, "there is no such file");
-    uint64_t bytes = there ? (uint64_t)status.st_size : shape->bytes;
-    uint64_t log_bytes = bytes / LOG_SHARE > LOG_MOST ? LOG_MOST : bytes / LOG_SHARE & ~4095ull;
-    const struct cellar_config config = {.pool_path = pool->path,
-                                         .pool_bytes = bytes,
-                                         .cns_max = shape ? shape->processes : 0,
-                                         .existing = !shape,
-                                         .coros = 1, /* all that runs here are sessions */
-                                         .sessions = SEATS,
-                                         .log_bytes = log_bytes > LOG_LEAST ? log_bytes : LOG_LEAST};
-    return cellar_open(&config, &pool->db, error);
+    bool folder = there && S_ISDIR(status.st_mode);
+    const struct cellar_lab *lab =
+        CELLAR_LAB(.coros = 1, /* all that runs here are sessions */
+                   .log_bytes = folder ? LOG_FOLDER : log_bytes_of(there ? (uint64_t)status.st_size : shape->bytes));
+    int rc = cellar_open(pool->path,
+                         CELLAR_OPTIONS(.flags = shape ? 0 : CELLAR_EXISTING, .bytes = there ? 0 : shape->bytes,
+                                        .durability = there ? CELLAR_DEFAULT : CELLAR_MEMORY, .sessions = SEATS,
+                                        .processes_max = shape ? shape->processes : 0, .lab = lab),
+                         &pool->db);
+    return failed(rc, error);
 }
 
 static struct sqlite_pool *pool_make(const char *path, const struct sqlite_pool_shape *shape,
@@ -198,9 +212,9 @@ struct sqlite_seat *sqlite_pool_sit(struct sqlite_pool *pool, struct cellar_erro
         return NULL;
     }
     struct sqlite_seat *seat = seat_take(pool);
-    int rc = seat ? cellar_session_open(pool->db, &seat->session, error)
+    int rc = seat ? failed(cellar_session_open(pool->db, &seat->session), error)
                   : refuse(error, CELLAR_FULL, "pool ", pool->path, "as many transactions run as may at once");
-    if (rc == 0 && (rc = cellar_begin(seat->session, NULL, &seat->txn))) cellar_session_error(seat->session, error);
+    if (rc == 0) rc = failed(cellar_begin(seat->session, NULL, &seat->txn), error);
     if (rc == 0) return seat;
     if (seat) sqlite_pool_rise(seat);
     return NULL;

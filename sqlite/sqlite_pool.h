@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include <cellar.h>
+#include <cellar_lab.h>
 
 struct sqlite_pool;
 struct sqlite_seat {

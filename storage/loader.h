@@ -17,7 +17,7 @@ void loader_free(struct loader *loader);
 /* As cellar_lab_load. Record TS starts at 1, EN at 1. All replicas are written. */
 NODISCARD int loader_load(struct coro *co, struct loader *loader, const struct cellar_table *table, uint64_t key,
                           const void *row, struct cellar_error *error);
-/* As cellar_lab_scan: every live record of the table's chunks. CORRUPT when a record fails its checks. */
+/* As db_scan: every live record of the table's chunks. CORRUPT when a record fails its checks. */
 NODISCARD int loader_scan(struct coro *co, struct loader *loader, const struct cellar_table *table,
                           cellar_lab_row_fn fn, void *arg, struct cellar_error *error);
 NODISCARD int loader_space(struct coro *co, struct loader *loader, const struct cellar_table *table,
@@ -30,7 +30,7 @@ typedef int (*loader_slot_fn)(void *arg, const struct cellar_table *table, struc
                               const uint8_t *image);
 NODISCARD int loader_slots(struct coro *co, struct loader *loader, loader_slot_fn fn, void *arg,
                            struct cellar_error *error);
-/* As cellar_cluster_audit: INV-STORE-n of docs/storage.md; the first violation names table, key, address. */
+/* As db_audit: INV-STORE-n of docs/storage.md; the first violation names table, key, address. */
 NODISCARD int loader_audit(struct coro *co, struct loader *loader, struct cellar_error *error);
 /* Fixed regions and chunks in use of node 0..mns-1, summed. */
 NODISCARD int loader_pool_space(struct coro *co, struct loader *loader, struct cellar_lab_pool_space *space);

@@ -1,5 +1,8 @@
 #include "durable_run.h"
 
+#include "bulk.h"
+#include "cellar_lab.h"
+#include "db_schema.h"
 #include "prng.h"
 
 #include <stdio.h>
@@ -84,7 +87,7 @@ static int table_make(struct durable_run *run, const char *name, uint64_t record
                                                    CELLAR_COLUMN(struct row, more)};
     struct cellar_schema schema = {
         .name = name, .row_bytes = sizeof(struct row), .columns = columns, .column_count = 3, .records_max = records};
-    return cellar_table_create(run->db, &schema, table, &run->error);
+    return db_table_create(run->db, &schema, table, &run->error);
 }
 
 int durable_run_tables(struct durable_run *run)
@@ -95,8 +98,8 @@ int durable_run_tables(struct durable_run *run)
     if (rc == 0) rc = table_make(run, "counters", CLIENTS, &run->counters);
     if (rc == 0) rc = table_make(run, "history", CLIENTS * (KEPT + 2), &run->history);
     if (rc == 0) rc = table_make(run, "loaded", CLIENTS * LIVES_MAX, &run->loaded);
-    if (rc == 0) rc = cellar_proc_register(run->db, &work, &run->work, &run->error);
-    return rc ? rc : cellar_proc_register(run->db, &look, &run->look, &run->error);
+    if (rc == 0) rc = db_proc_register(run->db, &work, &run->work, &run->error);
+    return rc ? rc : db_proc_register(run->db, &look, &run->look, &run->error);
 }
 
 static int rows_load(struct cellar_lab_client *client, void *arg)
@@ -107,12 +110,12 @@ static int rows_load(struct cellar_lab_client *client, void *arg)
     if (cellar_lab_index(client)) return 0;
     row_fill(&row, CENTS, 0);
     for (uint64_t i = 0; i < ACCOUNTS && rc == 0 && !run->found; i++)
-        rc = cellar_lab_load(client, run->accounts, i, &row, &run->error);
+        rc = db_load(client, run->accounts, i, &row, &run->error);
     row_fill(&row, 0, 0);
     for (uint64_t i = 0; i < CLIENTS && rc == 0 && !run->found; i++)
-        rc = cellar_lab_load(client, run->counters, i, &row, &run->error);
+        rc = db_load(client, run->counters, i, &row, &run->error);
     for (uint64_t i = 0; i < CLIENTS && rc == 0; i++)
-        rc = cellar_lab_load(client, run->loaded, loaded_key(run->witness->life, i), &row, &run->error);
+        rc = db_load(client, run->loaded, loaded_key(run->witness->life, i), &row, &run->error);
     return rc;
 }
 
@@ -174,7 +177,7 @@ static int client_work(struct cellar_lab_client *client, void *arg)
         next.to = (next.from + 1 + prng_below(&prng, ACCOUNTS - 1)) % ACCOUNTS;
         /* Some at level memory, which others then rest on. */
         bool memory = own.client % 2 || i % run->every;
-        struct cellar_call_options options = {.level = memory ? CELLAR_LEVEL_MEMORY : CELLAR_LEVEL_DURABLE};
+        struct cellar_call_options options = {.level = memory ? CELLAR_MEMORY : CELLAR_DURABLE};
         rc = cellar_lab_exec(client, run->work, &next, &options, &result);
         own.number = next.number;
         if (rc == 0 && !memory) witness->acked[own.client] = own.number;
@@ -242,11 +245,11 @@ static int all_see(struct cellar_lab_client *client, void *arg)
     struct sum *sum = arg;
     struct durable_run *run = sum->run;
     if (cellar_lab_index(client)) return 0;
-    int rc = cellar_cluster_audit(client, &run->error);
-    if (rc == 0) rc = cellar_lab_scan(client, run->accounts, account_see, sum, &run->error);
-    if (rc == 0) rc = cellar_lab_scan(client, run->counters, counter_see, sum, &run->error);
-    if (rc == 0) rc = cellar_lab_scan(client, run->history, history_see, sum, &run->error);
-    return rc ? rc : cellar_lab_scan(client, run->loaded, loaded_see, sum, &run->error);
+    int rc = db_audit(client, &run->error);
+    if (rc == 0) rc = db_scan(client, run->accounts, account_see, sum, &run->error);
+    if (rc == 0) rc = db_scan(client, run->counters, counter_see, sum, &run->error);
+    if (rc == 0) rc = db_scan(client, run->history, history_see, sum, &run->error);
+    return rc ? rc : db_scan(client, run->loaded, loaded_see, sum, &run->error);
 }
 
 #define WRONG(...) (snprintf(run->wrong, sizeof run->wrong, __VA_ARGS__), false)

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "cellar.h"
+#include "cellar_proc.h"
 
 #include <stdbool.h>
 

@@ -1,8 +1,10 @@
 #include "hot_run.h"
 
 #include "batch.h"
+#include "bulk.h"
 #include "coordinator.h"
 #include "db.h"
+#include "db_open.h"
 #include "hot.h"
 #include "lockmgr.h"
 #include "locktable.h"
@@ -120,9 +122,9 @@ static int load(struct cellar_lab_client *self, void *arg)
     const struct crowd *crowd = arg;
     uint64_t zero = 0, own = RECORDS_MAX + cellar_lab_index(self) * MORE_MAX;
     int rc = 0;
-    for (uint32_t i = 0; i < MORE_MAX && rc == 0; i++) rc = cellar_lab_load(self, crowd->table, own + i, &zero, NULL);
+    for (uint32_t i = 0; i < MORE_MAX && rc == 0; i++) rc = db_load(self, crowd->table, own + i, &zero, NULL);
     for (uint32_t i = 0; i < RECORDS_MAX && rc == 0 && cellar_lab_index(self) == 0; i++)
-        rc = cellar_lab_load(self, crowd->table, i, &zero, NULL);
+        rc = db_load(self, crowd->table, i, &zero, NULL);
     return rc;
 }
 
@@ -219,8 +221,8 @@ bool hot_run(const struct hot_run_plan *plan, struct hot_run_report *report)
                                         .records_max = RECORDS_MAX + MORE_MAX,
                                         .writes_max = RECORDS_MAX,
                                         .log_bytes_max = 4096};
-    struct cellar_config config = {.fabric = "sim",
-                                   .cc = CELLAR_CC_CELLAR,
+    struct engine_config config = {.fabric = "sim",
+                                   .cc = CELLAR_LAB_CC_CELLAR,
                                    .cns = HOT_RUN_CNS,
                                    .mns = 4,
                                    .coros = CLIENTS_PER_CN,
@@ -229,9 +231,9 @@ bool hot_run(const struct hot_run_plan *plan, struct hot_run_report *report)
     struct cellar_error error = {0};
     struct crowd crowd = {.plan = plan, .report = report};
     memset(report, 0, sizeof *report);
-    if (cellar_open(&config, &crowd.db, &error)) fail_msg("%s", error.text);
-    if (cellar_table_create(crowd.db, &schema, &crowd.table, &error)) fail_msg("%s", error.text);
-    if (cellar_proc_register(crowd.db, &def, &crowd.proc, &error)) fail_msg("%s", error.text);
+    if (db_open(&config, &crowd.db, &error)) fail_msg("%s", error.text);
+    if (db_table_create(crowd.db, &schema, &crowd.table, &error)) fail_msg("%s", error.text);
+    if (db_proc_register(crowd.db, &def, &crowd.proc, &error)) fail_msg("%s", error.text);
     assert_int_equal(cellar_lab_run(crowd.db, load, &crowd), 0);
     run(&crowd, report);
     cellar_close(crowd.db);

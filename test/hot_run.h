@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "cellar.h"
+#include "cellar_lab.h"
 
 #define HOT_RUN_CNS 3
 

@@ -1,6 +1,7 @@
 /* restart_run.c - see restart_run.h. */
 #include "restart_run.h"
 
+#include "bulk.h"
 #include "coordinator.h"
 #include "db_open.h"
 #include "worker.h"
@@ -105,7 +106,7 @@ static int load(struct cellar_lab_client *self, void *arg)
     int rc = 0;
     if (cellar_lab_index(self) != 0) return 0;
     for (uint64_t key = 0; key < ACCOUNTS && rc == 0; key++)
-        rc = cellar_lab_load(self, life->accounts, key, &account, &life->lab->error);
+        rc = db_load(self, life->accounts, key, &account, &life->lab->error);
     return rc;
 }
 
@@ -122,8 +123,8 @@ static int look(struct cellar_lab_client *self, void *arg)
 {
     struct life *life = arg;
     if (cellar_lab_index(self) != 0) return 0;
-    int rc = cellar_lab_scan(self, life->accounts, add, life->lab, &life->lab->error);
-    return rc ? rc : cellar_cluster_audit(self, &life->lab->error);
+    int rc = db_scan(self, life->accounts, add, life->lab, &life->lab->error);
+    return rc ? rc : db_audit(self, &life->lab->error);
 }
 
 /* ---- events ---- */
@@ -192,7 +193,7 @@ static struct life *life_of(struct lab *lab, uint32_t cn)
 static bool begin_life(struct lab *lab, uint32_t cn)
 {
     const struct cellar_proc_def def = {.name = "move", .fn = move, .records_max = 2, .writes_max = 2};
-    const struct cellar_config config = {.fabric = "sim",
+    const struct engine_config config = {.fabric = "sim",
                                          .cc = lab->plan->cc,
                                          .cn_index = cn,
                                          .mns = MNS,
@@ -215,8 +216,8 @@ static bool begin_life(struct lab *lab, uint32_t cn)
     if (rc == CELLAR_UNREACHABLE && lab->count[cn] < LIVES) return begin_life(lab, cn);
     if (wrong(lab, "opening by compute node", cn, rc)) return false;
     life->accounts = cellar_table_find(life->db, schema.name);
-    rc = life->accounts ? 0 : cellar_table_create(life->db, &schema, &life->accounts, &lab->error);
-    if (rc == 0) rc = cellar_proc_register(life->db, &def, &life->move, &lab->error);
+    rc = life->accounts ? 0 : db_table_create(life->db, &schema, &life->accounts, &lab->error);
+    if (rc == 0) rc = db_proc_register(life->db, &def, &life->move, &lab->error);
     if (rc && lab->dead[cn]) return true;
     return !wrong(lab, "the table of compute node", cn, rc);
 }
@@ -355,7 +356,7 @@ static void plan_add(struct restart_run_plan *plan, struct prng *prng, enum rest
     plan->events[plan->count++] = (struct restart_run_event){kind, which, gap};
 }
 
-struct restart_run_plan restart_run_draw(enum cellar_cc cc, uint64_t seed)
+struct restart_run_plan restart_run_draw(enum cellar_lab_cc cc, uint64_t seed)
 {
     struct restart_run_plan plan = {.cc = cc, .seed = seed};
     struct prng prng;

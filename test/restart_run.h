@@ -29,14 +29,14 @@ struct restart_run_event {
 };
 
 struct restart_run_plan {
-    enum cellar_cc cc;
+    enum cellar_lab_cc cc;
     uint64_t seed;
     uint32_t count;
     struct restart_run_event events[RESTART_RUN_EVENTS];
 };
 
 /* Dies and comes back by chance. */
-struct restart_run_plan restart_run_draw(enum cellar_cc cc, uint64_t seed);
+struct restart_run_plan restart_run_draw(enum cellar_lab_cc cc, uint64_t seed);
 /*
  * In the end all are there. What is wrong, or an empty text: an opening that does not end, a life that was fenced for
  * another one, an account.

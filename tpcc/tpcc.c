@@ -205,7 +205,7 @@ static int open_run(struct workload_run *run, struct cellar *db, const struct wo
     run->input.scale = scale_of(config);
     tpcc_input_nurand_init(&run->input.nurand, &run->input.scale, base->seed);
     TRY(tpcc_schema_open(db, &run->input.scale, is_crest(config), expected_txns, &run->tables, error));
-    for (int i = 0; i < TPCC_PROCS; i++) TRY(cellar_proc_register(db, &tpcc_procs[i], &run->procs[i], error));
+    for (int i = 0; i < TPCC_PROCS; i++) TRY(err_last(error, cellar_proc_register(db, &tpcc_procs[i], &run->procs[i])));
     tpcc_load_init(&run->load, &run->tables, &run->input.scale, &run->input.nurand, base->seed);
     return tpcc_load_rows(&run->load, &run->load_rows, error);
 }
@@ -369,7 +369,7 @@ static int scan_all(const struct workload_run *run, struct cellar_lab_client *se
     for (int i = 0; i < TPCC_TABLES; i++) {
         if (!run->tables.table[tpcc_audit_steps[i]]) continue;
         TRY(tpcc_audit_begin(audit, tpcc_audit_steps[i], error));
-        TRY(cellar_lab_scan(self, run->tables.table[tpcc_audit_steps[i]], feed, audit, error));
+        TRY(err_last(error, cellar_lab_scan(self, run->tables.table[tpcc_audit_steps[i]], feed, audit)));
     }
     return 0;
 }

@@ -36,7 +36,7 @@ static int add(struct piece *piece, enum tpcc_table table, uint64_t key, const v
 {
     if (!piece->load->tables->table[table]) return 0; /* ordered indexes do without */
     if (++piece->rows_uncounted == PROGRESS_ROWS) count_rows(piece);
-    return cellar_lab_load(piece->client, piece->load->tables->table[table], key, row, piece->error);
+    return err_last(piece->error, cellar_lab_load(piece->client, piece->load->tables->table[table], key, row));
 }
 
 /* ---- what pieces share ------------------------------------------------------------------------------ */

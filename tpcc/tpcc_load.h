@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "cellar_lab.h"
 #include "tpcc_input.h"
 
 struct tpcc_load {

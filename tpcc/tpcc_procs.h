@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "cellar_proc.h"
 #include "tpcc_schema.h"
 
 /* A code below zero, also of a call that returns a reference, ends the procedure. */

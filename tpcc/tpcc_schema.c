@@ -267,7 +267,7 @@ int tpcc_schema_open(struct cellar *db, const struct tpcc_scale *scale, bool mix
         struct cellar_schema schema = tpcc_schema_of((enum tpcc_table)i, scale->by_index);
         schema.records_max = tpcc_schema_records_max(scale, mix_crest, expected_txns, (enum tpcc_table)i);
         tables->table[i] = NULL;
-        int code = schema.records_max ? cellar_table_create(db, &schema, &tables->table[i], error) : 0;
+        int code = schema.records_max ? err_last(error, cellar_table_create(db, &schema, &tables->table[i])) : 0;
         if (code < 0) return code;
     }
     find_cells(tables, scale->by_index);
@@ -283,6 +283,7 @@ int tpcc_schema_index(struct cellar *db, const struct tpcc_scale *scale, struct 
 {
     int code = 0;
     for (uint32_t i = 0; i < INDEXES && scale->by_index && code == 0; i++)
-        code = cellar_index_create(db, tables->table[paths[i].table], &paths[i].def, handle_of(tables, i), error);
+        code = err_last(error,
+                        cellar_index_create(db, tables->table[paths[i].table], &paths[i].def, handle_of(tables, i)));
     return code;
 }

@@ -269,7 +269,7 @@ static void life_begin(struct trace *trace, const struct cellar *db)
 
 int trace_start(struct trace *trace, struct cellar *db, struct cellar_error *error)
 {
-    const struct cellar_config *config = &db->config;
+    const struct engine_config *config = &db->config;
     const struct trace_shape shape = {config->cn_index, config->cns, config->threads * config->coros, config->sessions};
     int code = trace->lanes ? 0 : trace_lanes_make(trace, &shape, error);
     if (code) return code;

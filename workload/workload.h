@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "cellar.h"
+#include "cellar_lab.h"
 #include "option_def.h"
 #include "prng.h"
 

@@ -129,7 +129,7 @@ static int create(struct workload_run *run, struct cellar_error *error)
                                          .columns = columns,
                                          .column_count = YCSB_CELLS,
                                          .records_max = run->records};
-    int code = cellar_table_create(run->db, &schema, &run->table, error);
+    int code = err_last(error, cellar_table_create(run->db, &schema, &run->table));
     if (code < 0) return code;
     for (uint32_t i = 0; i < YCSB_CELLS; i++) {
         run->columns[i] = cellar_column_of(run->table, names[i]);
@@ -143,7 +143,7 @@ static int create(struct workload_run *run, struct cellar_error *error)
                          .writes_max = run->per_txn},
     };
     for (uint32_t i = 0; code == 0 && i < YCSB_TYPES; i++)
-        code = cellar_proc_register(run->db, &defs[i], &run->procs[i], error);
+        code = err_last(error, cellar_proc_register(run->db, &defs[i], &run->procs[i]));
     return code;
 }
 

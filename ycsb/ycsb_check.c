@@ -1,4 +1,5 @@
 /* ycsb_check.c - loading the records, and judging what is left of them. */
+#include "err.h"
 #include "ycsb.h"
 
 #include <inttypes.h>
@@ -27,7 +28,7 @@ int ycsb_load(struct workload_run *run, struct cellar_lab_client *self, uint64_t
             row.cells[i] = (struct ycsb_value){.key = key, .cell = i, .writer = YCSB_LOADER};
             row.cells[i].checksum = ycsb_checksum(&row.cells[i]);
         }
-        int code = cellar_lab_load(self, run->table, key, &row, error);
+        int code = err_last(error, cellar_lab_load(self, run->table, key, &row));
         if (code < 0) return code;
         if (key + 1 - reported >= LOAD_STEP || key + 1 == end) {
             __atomic_fetch_add(progress, key + 1 - reported, __ATOMIC_RELAXED);
@@ -97,7 +98,7 @@ int ycsb_check(struct workload_run *run, struct cellar_lab_client *self, struct 
                uint32_t client_count, struct workload_report *report, struct cellar_error *error)
 {
     struct tally tally = {.record_count = run->records, .clients = clients, .client_count = client_count};
-    int code = cellar_lab_scan(self, run->table, scan_record, &tally, error);
+    int code = err_last(error, cellar_lab_scan(self, run->table, scan_record, &tally));
     if (code < 0) return code;
 
     uint64_t committed[YCSB_TYPES] = {0}, foreign = 0;

@@ -265,7 +265,7 @@ static int create(struct workload_run *run, uint64_t inserts, struct cellar_erro
                                          .columns = columns,
                                          .column_count = YCSB_CORE_FIELDS,
                                          .records_max = run->records + inserts};
-    int code = cellar_table_create(run->db, &schema, &run->table, error);
+    int code = err_last(error, cellar_table_create(run->db, &schema, &run->table));
     if (code < 0) return code;
     for (uint32_t i = 0; i < YCSB_CORE_FIELDS; i++) {
         run->columns[i] = cellar_column_of(run->table, names[i]);
@@ -279,7 +279,7 @@ static int create(struct workload_run *run, uint64_t inserts, struct cellar_erro
         [YCSB_CORE_MODIFY] = {.name = "ycsb.core.modify", .fn = modify_proc, .records_max = 1, .writes_max = 1},
     };
     for (uint32_t i = 0; code == 0 && i < YCSB_CORE_TYPES; i++)
-        code = cellar_proc_register(run->db, &defs[i], &run->procs[i], error);
+        code = err_last(error, cellar_proc_register(run->db, &defs[i], &run->procs[i]));
     return code;
 }
 
@@ -321,7 +321,7 @@ static int loaded(struct workload_run *run, struct cellar_error *error)
 {
     static const struct cellar_index_def by_key = {.name = "by_key"};
     if (!run->mix->percent[YCSB_CORE_SCAN]) return 0;
-    return cellar_index_create(run->db, run->table, &by_key, &run->by_key, error);
+    return err_last(error, cellar_index_create(run->db, run->table, &by_key, &run->by_key));
 }
 
 /* ---- clients ---- */

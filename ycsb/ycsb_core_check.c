@@ -1,4 +1,5 @@
 /* ycsb_core_check.c - loading the core workloads' records, and judging what is left of them. */
+#include "err.h"
 #include "ycsb_core.h"
 
 #include <inttypes.h>
@@ -15,7 +16,7 @@ int ycsb_core_load(struct workload_run *run, struct cellar_lab_client *self, uin
         struct ycsb_core_row row;
         uint64_t key = ycsb_core_key(number);
         for (uint32_t i = 0; i < YCSB_CORE_FIELDS; i++) ycsb_core_fill(&row.fields[i], key, i, YCSB_CORE_LOADER, 0, 0);
-        int code = cellar_lab_load(self, run->table, key, &row, error);
+        int code = err_last(error, cellar_lab_load(self, run->table, key, &row));
         if (code < 0) return code;
         if (number + 1 - reported >= LOAD_STEP || number + 1 == end) {
             __atomic_fetch_add(progress, number + 1 - reported, __ATOMIC_RELAXED);
@@ -124,7 +125,7 @@ int ycsb_core_check(struct workload_run *run, struct cellar_lab_client *self, st
     struct tally tally = {.loaded = run->records, .clients = clients, .client_count = client_count};
     uint64_t committed[YCSB_CORE_TYPES] = {0}, foreign = 0;
     bool exact = true;
-    int code = cellar_lab_scan(self, run->table, scan_record, &tally, error);
+    int code = err_last(error, cellar_lab_scan(self, run->table, scan_record, &tally));
     if (code < 0) return code;
     for (uint32_t i = 0; i < client_count; i++) {
         const struct ycsb_core_client *client = client_of(&tally, i);

@@ -114,7 +114,7 @@ static int call(void *arg, const struct peer_draw *draw, struct peer_outcome *ou
     struct session *session = arg;
     struct args args = {
         .db = session->db, .draw = draw, .at = session->at++, .writer = cellar_lab_index(session->self)};
-    static const struct cellar_call_options memory = {.level = CELLAR_LEVEL_MEMORY};
+    static const struct cellar_call_options memory = {.level = CELLAR_MEMORY};
     struct cellar_result result;
     int code = cellar_lab_exec(session->self, session->db->proc, &args, &memory, &result);
     if (code < 0 && code != CELLAR_USER_ABORT) return cells_fail(&result);
@@ -164,13 +164,11 @@ static int db_open(const struct peer_setup *setup, void **out)
 {
     struct ours *db = calloc(1, sizeof *db);
     if (!db) return peer_fail("no memory");
-    struct cellar_config config = {.threads = loops(setup), .coros = 1};
-    int rc = cells_open(&db->cells, setup, &config);
+    int rc = cells_open(&db->cells, setup, loops(setup), 0);
     if (rc == 0) {
         const struct cellar_proc_def def = {
             .name = "peer.transaction", .fn = transaction, .records_max = PEER_PER_TXN, .writes_max = PEER_PER_TXN};
-        struct cellar_error error;
-        if (cellar_proc_register(db->cells.db, &def, &db->proc, &error)) rc = peer_fail("Cellar: %s", error.text);
+        if (cellar_proc_register(db->cells.db, &def, &db->proc)) rc = cells_refused();
         if (rc) cells_close(&db->cells);
     }
     if (rc) {

@@ -7,7 +7,7 @@
 #define CLIENTS_MOST 128          /* that have a worker, or a session, of their own */
 #define CLIENT_BYTES (1ull << 20) /* a log, and slots that a worker keeps */
 
-static int table_create(struct cells *cells, struct cellar_error *error)
+static int table_create(struct cells *cells)
 {
     static const char *const names[] = {"cell0", "cell1", "cell2", "cell3"};
     const struct peer_work *work = cells->setup.work;
@@ -19,8 +19,10 @@ static int table_create(struct cells *cells, struct cellar_error *error)
                                          .columns = columns,
                                          .column_count = work->columns,
                                          .records_max = cells->setup.records};
-    return cellar_table_create(cells->db, &schema, &cells->table, error);
+    return cellar_table_create(cells->db, &schema, &cells->table);
 }
+
+int cells_refused(void) { return peer_fail("Cellar: %s", cellar_last_error()->text); }
 
 uint64_t cells_pool_bytes(const struct peer_setup *setup)
 {
@@ -28,16 +30,15 @@ uint64_t cells_pool_bytes(const struct peer_setup *setup)
            (setup->clients < CLIENTS_MOST ? setup->clients : CLIENTS_MOST) * CLIENT_BYTES;
 }
 
-int cells_open(struct cells *cells, const struct peer_setup *setup, struct cellar_config *config)
+int cells_open(struct cells *cells, const struct peer_setup *setup, uint32_t threads, uint32_t sessions)
 {
-    struct cellar_error error = {0};
     cells->setup = *setup;
-    config->pool_bytes = cells_pool_bytes(setup);
-    config->way = setup->way;
-    config->durable = setup->durable ? setup->folder : NULL;
-    int code = cellar_open(config, &cells->db, &error);
-    if (code == 0 && (code = table_create(cells, &error)) < 0) cells_close(cells);
-    return code < 0 ? peer_fail("Cellar: %s", error.text) : 0;
+    int code = cellar_open(setup->durable ? setup->folder : NULL,
+                           CELLAR_OPTIONS(.bytes = cells_pool_bytes(setup), .threads = threads, .sessions = sessions,
+                                          .lab = CELLAR_LAB(.coros = 1, .way = setup->way)),
+                           &cells->db);
+    if (code == 0 && (code = table_create(cells)) < 0) cells_close(cells);
+    return code < 0 ? cells_refused() : 0;
 }
 
 void cells_close(struct cells *cells) { cellar_close(cells->db); }
@@ -54,10 +55,9 @@ static int load_share(struct cellar_lab_client *self, void *arg)
     uint32_t index = cellar_lab_index(self), count = cellar_lab_count(self);
     for (uint64_t key = records * index / count; key < records * (index + 1) / count; key++) {
         union peer_row row;
-        struct cellar_error error;
         peer_work_load(loading->cells->setup.work, key, &row);
-        int code = cellar_lab_load(self, loading->cells->table, key, &row, &error);
-        if (code < 0) return peer_fail("Cellar: %s", error.text);
+        int code = cellar_lab_load(self, loading->cells->table, key, &row);
+        if (code < 0) return cells_refused();
     }
     return 0;
 }
@@ -66,12 +66,9 @@ int cells_load(void *arg)
 {
     struct cells *cells = arg;
     struct loading loading = {.cells = cells};
-    struct cellar_error error = {0};
     int code = cellar_lab_run(cells->db, load_share, &loading);
     if (code < 0) return code;
-    if (cells->setup.durable && cellar_wait_durable(cells->db, NULL, &error))
-        return peer_fail("Cellar: %s", error.text);
-    return 0;
+    return cells->setup.durable && cellar_sync(cells->db, 0) ? cells_refused() : 0;
 }
 
 struct reading {
@@ -92,18 +89,18 @@ static int read_row(void *arg, uint64_t key, const void *row)
 static int read_all(struct cellar_lab_client *self, void *arg)
 {
     struct reading *reading = arg;
-    struct cellar_error error = {0};
     if (cellar_lab_index(self)) return 0;
-    int code = cellar_lab_scan(self, reading->cells->table, read_row, reading, &error);
-    if (code == 0) code = cellar_cluster_audit(self, &error);
-    return code < 0 ? peer_fail("Cellar: %s", error.text) : 0;
+    int code = cellar_lab_scan(self, reading->cells->table, read_row, reading);
+    return code < 0 ? cells_refused() : 0;
 }
 
 int cells_each(void *arg, void (*fn)(void *arg, uint64_t key, const union peer_row *row), void *fn_arg)
 {
     struct cells *cells = arg;
     struct reading reading = {cells, fn, fn_arg};
-    return cellar_lab_run(cells->db, read_all, &reading);
+    int code = cellar_lab_run(cells->db, read_all, &reading);
+    if (code < 0) return code;
+    return cellar_cluster_audit(cells->db) ? cells_refused() : 0;
 }
 
 int cells_fail(const struct cellar_result *result)

@@ -1,7 +1,8 @@
 /* peer_cells.h - what Cellar's two forms, procedures and sessions, have in common: the database and its table. */
 #pragma once
 
-#include "cellar.h"
+#include "cellar_cluster.h"
+#include "cellar_lab.h"
 #include "peer.h"
 
 struct cells {
@@ -12,8 +13,10 @@ struct cells {
 
 /* Of its memory node. */
 uint64_t cells_pool_bytes(const struct peer_setup *setup);
-/* `config` has threads, coordinators and sessions. */
-int cells_open(struct cells *cells, const struct peer_setup *setup, struct cellar_config *config);
+/* Returns 0, or peer_fail with the engine's line. */
+int cells_open(struct cells *cells, const struct peer_setup *setup, uint32_t threads, uint32_t sessions);
+/* The same, of the call that has just failed. */
+int cells_refused(void);
 void cells_close(struct cells *cells);
 int cells_load(void *cells);
 int cells_each(void *cells, void (*fn)(void *arg, uint64_t key, const union peer_row *row), void *arg);

@@ -13,21 +13,18 @@ struct session {
     struct cellar_txn *txn;
 };
 
-static int judged(const struct session *session, int code)
+static int judged(int code)
 {
-    struct cellar_error error;
     if (code >= 0) return 0;
     if (cellar_retryable(code)) return PEER_RETRY;
-    cellar_session_error(session->session, &error);
-    return peer_fail("Cellar: %s", error.text);
+    return cells_refused();
 }
 
 static int db_open(const struct peer_setup *setup, void **out)
 {
     struct cells *cells = calloc(1, sizeof *cells);
     if (!cells) return peer_fail("no memory");
-    struct cellar_config config = {.coros = 1, .sessions = setup->clients};
-    int rc = cells_open(cells, setup, &config);
+    int rc = cells_open(cells, setup, 0, setup->clients);
     if (rc) {
         free(cells);
         return rc;
@@ -46,12 +43,11 @@ static int session_open(void *arg, void **out)
 {
     struct cells *cells = arg;
     struct session *session = calloc(1, sizeof *session);
-    struct cellar_error error;
     if (!session) return peer_fail("no memory");
     session->cells = cells;
-    if (cellar_session_open(cells->db, &session->session, &error)) {
+    if (cellar_session_open(cells->db, &session->session)) {
         free(session);
-        return peer_fail("Cellar: %s", error.text);
+        return cells_refused();
     }
     *out = session;
     return 0;
@@ -68,7 +64,7 @@ static int begin(void *arg, bool writes)
 {
     static const struct cellar_txn_options reads = {.flags = CELLAR_READ_ONLY};
     struct session *session = arg;
-    return judged(session, cellar_begin(session->session, writes ? NULL : &reads, &session->txn));
+    return judged(cellar_begin(session->session, writes ? NULL : &reads, &session->txn));
 }
 
 /* Of what is asked for cell by cell afterwards: in one go. */
@@ -78,7 +74,7 @@ static int prefetch(void *arg, const struct peer_plan *plan)
     struct cellar_txn_read reads[PEER_PER_TXN];
     for (uint32_t i = 0; i < plan->count; i++)
         reads[i] = (struct cellar_txn_read){session->cells->table, plan->parts[i].key, plan->parts[i].read};
-    return judged(session, cellar_prefetch(session->txn, reads, plan->count));
+    return judged(cellar_prefetch(session->txn, reads, plan->count));
 }
 
 static int get(void *arg, const struct peer_part *part, union peer_row *row)
@@ -90,7 +86,7 @@ static int get(void *arg, const struct peer_part *part, union peer_row *row)
     for (uint32_t i = 0; code == 0 && i < work->columns; i++)
         if (part->read >> i & 1)
             code = cellar_txn_get(session->txn, cells->table, part->key, (int)i, row->bytes + i * work->column_bytes);
-    return judged(session, code);
+    return judged(code);
 }
 
 static int put(void *arg, const struct peer_part *part, const union peer_row *row)
@@ -102,16 +98,16 @@ static int put(void *arg, const struct peer_part *part, const union peer_row *ro
     for (uint32_t i = 0; code == 0 && i < work->columns; i++)
         if (part->write >> i & 1)
             code = cellar_txn_put(session->txn, cells->table, part->key, (int)i, row->bytes + i * work->column_bytes);
-    return judged(session, code);
+    return judged(code);
 }
 
 static int end(void *arg, enum peer_end end)
 {
     struct session *session = arg;
-    if (end == PEER_COMMIT) return judged(session, cellar_commit(session->txn, NULL));
-    int rc = end == PEER_REFUSED ? judged(session, cellar_check(session->txn)) : 0;
+    if (end == PEER_COMMIT) return judged(cellar_commit(session->txn, NULL));
+    int rc = end == PEER_REFUSED ? judged(cellar_check(session->txn)) : 0;
     int code = cellar_abort(session->txn);
-    return rc ? rc : judged(session, code);
+    return rc ? rc : judged(code);
 }
 
 const struct peer_ops peer_session = {

@@ -34,8 +34,8 @@ Shared &shared() {
   return one;
 }
 
-[[noreturn]] void Fail(const std::string &what, const cellar_error &error) {
-  throw std::runtime_error("cellar: " + what + ": " + error.text);
+[[noreturn]] void Fail(const std::string &what) {
+  throw std::runtime_error("cellar: " + what + ": " + cellar_last_error()->text);
 }
 
 // A field is its length and its bytes; each has a cell of its own as far as cells go.
@@ -53,20 +53,26 @@ void Describe(Shared &all, uint32_t field_count, uint32_t field_bytes) {
 }
 
 void Open(Shared &all, const utils::Properties &props) {
-  cellar_error error;
-  cellar_config config = {};
+  cellar_options options = {};
+  cellar_cluster cluster = {};
+  cellar_lab lab = {};
   cellar_schema schema = {};
   const std::string pool = props.GetProperty("cellar.pool", ""), nodes = props.GetProperty("cellar.memnodes", "");
   const uint64_t records = std::stoull(props.GetProperty("cellar.records", props.GetProperty("recordcount", "100000")));
   Describe(all, (uint32_t)std::stoul(props.GetProperty("fieldcount", "10")),
            (uint32_t)std::stoul(props.GetProperty("fieldlength", "100")));
-  config.pool_path = pool.empty() ? nullptr : pool.c_str();
-  config.memnodes = nodes.empty() ? nullptr : nodes.c_str();
-  config.cn_index = (uint32_t)std::stoul(props.GetProperty("cellar.cn", "0"));
-  config.pool_bytes = nodes.empty() ? std::stoull(props.GetProperty("cellar.pool_bytes", "1073741824")) : 0;
-  config.sessions = 2 * (uint32_t)std::stoul(props.GetProperty("threadcount", "1")) + 1;  // while threads change
-  config.log_bytes = 1 << 20;
-  if (cellar_open(&config, &all.db, &error)) Fail("opening", error);
+  cluster.size = sizeof cluster;
+  cluster.memnodes = nodes.c_str();
+  cluster.node = (uint32_t)std::stoul(props.GetProperty("cellar.cn", "0"));
+  lab.size = sizeof lab;
+  lab.log_bytes = 1 << 20;
+  options.size = sizeof options;
+  options.bytes = nodes.empty() ? std::stoull(props.GetProperty("cellar.pool_bytes", "1073741824")) : 0;
+  options.durability = props.GetProperty("cellar.durable", "false") == "true" ? CELLAR_DURABLE : CELLAR_MEMORY;
+  options.sessions = 2 * (uint32_t)std::stoul(props.GetProperty("threadcount", "1")) + 1;  // while threads change
+  options.cluster = nodes.empty() ? nullptr : &cluster;
+  options.lab = &lab;
+  if (cellar_open(pool.empty() ? nullptr : pool.c_str(), &options, &all.db)) Fail("opening");
   schema.name = "usertable";
   schema.row_bytes = all.row_bytes;
   schema.columns = all.columns.data();
@@ -78,8 +84,8 @@ void Open(Shared &all, const utils::Properties &props) {
   def.name = "by_key";
   def.columns = by;
   def.column_count = 1;
-  if (cellar_table_create(all.db, &schema, &all.table, &error)) Fail("usertable", error);
-  if (cellar_index_create(all.db, all.table, &def, &all.by_key, &error)) Fail("by_key", error);
+  if (cellar_table_create(all.db, &schema, &all.table)) Fail("usertable");
+  if (cellar_index_create(all.db, all.table, &def, &all.by_key)) Fail("by_key");
 }
 
 // Never the same of two threads, also when one has ended before the other began.
@@ -98,17 +104,16 @@ int KeySet(std::vector<char> &row, const std::string &key) {
 void CellarDB::Init() {
   Shared &all = shared();
   std::lock_guard<std::mutex> lock(all.mutex);
-  cellar_error error;
   if (all.users == 0) Open(all, *props_);
   all.users++;
-  if (cellar_session_open(all.db, &session_, &error)) Fail("a session", error);
+  if (cellar_session_open(all.db, &session_)) Fail("a session");
   thread_ = ThreadNumber();
 }
 
 // A session is of one thread. That of a thread that has ended is closed when its place is needed.
 bool CellarDB::SessionHere() {
   if (thread_ == ThreadNumber()) return true;
-  if (cellar_session_open(shared().db, &session_, nullptr)) return false;
+  if (cellar_session_open(shared().db, &session_)) return false;
   thread_ = ThreadNumber();
   return true;
 }

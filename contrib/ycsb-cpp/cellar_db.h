@@ -10,7 +10,8 @@
 #include "core/properties.h"
 #endif
 
-#include <cellar.h>
+#include <cellar_cluster.h>
+#include <cellar_lab.h>
 
 #include <functional>
 #include <string>

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "agent.h"
-#include "cellar.h"
+#include "engine_config.h"
 #include "gate.h"
 #include "halt.h"
 #include "member.h"
@@ -42,7 +42,7 @@ struct node {
     uint32_t cn;            /* its index in the cluster */
     struct fabric_ep **eps; /* of its workers */
     /* of the database */
-    const struct cellar_config *config;
+    const struct engine_config *config;
     struct fabric *fabric;
     struct opening *opening;
     const struct catalog *catalog; /* NULL until the pool is open */

@@ -42,7 +42,7 @@ static bool watched(const struct bulk *bulk)
 
 static int sum(const struct bulk *bulk, struct loader_sum *out, struct cellar_error *error)
 {
-    const struct cellar_config *config = &bulk->worker->db->config;
+    const struct engine_config *config = &bulk->worker->db->config;
     *out = (struct loader_sum){.own_first = config->cn_index, .own_count = config->cns};
     return loader_sum(bulk->co, bulk->worker->loader, bulk->table, out, error);
 }
@@ -101,8 +101,8 @@ int bulk_end(struct bulk *bulk, int rc, struct cellar_error *error)
     return rc;
 }
 
-int cellar_lab_load(struct cellar_lab_client *client, const struct cellar_table *table, uint64_t key, const void *row,
-                    struct cellar_error *error)
+int db_load(struct cellar_lab_client *client, const struct cellar_table *table, uint64_t key, const void *row,
+            struct cellar_error *error)
 {
     struct bulk bulk = {.kind = GATE_LOAD, .table = table};
     if (!table) return err_set(error, CELLAR_INVALID, "the table is NULL");
@@ -121,8 +121,8 @@ int cellar_lab_load(struct cellar_lab_client *client, const struct cellar_table 
     return bulk_end(&bulk, loader_load(bulk.co, bulk.worker->loader, table, key, row, error), error);
 }
 
-int cellar_lab_scan(struct cellar_lab_client *client, const struct cellar_table *table, cellar_lab_row_fn fn, void *arg,
-                    struct cellar_error *error)
+int db_scan(struct cellar_lab_client *client, const struct cellar_table *table, cellar_lab_row_fn fn, void *arg,
+            struct cellar_error *error)
 {
     struct bulk bulk = {.kind = GATE_WALK, .table = table};
     if (!table) return err_set(error, CELLAR_INVALID, "the table is NULL");
@@ -131,7 +131,7 @@ int cellar_lab_scan(struct cellar_lab_client *client, const struct cellar_table 
     return bulk_end(&bulk, loader_scan(bulk.co, bulk.worker->loader, table, fn, arg, error), error);
 }
 
-int cellar_cluster_audit(struct cellar_lab_client *client, struct cellar_error *error)
+int db_audit(struct cellar_lab_client *client, struct cellar_error *error)
 {
     struct bulk bulk = {.kind = GATE_WALK};
     int rc = bulk_begin(&bulk, client, error);
@@ -140,8 +140,8 @@ int cellar_cluster_audit(struct cellar_lab_client *client, struct cellar_error *
     return bulk_end(&bulk, rc ? rc : db_index_audit(bulk.co, bulk.worker, error), error);
 }
 
-int cellar_lab_space_read(struct cellar_lab_client *client, const struct cellar_table *table,
-                          struct cellar_lab_space *space, struct cellar_error *error)
+int db_space_read(struct cellar_lab_client *client, const struct cellar_table *table, struct cellar_lab_space *space,
+                  struct cellar_error *error)
 {
     if (!table) return err_set(error, CELLAR_INVALID, "the table is NULL");
     struct bulk bulk = {.kind = GATE_WALK, .table = table->variable ? NULL : table}; /* its companions, too */

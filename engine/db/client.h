@@ -1,6 +1,8 @@
 /* client.h - a coordinator, as a client function sees it. */
 #pragma once
 
+#include "cellar_lab.h"
+
 struct coordinator;
 struct coro;
 

@@ -5,6 +5,7 @@
 #include "counter.h"
 #include "db.h"
 #include "db_plants.h"
+#include "db_result.h"
 #include "db_tally.h"
 #include "draft.h"
 #include "must.h"
@@ -100,8 +101,8 @@ static void back_off(struct coro *co, struct coordinator *coordinator, const str
 
 static bool waits_durable(const struct cellar *db, const struct cellar_call_options *options)
 {
-    enum cellar_level level = options && options->level ? options->level : db->config.level;
-    return level != CELLAR_LEVEL_MEMORY;
+    enum cellar_durability level = options && options->level ? options->level : db->config.level;
+    return level != CELLAR_MEMORY;
 }
 
 /* INV-DURABLE-16. What the call is to tell rests on nothing that is lost when this epoch is durable. */
@@ -539,7 +540,8 @@ void cellar_lab_yield(struct cellar_lab_client *client)
 int cellar_lab_wait_durable(struct cellar_lab_client *client, uint64_t epoch)
 {
     struct coordinator *coordinator = client->coordinator;
-    return coordinator->worker->home.epochs ? durable_await(client->co, coordinator, epoch) : CELLAR_INVALID;
+    return err_last_code(coordinator->worker->home.epochs ? durable_await(client->co, coordinator, epoch)
+                                                          : CELLAR_INVALID);
 }
 
 int cellar_lab_exec(struct cellar_lab_client *client, const struct cellar_proc *proc, void *args,
@@ -549,7 +551,8 @@ int cellar_lab_exec(struct cellar_lab_client *client, const struct cellar_proc *
     if (!result) result = &unused;
     if (!proc || proc->db != client->coordinator->worker->db) {
         *result = (struct cellar_result){.code = CELLAR_INVALID, .detail = {.why = CELLAR_WHY_FOREIGN, .column = -1}};
-        return result->code;
+        return db_result_last(result->code, &result->detail);
     }
-    return coordinator_exec(client->co, client->coordinator, proc, args, options, 0, result);
+    int rc = coordinator_exec(client->co, client->coordinator, proc, args, options, 0, result);
+    return __builtin_expect(rc == 0, 1) ? 0 : db_result_last(rc, &result->detail);
 }

@@ -1,6 +1,7 @@
 /* coordinator.h - a *coordinator* is a coroutine of a worker that serves requests, one at a time. */
 #pragma once
 
+#include "cellar_lab.h"
 #include "sched.h"
 
 struct db_request;

@@ -3,6 +3,7 @@
 
 #include "coordinator.h"
 #include "coro.h"
+#include "db_result.h"
 #include "must.h"
 #include "session.h"
 #include "worker.h"
@@ -183,7 +184,7 @@ int cellar_proc_run(struct cellar *db, const struct cellar_proc *proc, void *arg
     int rc = db_proc_call_begin(db, proc, &counted);
     if (rc) {
         *result = (struct cellar_result){.code = rc, .detail = {.why = why_refused(rc), .column = -1}};
-        return rc;
+        return db_result_last(rc, &result->detail);
     }
     struct worker *by, *first = db_first_worker(db);
     struct db_request request = {.arg = args, .proc = proc, .options = options, .result = result, .pending = &pending};
@@ -195,7 +196,7 @@ int cellar_proc_run(struct cellar *db, const struct cellar_proc *proc, void *arg
     if (fabric_count_left(&pending)) call_await(db, by, &request);
     rc = result->code;
     db_call_end(db, counted);
-    return rc;
+    return __builtin_expect(rc == 0, 1) ? 0 : db_result_last(rc, &result->detail);
 }
 
 struct client {
@@ -210,7 +211,7 @@ static int run_client(struct coro *co, struct coordinator *coordinator, void *ar
     return client->fn(coordinator->client, client->arg);
 }
 
-int cellar_lab_run(struct cellar *db, cellar_lab_fn fn, void *arg)
+static int run_all(struct cellar *db, cellar_lab_fn fn, void *arg)
 {
     struct client client = {fn, arg};
     if (!fn) return CELLAR_INVALID;
@@ -235,3 +236,5 @@ int cellar_lab_run(struct cellar *db, cellar_lab_fn fn, void *arg)
     db_call_end(db, counted);
     return rc;
 }
+
+int cellar_lab_run(struct cellar *db, cellar_lab_fn fn, void *arg) { return err_last_code(run_all(db, fn, arg)); }

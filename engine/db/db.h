@@ -26,7 +26,7 @@ struct db_calls {
 struct cellar {
     struct db_calls calls[DB_CALLS];
     atomic_bool open;
-    struct cellar_config config;
+    struct engine_config config;
     struct fabric *fabric;
     bool owns_fabric;
     struct opening opening; /* what its compute nodes share */

@@ -2,6 +2,8 @@
  * db_alter.c - a table with another schema (cellar.h): its records are written anew, to a table of their own, which
  * then takes the place of the first by one decision (reclaim.h, INV-RECLAIM-5).
  */
+#include "db_alter.h"
+
 #include "db_drop.h"
 
 #include "loader.h"
@@ -127,8 +129,8 @@ static int handles_check(struct cellar *db, const struct cellar_table *table, co
     return rc;
 }
 
-int cellar_table_alter(struct cellar *db, const struct cellar_table *table, const struct cellar_schema *schema,
-                       const void *row, const struct cellar_table **out, struct cellar_error *error)
+int db_table_alter(struct cellar *db, const struct cellar_table *table, const struct cellar_schema *schema,
+                   const void *row, const struct cellar_table **out, struct cellar_error *error)
 {
     int rc = handles_check(db, table, out, error);
     if (rc) return rc;
@@ -142,8 +144,8 @@ int cellar_table_alter(struct cellar *db, const struct cellar_table *table, cons
 
 /* ---- one column ---- */
 
-int cellar_column_add(struct cellar *db, const struct cellar_table *table, const char *column, uint32_t bytes,
-                      const void *value, const struct cellar_table **out, struct cellar_error *error)
+int db_column_add(struct cellar *db, const struct cellar_table *table, const char *column, uint32_t bytes,
+                  const void *value, const struct cellar_table **out, struct cellar_error *error)
 {
     struct cellar_schema schema;
     struct cellar_column columns[CELLAR_COLUMNS_MAX + 1];
@@ -167,13 +169,13 @@ int cellar_column_add(struct cellar *db, const struct cellar_table *table, const
     uint8_t *row = calloc(1, schema.row_bytes);
     if (!row) return err_set(error, CELLAR_NOMEM, "no memory for a row");
     if (value) memcpy(row + offset, value, bytes);
-    rc = cellar_table_alter(db, table, &schema, row, out, error);
+    rc = db_table_alter(db, table, &schema, row, out, error);
     free(row);
     return rc;
 }
 
-int cellar_column_drop(struct cellar *db, const struct cellar_table *table, const char *column,
-                       const struct cellar_table **out, struct cellar_error *error)
+int db_column_drop(struct cellar *db, const struct cellar_table *table, const char *column,
+                   const struct cellar_table **out, struct cellar_error *error)
 {
     struct cellar_schema schema;
     struct cellar_column columns[CELLAR_COLUMNS_MAX];
@@ -186,5 +188,5 @@ int cellar_column_drop(struct cellar *db, const struct cellar_table *table, cons
     if (schema.column_count == 1)
         return err_set(error, CELLAR_INVALID, "table %s: %s is its only column", table->name, column);
     memmove(columns + number, columns + number + 1, (--schema.column_count - (uint32_t)number) * sizeof *columns);
-    return cellar_table_alter(db, table, &schema, NULL, out, error);
+    return db_table_alter(db, table, &schema, NULL, out, error);
 }

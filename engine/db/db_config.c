@@ -38,7 +38,7 @@
 /* Of coordinators and workers: Linux lets a process map 65,530 areas, and a stack takes 2 to 3. */
 #define STACKS_MAX 21000
 
-static void defaults_set(struct cellar_config *config)
+static void defaults_set(struct engine_config *config)
 {
     config->fabric = config->fabric ? config->fabric : "shm";
     config->cns = config->cns ? config->cns : 1;
@@ -58,7 +58,7 @@ static void defaults_set(struct cellar_config *config)
     if (config->cns_max == 0) config->cns_max = config->cns > CNS_MAX_DEFAULT ? config->cns : CNS_MAX_DEFAULT;
 }
 
-static int nodes_check(const struct cellar_config *config, struct cellar_error *error)
+static int nodes_check(const struct engine_config *config, struct cellar_error *error)
 {
     if (config->cns > FABRIC_CNS_MAX || config->cn_index > FABRIC_CNS_MAX - config->cns)
         return err_set(error, CELLAR_INVALID, "compute nodes %u..%u: at most %u can exist", config->cn_index,
@@ -76,7 +76,7 @@ static int nodes_check(const struct cellar_config *config, struct cellar_error *
     return 0;
 }
 
-static int decider_check(const struct cellar_config *config, struct cellar_error *error)
+static int decider_check(const struct engine_config *config, struct cellar_error *error)
 {
     bool shares = config->memnodes || strcmp(config->fabric, "sim") == 0;
     if (!config->decider || shares) return 0;
@@ -85,7 +85,7 @@ static int decider_check(const struct cellar_config *config, struct cellar_error
         "a register that decides is for compute nodes of several processes, on memory nodes that they share");
 }
 
-static int lease_check(const struct cellar_config *config, struct cellar_error *error)
+static int lease_check(const struct engine_config *config, struct cellar_error *error)
 {
     if (config->lease_ns == CELLAR_LEASE_NONE) return 0;
     if (config->lease_ns < LEASE_NS_MIN || config->lease_ns > LEASE_NS_MAX)
@@ -98,14 +98,14 @@ static int lease_check(const struct cellar_config *config, struct cellar_error *
     return 0;
 }
 
-static int backoff_check(const struct cellar_config *config, struct cellar_error *error)
+static int backoff_check(const struct engine_config *config, struct cellar_error *error)
 {
     if (config->backoff_cap_ns >= BACKOFF_CAP_NS_MIN && config->backoff_cap_ns <= BACKOFF_CAP_NS_MAX) return 0;
     return err_set(error, CELLAR_INVALID, "a backoff of up to %llu ns: %llu to %llu",
                    (unsigned long long)config->backoff_cap_ns, BACKOFF_CAP_NS_MIN, BACKOFF_CAP_NS_MAX);
 }
 
-static int stacks_check(const struct cellar_config *config, struct cellar_error *error)
+static int stacks_check(const struct engine_config *config, struct cellar_error *error)
 {
     uint64_t workers = (uint64_t)config->cns * config->threads, stacks = workers * (config->coros + 1ull) + config->cns;
     if (config->lease_ns != CELLAR_LEASE_NONE) stacks += 2ull * config->cns;
@@ -118,16 +118,15 @@ static int stacks_check(const struct cellar_config *config, struct cellar_error 
 }
 
 /* What a folder can keep: durable.c. */
-static int durable_check(const struct cellar_config *config, struct cellar_error *error)
+static int durable_check(const struct engine_config *config, struct cellar_error *error)
 {
     if (config->epoch_ns < EPOCH_NS_MIN || config->epoch_ns > EPOCH_NS_MAX)
         return err_set(error, CELLAR_INVALID, "epochs of %llu ns: %llu to %llu", (unsigned long long)config->epoch_ns,
                        EPOCH_NS_MIN, EPOCH_NS_MAX);
-    if (config->level > CELLAR_LEVEL_DURABLE)
-        return err_set(error, CELLAR_INVALID, "no such level: %d", (int)config->level);
-    if (!config->durable && (config->level == CELLAR_LEVEL_DURABLE || config->durable_bytes))
+    if (config->level > CELLAR_DURABLE) return err_set(error, CELLAR_INVALID, "no such level: %d", (int)config->level);
+    if (!config->durable && (config->level == CELLAR_DURABLE || config->durable_bytes))
         return err_set(error, CELLAR_INVALID, "nothing can be durable: the database has no folder");
-    if (config->durable && config->pool_private && config->level == CELLAR_LEVEL_DURABLE)
+    if (config->durable && config->pool_private && config->level == CELLAR_DURABLE)
         return err_set(error, CELLAR_INVALID, "nothing can be durable: pool_private only looks at the folder");
     if (config->durable && config->pool_path)
         return err_set(error, CELLAR_INVALID, "durable: a folder and a pool file are one too many");
@@ -137,7 +136,7 @@ static int durable_check(const struct cellar_config *config, struct cellar_error
     return 0;
 }
 
-static int bytes_check(const struct cellar_config *config, struct cellar_error *error)
+static int bytes_check(const struct engine_config *config, struct cellar_error *error)
 {
     if (config->pool_bytes < POOL_BYTES_MIN)
         return err_set(error, CELLAR_INVALID, "a pool of %llu bytes: at least %llu",
@@ -192,7 +191,7 @@ int db_pool_file_look(const char *path, uint32_t *cn_count, struct cellar_error 
     return code;
 }
 
-int db_config_check(struct cellar_config *config, struct cellar_error *error)
+int db_config_check(struct engine_config *config, struct cellar_error *error)
 {
     defaults_set(config);
     if (!mode_of(config->cc)) return err_set(error, CELLAR_INVALID, "no such concurrency control: %d", (int)config->cc);
@@ -215,7 +214,7 @@ int db_config_check(struct cellar_config *config, struct cellar_error *error)
     return rc ? rc : bytes_check(config, error);
 }
 
-static int fabric_open_verbs(const struct cellar_config *config, struct fabric **out, struct cellar_error *error)
+static int fabric_open_verbs(const struct engine_config *config, struct fabric **out, struct cellar_error *error)
 {
     if (config->pool_path || config->rtt_ns)
         return err_set(error, CELLAR_INVALID, "the verbs fabric has no pool file and no delay of its own");
@@ -227,7 +226,7 @@ static int fabric_open_verbs(const struct cellar_config *config, struct fabric *
     return fabric_verbs_open(&verbs, out, error);
 }
 
-static uint32_t cn_count_of(const struct cellar_config *config)
+static uint32_t cn_count_of(const struct engine_config *config)
 {
     if (!config->pool_path) return config->cn_index + config->cns;
     uint32_t made = 0;
@@ -236,7 +235,7 @@ static uint32_t cn_count_of(const struct cellar_config *config)
 }
 
 /* An empty file is none, and none is made. */
-static int pool_file_missing(const struct cellar_config *config, struct cellar_error *error)
+static int pool_file_missing(const struct engine_config *config, struct cellar_error *error)
 {
     struct stat status;
     if (!config->existing || !config->pool_path) return 0;
@@ -244,7 +243,7 @@ static int pool_file_missing(const struct cellar_config *config, struct cellar_e
     return err_set(error, CELLAR_NOT_FOUND, "%.160s: there is no pool", config->pool_path);
 }
 
-static int fabric_open_shm(const struct cellar_config *config, struct fabric **out, struct cellar_error *error)
+static int fabric_open_shm(const struct engine_config *config, struct fabric **out, struct cellar_error *error)
 {
     int missing = pool_file_missing(config, error);
     if (missing) return missing;
@@ -266,7 +265,7 @@ static int fabric_open_shm(const struct cellar_config *config, struct fabric **o
     return fabric_shm_open(&shm, out, error);
 }
 
-static int fabric_open_sim(const struct cellar_config *config, struct fabric **out, struct cellar_error *error)
+static int fabric_open_sim(const struct engine_config *config, struct fabric **out, struct cellar_error *error)
 {
     struct fabric_sim_config sim;
     if (config->pool_path || config->memnodes || config->rtt_ns)
@@ -280,7 +279,7 @@ static int fabric_open_sim(const struct cellar_config *config, struct fabric **o
     return fabric_sim_open(&sim, out, error);
 }
 
-int db_fabric_open(const struct cellar_config *config, struct fabric **out, struct cellar_error *error)
+int db_fabric_open(const struct engine_config *config, struct fabric **out, struct cellar_error *error)
 {
     if (strcmp(config->fabric, "verbs") == 0) return fabric_open_verbs(config, out, error);
     if (config->secret_path)

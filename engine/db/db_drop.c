@@ -174,17 +174,17 @@ static int drop_fn(struct coro *co, struct coordinator *coordinator, void *arg)
 
 int db_drop_run(struct db_drop *drop) { return db_call_on(drop->db, 0, drop_fn, drop, drop->error); }
 
-int cellar_table_drop(struct cellar *db, const struct cellar_table *table, struct cellar_error *error)
+int db_table_drop(struct cellar *db, const struct cellar_table *table, struct cellar_error *error)
 {
     return db_drop_run(&(struct db_drop){.db = db, .table = table, .to = LAYOUT_TABLE_GONE, .error = error});
 }
 
-int cellar_table_truncate(struct cellar *db, const struct cellar_table *table, struct cellar_error *error)
+int db_table_truncate(struct cellar *db, const struct cellar_table *table, struct cellar_error *error)
 {
     return db_drop_run(&(struct db_drop){.db = db, .table = table, .to = LAYOUT_TABLE_EMPTYING, .error = error});
 }
 
-int cellar_index_drop(struct cellar *db, const struct cellar_index *index, struct cellar_error *error)
+int db_index_drop(struct cellar *db, const struct cellar_index *index, struct cellar_error *error)
 {
     if (!index) return err_set(error, CELLAR_INVALID, "the index is NULL");
     struct db_drop drop = {.db = db, .table = index->nodes, .index = index, .to = LAYOUT_TABLE_GONE, .error = error};

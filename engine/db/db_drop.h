@@ -23,3 +23,8 @@ struct db_drop {
 
 /* `twin` is there when it is set then, whatever is returned. */
 NODISCARD int db_drop_run(struct db_drop *drop);
+
+/* As cellar_table_drop, cellar_table_truncate, cellar_index_drop. */
+NODISCARD int db_table_drop(struct cellar *db, const struct cellar_table *table, struct cellar_error *error);
+NODISCARD int db_table_truncate(struct cellar *db, const struct cellar_table *table, struct cellar_error *error);
+NODISCARD int db_index_drop(struct cellar *db, const struct cellar_index *index, struct cellar_error *error);

@@ -111,7 +111,7 @@ static int replace_fn(struct coro *co, struct coordinator *coordinator, void *ar
     return db_replace(co, coordinator, call->node, call->error);
 }
 
-int cellar_cluster_replace(struct cellar *db, uint32_t node, struct cellar_error *error)
+int db_node_replace(struct cellar *db, uint32_t node, struct cellar_error *error)
 {
     struct replace_call call = {node, error};
     return db_call_on(db, 0, replace_fn, &call, error);

@@ -17,3 +17,6 @@ void db_halts_serve(struct cellar *db);
 NODISCARD int db_leave(struct coro *co, struct coordinator *coordinator, void *db);
 /* A fresh memory node was put in the place of a lost one: fills it. Waits. As cellar_cluster_replace. */
 NODISCARD int db_replace(struct coro *co, struct coordinator *coordinator, uint32_t node, struct cellar_error *error);
+
+/* The same, from outside. */
+NODISCARD int db_node_replace(struct cellar *db, uint32_t node, struct cellar_error *error);

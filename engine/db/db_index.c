@@ -357,8 +357,8 @@ static int index_create(struct coro *co, struct coordinator *coordinator, void *
     return rc;
 }
 
-int cellar_index_create(struct cellar *db, const struct cellar_table *table, const struct cellar_index_def *def,
-                        const struct cellar_index **out, struct cellar_error *error)
+int db_index_create(struct cellar *db, const struct cellar_table *table, const struct cellar_index_def *def,
+                    const struct cellar_index **out, struct cellar_error *error)
 {
     struct index_create create = {db, table, def, out, error};
     if (!out) return err_set(error, CELLAR_INVALID, "there is no place for the index's handle");

@@ -24,3 +24,7 @@ NODISCARD int db_nodes_undo(struct coro *co, struct worker *worker, const struct
 
 /* At rest: each tree's shape, and its entries against the records, one to one. CORRUPT with the first violation. */
 NODISCARD int db_index_audit(struct coro *co, struct worker *worker, struct cellar_error *error);
+
+/* As cellar_index_create. */
+NODISCARD int db_index_create(struct cellar *db, const struct cellar_table *table, const struct cellar_index_def *def,
+                              const struct cellar_index **out, struct cellar_error *error);

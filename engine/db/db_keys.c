@@ -3,6 +3,7 @@
  * bytes. Pure functions.
  */
 #include "bytekey.h"
+#include "err.h"
 #include "extent.h"
 
 #include <limits.h>
@@ -11,8 +12,8 @@
 int cellar_key_set(void *key, size_t capacity, const void *text, size_t bytes)
 {
     struct bytekey to = {.bytes = (uint16_t)bytes};
-    if (!key || !text || bytes == 0) return CELLAR_INVALID;
-    if (bytes > CELLAR_KEY_BYTES_MAX || capacity < BYTEKEY_HEAD_BYTES + bytes) return CELLAR_TOO_LARGE;
+    if (!key || !text || bytes == 0) return err_last_code(CELLAR_INVALID);
+    if (bytes > CELLAR_KEY_BYTES_MAX || capacity < BYTEKEY_HEAD_BYTES + bytes) return err_last_code(CELLAR_TOO_LARGE);
     memcpy(to.text, text, bytes);
     memcpy(key, &to, capacity < sizeof to ? capacity : sizeof to);
     return 0;
@@ -22,8 +23,8 @@ int cellar_value_set(void *value, size_t capacity, const void *data, size_t byte
 {
     struct extent_value head = {.bytes = (uint32_t)bytes};
     if (bytes > UINT32_MAX || capacity < EXTENT_HEAD_BYTES || bytes > capacity - EXTENT_HEAD_BYTES)
-        return CELLAR_TOO_LARGE;
-    if (!value || (!data && bytes)) return CELLAR_INVALID;
+        return err_last_code(CELLAR_TOO_LARGE);
+    if (!value || (!data && bytes)) return err_last_code(CELLAR_INVALID);
     memset(value, 0, capacity);
     memcpy(value, &head, EXTENT_HEAD_BYTES);
     if (bytes) memcpy((uint8_t *)value + EXTENT_HEAD_BYTES, data, bytes);
@@ -60,7 +61,8 @@ int cellar_key_pack(void *key, uint32_t capacity, const struct cellar_key_part *
     for (uint32_t i = 0; i < count; i++) {
         const struct cellar_key_part *part = &parts[i];
         packing.turn = part->descending ? 255 : 0;
-        if ((uint32_t)part->sort > CELLAR_SORT_BYTES || (part->bytes && !part->data)) return CELLAR_INVALID;
+        if ((uint32_t)part->sort > CELLAR_SORT_BYTES || (part->bytes && !part->data))
+            return err_last_code(CELLAR_INVALID);
         if (part->sort != CELLAR_SORT_BYTES)
             number_add(&packing, part->number ^ (part->sort == CELLAR_SORT_SIGNED ? 1ull << 63 : 0));
         for (uint32_t k = 0; part->sort == CELLAR_SORT_BYTES && k < part->bytes && packing.bytes <= packing.capacity;
@@ -70,7 +72,7 @@ int cellar_key_pack(void *key, uint32_t capacity, const struct cellar_key_part *
             if (byte == 0) byte_add(&packing, 255);
         }
         for (int k = 0; part->sort == CELLAR_SORT_BYTES && k < 2; k++) byte_add(&packing, 0);
-        if (packing.bytes > packing.capacity) return CELLAR_TOO_LARGE;
+        if (packing.bytes > packing.capacity) return err_last_code(CELLAR_TOO_LARGE);
     }
     return (int)packing.bytes;
 }
@@ -121,19 +123,19 @@ int cellar_key_unpack(const void *key, uint32_t bytes, struct cellar_key_part *p
     for (uint32_t i = 0; i < count; i++) {
         struct cellar_key_part *part = &parts[i];
         unpacking.turn = part->descending ? 255 : 0;
-        if ((uint32_t)part->sort > CELLAR_SORT_BYTES) return CELLAR_INVALID;
+        if ((uint32_t)part->sort > CELLAR_SORT_BYTES) return err_last_code(CELLAR_INVALID);
         if (part->sort == CELLAR_SORT_BYTES) {
-            if (!string_take(&unpacking, to, capacity, &part->bytes)) return CELLAR_INVALID;
+            if (!string_take(&unpacking, to, capacity, &part->bytes)) return err_last_code(CELLAR_INVALID);
             part->data = to;
             to += part->bytes;
             capacity -= part->bytes;
         } else if (!number_take(&unpacking, &part->number)) {
-            return CELLAR_INVALID;
+            return err_last_code(CELLAR_INVALID);
         } else if (part->sort == CELLAR_SORT_SIGNED) {
             part->number ^= 1ull << 63;
         }
     }
-    return unpacking.at == bytes ? 0 : CELLAR_INVALID;
+    return unpacking.at == bytes ? 0 : err_last_code(CELLAR_INVALID);
 }
 
 uint32_t cellar_key_print(char *text, uint32_t capacity, const void *key, uint32_t bytes)

@@ -16,7 +16,7 @@
 /* ---- hot records ---- */
 
 struct hottest {
-    struct cellar_hot_record *records;
+    struct cellar_lab_hot_record *records;
     uint32_t count, max;
 };
 
@@ -24,7 +24,7 @@ struct hottest {
 static void hottest_add(struct hottest *hottest, const struct hotspot *spot)
 {
     const struct cellar_table *table = (const struct cellar_table *)(uintptr_t)spot->table;
-    struct cellar_hot_record *records = hottest->records, here = {table, spot->key, spot->conflicts};
+    struct cellar_lab_hot_record *records = hottest->records, here = {table, spot->key, spot->conflicts};
     uint32_t at = 0;
     while (at < hottest->count && (records[at].table != table || records[at].key != spot->key)) at++;
     if (at < hottest->count)
@@ -45,7 +45,7 @@ static void worker_add(struct hottest *hottest, const struct worker *worker)
     }
 }
 
-uint32_t cellar_hot_read(struct cellar *db, struct cellar_hot_record *records, uint32_t max)
+uint32_t cellar_lab_hot_read(struct cellar *db, struct cellar_lab_hot_record *records, uint32_t max)
 {
     uint32_t *counted;
     struct hottest hottest = {records, 0, max};
@@ -125,8 +125,8 @@ static void queues_say(struct page *page, struct cellar *db, const struct cellar
         CELLAR_HOT_MAP(X)
 #undef X
     };
-    struct cellar_hot_record records[HOT_RECORDS_TOLD];
-    uint32_t count = cellar_hot_read(db, records, HOT_RECORDS_TOLD);
+    struct cellar_lab_hot_record records[HOT_RECORDS_TOLD];
+    uint32_t count = cellar_lab_hot_read(db, records, HOT_RECORDS_TOLD);
     family(page, "hot_total", "counter", "Queues of hot records, in the mode that has them");
     for (int i = 0; i < CELLAR_HOT_COUNTERS; i++)
         say(page, "cellar_hot_total{what=\"%s\"} %" PRIu64 "\n", names[i], stats->hot[i]);
@@ -142,7 +142,7 @@ static void queues_say(struct page *page, struct cellar *db, const struct cellar
 }
 
 /* Of each table that is not a part of another one. */
-static void table_say(struct page *page, const struct cellar_table *table, const struct cellar_table_tally *tally)
+static void table_say(struct page *page, const struct cellar_table *table, const struct cellar_lab_table_tally *tally)
 {
     const struct {
         const char *did;
@@ -158,16 +158,16 @@ static void table_say(struct page *page, const struct cellar_table *table, const
 
 static void tables_say(struct page *page, struct cellar *db)
 {
-    struct cellar_table_tally tally;
+    struct cellar_lab_table_tally tally;
     family(page, "table_records_total", "counter", "Records of a table, by what committed transactions did with them");
     for (const struct cellar_table *table = NULL; (table = cellar_table_next(db, table));) {
-        cellar_table_read(db, table, &tally);
+        cellar_lab_table_read(db, table, &tally);
         table_say(page, table, &tally);
     }
     family(page, "table_conflicts_total", "counter", "Attempts that were aborted over a record of a table");
     for (const struct cellar_table *table = NULL; (table = cellar_table_next(db, table));) {
         uint64_t conflicts = 0;
-        cellar_table_read(db, table, &tally);
+        cellar_lab_table_read(db, table, &tally);
         for (int i = 0; i < CELLAR_ABORT_REASONS; i++) conflicts += tally.conflicts[i];
         say(page, "cellar_table_conflicts_total{table=\"");
         label_say(page, table->name);

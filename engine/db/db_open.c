@@ -329,7 +329,7 @@ static void close_all(struct cellar *db)
     db_free(db);
 }
 
-int db_open_durable(struct fabric *fabric, const struct cellar_config *config, struct durable *durable,
+int db_open_durable(struct fabric *fabric, const struct engine_config *config, struct durable *durable,
                     struct cellar **out, struct cellar_error *error)
 {
     *out = NULL;
@@ -380,15 +380,15 @@ int db_open_durable(struct fabric *fabric, const struct cellar_config *config, s
     return 0;
 }
 
-int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct cellar **out,
+int db_open_on(struct fabric *fabric, const struct engine_config *config, struct cellar **out,
                struct cellar_error *error)
 {
     return db_open_durable(fabric, config, NULL, out, error);
 }
 
-int cellar_open(const struct cellar_config *config, struct cellar **out, struct cellar_error *error)
+int db_open(const struct engine_config *config, struct cellar **out, struct cellar_error *error)
 {
-    struct cellar_config checked = config ? *config : (struct cellar_config){0}, unused;
+    struct engine_config checked = config ? *config : (struct engine_config){0}, unused;
     struct fabric *fabric = NULL;
     struct durable *durable = NULL;
 
@@ -436,24 +436,25 @@ static int shut(struct cellar *db)
 }
 
 /* Asks before anything is refused. What begins after that is found by `shut`, which refuses calls for a moment. */
-static int close_begin(struct cellar *db)
+static int close_begin(struct cellar *db, struct cellar_error *error)
 {
     uint32_t *counted;
-    int rc = db_call_begin(db, &counted, NULL);
+    int rc = db_call_begin(db, &counted, error);
     if (rc) return rc;
-    if (session_any_entered(db)) rc = CELLAR_BUSY;
-    if (rc)
-        node_log(&db->opening, CELLAR_LOG_WARNING,
-                 "the database stays open: a session has a transaction that has not "
-                 "ended, or is in use by a thread that lives");
+    if (session_any_entered(db))
+        rc = err_set(error, CELLAR_BUSY,
+                     "the database stays open: a session has a transaction that has not ended, or is in use by a "
+                     "thread that lives");
+    if (rc) node_log(&db->opening, CELLAR_LOG_WARNING, "%s", error->text);
     db_call_end(db, counted);
     return rc ? rc : shut(db);
 }
 
 int cellar_close(struct cellar *db)
 {
-    int rc = db ? close_begin(db) : 0;
-    if (!db || rc) return rc;
+    struct cellar_error error = {0};
+    int rc = db ? close_begin(db, &error) : 0;
+    if (!db || rc) return err_last_is(rc, &error);
     atomic_store(&db->closing, true);
     for (uint32_t i = 0; i < DB_CALLS; i++) calls_await(db, &db->calls[i].count);
     /* It shows signs of life until it has the door. Without that it goes as one of several. */

@@ -134,10 +134,10 @@ int cellar_proc_reap(struct cellar_queue *queue, struct cellar_completion *compl
                      uint64_t timeout_ns)
 {
     uint32_t *counted;
-    if (!queue || max == 0 || !completions) return CELLAR_INVALID;
+    if (!queue || max == 0 || !completions) return err_last_code(CELLAR_INVALID);
     struct cellar *db = queue->db;
     int rc = db ? db_call_begin(db, &counted, NULL) : CELLAR_CLOSED;
-    if (rc) return rc;
+    if (rc) return err_last_code(rc);
     uint32_t count = reap_within(queue, completions, max < INT32_MAX ? max : INT32_MAX, timeout_ns);
     db_call_end(db, counted);
     return (int)count;
@@ -160,8 +160,8 @@ static struct worker *choose(struct cellar *db)
     return least;
 }
 
-int cellar_proc_submit(struct cellar_queue *queue, const struct cellar_proc *proc, void *args,
-                       const struct cellar_call_options *options, void *user)
+static int submit(struct cellar_queue *queue, const struct cellar_proc *proc, void *args,
+                  const struct cellar_call_options *options, void *user)
 {
     uint32_t *counted;
     if (!queue) return CELLAR_INVALID;
@@ -182,6 +182,12 @@ int cellar_proc_submit(struct cellar_queue *queue, const struct cellar_proc *pro
     slot->request.begin_ns = fabric_now_ns(slot->worker->ep);
     worker_submit(slot->worker, &slot->request);
     return 0;
+}
+
+int cellar_proc_submit(struct cellar_queue *queue, const struct cellar_proc *proc, void *args,
+                       const struct cellar_call_options *options, void *user)
+{
+    return err_last_code(submit(queue, proc, args, options, user));
 }
 
 /* ---- opening and closing ---- */
@@ -207,8 +213,8 @@ static struct cellar_queue *queue_make(struct cellar *db, uint32_t calls_max)
     return queue;
 }
 
-int cellar_proc_queue_open(struct cellar *db, uint32_t calls_max, cellar_notify_fn notify, void *notify_arg,
-                           struct cellar_queue **out, struct cellar_error *error)
+int db_queue_open(struct cellar *db, uint32_t calls_max, cellar_notify_fn notify, void *notify_arg,
+                  struct cellar_queue **out, struct cellar_error *error)
 {
     if (!out) return err_set(error, CELLAR_INVALID, "there is no place for the queue's handle");
     *out = NULL;

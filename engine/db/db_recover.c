@@ -54,7 +54,7 @@ int db_recover_left(struct cellar *db, uint32_t cn, struct cellar_error *error)
     return db_run_on(db, 0, recover_fn, &call);
 }
 
-int cellar_cluster_recover(struct cellar *db, uint32_t cn, struct cellar_error *error)
+int db_recover(struct cellar *db, uint32_t cn, struct cellar_error *error)
 {
     bool done;
     return db_recover_dead(db, cn, &done, error);
@@ -98,8 +98,7 @@ static int outcome_fn(struct coro *co, struct coordinator *coordinator, void *ar
     return db_outcome(co, coordinator, call->txn_id, call->fate, call->error);
 }
 
-int cellar_cluster_outcome(struct cellar *db, const uint64_t txn_id[2], enum cellar_fate *fate,
-                           struct cellar_error *error)
+int db_outcome_ask(struct cellar *db, const uint64_t txn_id[2], enum cellar_fate *fate, struct cellar_error *error)
 {
     struct outcome_call call = {txn_id, fate, error};
     if (!txn_id || !fate) return err_set(error, CELLAR_INVALID, "the transaction's number, or its fate, is NULL");

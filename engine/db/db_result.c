@@ -2,6 +2,8 @@
  * db_result.c - what became of a call, in one line (cellar.h). Written when it is asked for: a call only keeps what
  * it is about.
  */
+#include "db_result.h"
+
 #include "db.h"
 
 #include <inttypes.h>
@@ -52,4 +54,25 @@ void cellar_proc_error(const struct cellar_result *result, struct cellar_error *
     error->code = result->code;
     snprintf(error->text, sizeof error->text, "%s%s%s%s%s%s", cellar_strerror(result->code), record[0] ? ": " : "",
              record, why[0] ? ": " : "", why, limit);
+}
+
+/* ---- the thread's last error ---- */
+
+struct about {
+    int code;
+    struct cellar_detail detail;
+};
+_Static_assert(sizeof(struct about) <= ERR_ABOUT_BYTES, "a copy of it is kept");
+
+static void about_write(const void *kept, struct cellar_error *error)
+{
+    const struct about *about = kept;
+    const struct cellar_result result = {.code = about->code, .detail = about->detail};
+    cellar_proc_error(&result, error);
+}
+
+int db_result_last(int code, const struct cellar_detail *detail)
+{
+    struct about about = {.code = code, .detail = *detail};
+    return err_last_about(code, about_write, &about, sizeof about);
 }

@@ -34,8 +34,8 @@ static int table_create(struct coro *co, struct coordinator *coordinator, void *
     return rc;
 }
 
-int cellar_table_create(struct cellar *db, const struct cellar_schema *schema, const struct cellar_table **out,
-                        struct cellar_error *error)
+int db_table_create(struct cellar *db, const struct cellar_schema *schema, const struct cellar_table **out,
+                    struct cellar_error *error)
 {
     struct table_create create = {db, schema, out, error};
     if (!schema || !out) return err_set(error, CELLAR_INVALID, "a table needs a schema, and a place for its handle");
@@ -213,13 +213,13 @@ static int proc_register(struct coro *co, struct coordinator *coordinator, void 
     proc->log_bytes = (uint32_t)log_bytes;
     proc->own_bytes = (uint32_t)own_bytes;
     proc->next = db->procs;
-    __atomic_store_n(&db->procs, proc, __ATOMIC_RELEASE); /* cellar_proc_next may be reading */
+    __atomic_store_n(&db->procs, proc, __ATOMIC_RELEASE); /* cellar_lab_proc_next may be reading */
     *call->out = proc;
     return 0;
 }
 
-int cellar_proc_register(struct cellar *db, const struct cellar_proc_def *def, const struct cellar_proc **out,
-                         struct cellar_error *error)
+int db_proc_register(struct cellar *db, const struct cellar_proc_def *def, const struct cellar_proc **out,
+                     struct cellar_error *error)
 {
     struct proc_register call = {db, def, out, error};
     if (!def || !out)

@@ -1,7 +1,7 @@
 /* db_schema.h - the procedures of an open database, and how much of the log they may need. */
 #pragma once
 
-#include "cellar.h"
+#include "cellar_proc.h"
 #include "schema.h"
 
 struct coro_annex;
@@ -24,3 +24,9 @@ void db_proc_free(const struct cellar *db, struct cellar_proc *proc);
 /* Bytes of a log entry without changes; and what a change of a record of that table can add to it at most. */
 uint64_t db_log_bytes_least(void);
 uint64_t db_log_bytes_of(const struct cellar *db, const struct schema *schema, bool index);
+
+/* As cellar_table_create and cellar_proc_register. */
+NODISCARD int db_table_create(struct cellar *db, const struct cellar_schema *schema, const struct cellar_table **out,
+                              struct cellar_error *error);
+NODISCARD int db_proc_register(struct cellar *db, const struct cellar_proc_def *def, const struct cellar_proc **out,
+                               struct cellar_error *error);

@@ -372,7 +372,7 @@ static int copy_by_session(struct snapshot *snapshot)
 {
     struct cellar_session *session;
     struct cellar *db = snapshot->db;
-    int rc = cellar_session_open(db, &session, snapshot->error);
+    int rc = session_open(db, &session, snapshot->error);
     if (rc) return rc;
     marks_clear(&snapshot->own->watch);
     atomic_store(&snapshot->own->watch.generation, 1);
@@ -424,7 +424,7 @@ static int snapshot_run(struct cellar *db, const char *path, struct cellar_error
     return rc;
 }
 
-int cellar_snapshot(struct cellar *db, const char *path, struct cellar_error *error)
+int db_backup(struct cellar *db, const char *path, struct cellar_error *error)
 {
     struct cellar_error unused;
     uint32_t *counted;

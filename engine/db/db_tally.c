@@ -11,7 +11,7 @@
 #include "worker.h"
 
 _Static_assert(CELLAR_LATENCY_BUCKETS == (64 - DB_TALLY_SUB_BITS + 1) << DB_TALLY_SUB_BITS, "as buckets need them");
-_Static_assert(sizeof(struct cellar_tally) % sizeof(uint64_t) == 0, "counts only");
+_Static_assert(sizeof(struct cellar_lab_tally) % sizeof(uint64_t) == 0, "counts only");
 
 /* The largest of a bucket's. */
 static uint64_t bucket_end(uint32_t bucket)
@@ -44,7 +44,7 @@ void db_tally_place(struct worker *worker)
 
 /* ---- cellar.h ---- */
 
-const struct cellar_proc *cellar_proc_next(struct cellar *db, const struct cellar_proc *after)
+const struct cellar_proc *cellar_lab_proc_next(struct cellar *db, const struct cellar_proc *after)
 {
     uint32_t *counted;
     if (after) return after->next; /* of one of a database that was closed: NULL */
@@ -54,13 +54,13 @@ const struct cellar_proc *cellar_proc_next(struct cellar *db, const struct cella
     return first;
 }
 
-const char *cellar_proc_name(const struct cellar_proc *proc) { return proc->name; }
+const char *cellar_lab_proc_name(const struct cellar_proc *proc) { return proc->name; }
 
-void cellar_proc_read(struct cellar *db, const struct cellar_proc *proc, struct cellar_tally *tally)
+void cellar_lab_proc_read(struct cellar *db, const struct cellar_proc *proc, struct cellar_lab_tally *tally)
 {
     uint64_t *sum = (uint64_t *)tally;
     uint32_t *counted;
-    *tally = (struct cellar_tally){0};
+    *tally = (struct cellar_lab_tally){0};
     if (db_look_begin(db, &counted, NULL)) return;
     uint64_t count = proc && proc->db == db ? tally_count(db) : 0;
     for (uint64_t i = 0; i < count; i++) {
@@ -76,7 +76,7 @@ void cellar_proc_read(struct cellar *db, const struct cellar_proc *proc, struct 
 
 /* Its parts, too: what is written there is the engine's doing, but who meets another transaction there is told. */
 static void table_add(const struct cellar *db, const struct worker *worker, const struct cellar_table *table,
-                      struct cellar_table_tally *sum)
+                      struct cellar_lab_table_tally *sum)
 {
     const struct tabletally *tallies = worker->home.tallies;
     tabletally_add(tallies, table->id, 0, sum);
@@ -84,7 +84,7 @@ static void table_add(const struct cellar *db, const struct worker *worker, cons
         tabletally_add(tallies, part->id, TABLETALLY_DIDS, sum);
 }
 
-static void table_read(struct cellar *db, const struct cellar_table *table, struct cellar_table_tally *tally)
+static void table_read(struct cellar *db, const struct cellar_table *table, struct cellar_lab_table_tally *tally)
 {
     for (uint32_t i = 0; i < db->worker_count; i++) table_add(db, &db->workers[i], table, tally);
     fabric_lock(db->fabric, &db->sessions_lock);
@@ -93,16 +93,16 @@ static void table_read(struct cellar *db, const struct cellar_table *table, stru
     fabric_unlock(db->fabric, &db->sessions_lock);
 }
 
-void cellar_table_read(struct cellar *db, const struct cellar_table *table, struct cellar_table_tally *tally)
+void cellar_lab_table_read(struct cellar *db, const struct cellar_table *table, struct cellar_lab_table_tally *tally)
 {
     uint32_t *counted;
-    *tally = (struct cellar_table_tally){0};
+    *tally = (struct cellar_lab_table_tally){0};
     if (db_look_begin(db, &counted, NULL)) return;
     if (catalog_has(db->catalog, table)) table_read(db, table, tally);
     db_call_end(db, counted);
 }
 
-uint64_t cellar_tally_latency_ns(const struct cellar_tally *tally, double share)
+uint64_t cellar_lab_latency_ns(const struct cellar_lab_tally *tally, double share)
 {
     uint64_t count = 0, seen = 0;
     for (uint32_t i = 0; i < CELLAR_LATENCY_BUCKETS; i++) count += tally->latency[i];

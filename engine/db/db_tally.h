@@ -7,7 +7,7 @@
 
 /* One worker's, written by the thread that has its helm. */
 struct tally {
-    _Alignas(64) struct cellar_tally counts;
+    _Alignas(64) struct cellar_lab_tally counts;
 };
 #define DB_TALLY_SUB_BITS 2 /* a bucket's width is a quarter of its power of two */
 /* As hist_bucket_of (hist.h), coarser: a worker has one of these for each procedure. */
@@ -27,13 +27,13 @@ static inline struct tally *db_tally_of(const struct worker *worker, const struc
 }
 /*
  * Of a call that has ended, so many attempts of which were told by db_tally_abort. A call that commits at its first
- * attempt is counted among the latencies and nowhere else: who reads makes the sums (cellar_proc_read).
+ * attempt is counted among the latencies and nowhere else: who reads makes the sums (cellar_lab_proc_read).
  */
 static inline void db_tally_end(const struct worker *worker, const struct cellar_proc *proc,
                                 const struct cellar_result *result)
 {
     if (!proc->tallies) return;
-    struct cellar_tally *counts = &db_tally_of(worker, proc)->counts;
+    struct cellar_lab_tally *counts = &db_tally_of(worker, proc)->counts;
     if (__builtin_expect(result->attempts > 1, 0)) counter_add(&counts->attempts, result->attempts - 1);
     if (__builtin_expect(result->code != 0, 0))
         counter_add(&counts->calls, 1);

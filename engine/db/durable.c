@@ -24,7 +24,7 @@
 
 /* ---- the folder ---- */
 
-static int shape_check(const struct cellar_config *config, struct cellar_error *error)
+static int shape_check(const struct engine_config *config, struct cellar_error *error)
 {
     const char *fabric = config->fabric ? config->fabric : "shm";
     const struct mode *mode = mode_of(config->cc);
@@ -57,7 +57,7 @@ static struct durable_shape shape_of(uint64_t log_bytes, uint64_t memory_bytes)
 }
 
 /* An empty one gets its number. */
-static int folder_use(struct durable *durable, const struct cellar_config *config, const uint64_t number[2],
+static int folder_use(struct durable *durable, const struct engine_config *config, const uint64_t number[2],
                       struct cellar_error *error)
 {
     int rc = folder_read(durable->disk, layout_fingerprint(), &durable->folder, error);
@@ -131,7 +131,7 @@ static int checkpoint_choose(struct durable *durable, struct cellar_error *error
 }
 
 /* What was refused within a folder, with the folder's name: a program may have several. */
-static int named(const struct cellar_config *config, int rc, const struct cellar_error *inner,
+static int named(const struct engine_config *config, int rc, const struct cellar_error *inner,
                  struct cellar_error *error)
 {
     return rc ? err_set(error, rc, "%.100s: %.130s", config->durable, inner->text) : 0;
@@ -146,7 +146,7 @@ static struct durable *durable_new(void)
 
 /* What its disk has. given NULL: a shape of its own. */
 static int disk_use(struct durable *durable, const uint64_t number[2], const struct durable_shape *given,
-                    struct cellar_config *config, struct cellar_error *error)
+                    struct engine_config *config, struct cellar_error *error)
 {
     struct cellar_error inner = {0};
     int rc = named(config, folder_use(durable, config, number, &inner), &inner, error);
@@ -182,7 +182,7 @@ static int opened(struct durable *durable, int rc, struct durable **out)
 }
 
 int durable_open_on(struct disk *disk, const uint64_t number[2], const struct durable_shape *shape,
-                    struct cellar_config *config, struct durable **out, struct cellar_error *error)
+                    struct engine_config *config, struct durable **out, struct cellar_error *error)
 {
     struct durable *durable = durable_new();
     *out = NULL;
@@ -191,7 +191,7 @@ int durable_open_on(struct disk *disk, const uint64_t number[2], const struct du
     return opened(durable, disk_use(durable, number, shape, config, error), out);
 }
 
-int durable_open(struct cellar_config *config, struct durable **out, struct cellar_error *error)
+int durable_open(struct engine_config *config, struct durable **out, struct cellar_error *error)
 {
     uint64_t number[2];
     int rc = shape_check(config, error);
@@ -230,54 +230,67 @@ uint64_t cellar_durable_epoch(struct cellar *db)
     return epoch;
 }
 
-static int told_read(const struct cellar *db, struct cellar_durable *durable)
+static int told_read(const struct cellar *db, struct cellar_lab_durable *durable)
 {
     if (!db->durable) return CELLAR_INVALID;
-    const struct cellar_durable *told = &db->durable->told;
-    *durable = (struct cellar_durable){.epochs = counter_read(&told->epochs),
-                                       .entries = counter_read(&told->entries),
-                                       .entry_bytes = counter_read(&told->entry_bytes),
-                                       .log_bytes = counter_read(&told->log_bytes),
-                                       .syncs = counter_read(&told->syncs),
-                                       .sync_ns = counter_read(&told->sync_ns),
-                                       .sync_most_ns = counter_read(&told->sync_most_ns),
-                                       .checkpoints = counter_read(&told->checkpoints),
-                                       .checkpoint_bytes = counter_read(&told->checkpoint_bytes)};
+    const struct cellar_lab_durable *told = &db->durable->told;
+    *durable = (struct cellar_lab_durable){.epochs = counter_read(&told->epochs),
+                                           .entries = counter_read(&told->entries),
+                                           .entry_bytes = counter_read(&told->entry_bytes),
+                                           .log_bytes = counter_read(&told->log_bytes),
+                                           .syncs = counter_read(&told->syncs),
+                                           .sync_ns = counter_read(&told->sync_ns),
+                                           .sync_most_ns = counter_read(&told->sync_most_ns),
+                                           .checkpoints = counter_read(&told->checkpoints),
+                                           .checkpoint_bytes = counter_read(&told->checkpoint_bytes)};
     return 0;
 }
 
-int cellar_durable_read(struct cellar *db, struct cellar_durable *durable)
+int cellar_lab_durable_read(struct cellar *db, struct cellar_lab_durable *durable)
 {
     uint32_t *counted;
-    *durable = (struct cellar_durable){0};
+    *durable = (struct cellar_lab_durable){0};
     int rc = db_look_begin(db, &counted, NULL);
-    if (rc) return rc;
+    if (rc) return err_last_code(rc);
     rc = told_read(db, durable);
     db_call_end(db, counted);
-    return rc;
+    return err_last_code(rc);
 }
 
-static int wait_durable(struct cellar *db, const uint64_t txn_id[2], struct cellar_error *error)
+static int epoch_await(struct epochs *epochs, uint64_t epoch)
+{
+    epochs_want(epochs, epoch);
+    return epochs_wait(epochs, epoch, 0);
+}
+
+/* What was loaded, and what it wrote of runs and tables, too. */
+static int all_await(struct epochs *epochs)
+{
+    bool loaded = atomic_load(&epochs->loads) != atomic_load(&epochs->loads_covered);
+    uint64_t asked = loaded ? atomic_fetch_add(&epochs->asked, 1) + 1 : 0, epoch = atomic_load(&epochs->word);
+    epochs_want(epochs, epoch);
+    return epochs_wait(epochs, epoch, asked);
+}
+
+static int sync_to(struct cellar *db, uint64_t epoch, struct cellar_error *error)
 {
     struct durable *durable = db->durable;
     if (!durable) return err_set(error, CELLAR_INVALID, "nothing can be durable: the database has no folder");
-    if (txn_id && (txn_id[0] & 0xffffffff) != (uint32_t)db->opening.incarnation)
-        return err_set(error, CELLAR_INVALID, "no transaction of this opening has that txn_id");
-    struct epochs *epochs = &durable->epochs;
-    bool loaded = atomic_load(&epochs->loads) != atomic_load(&epochs->loads_covered);
-    uint64_t asked = loaded ? atomic_fetch_add(&epochs->asked, 1) + 1 : 0, epoch = atomic_load(&epochs->word);
-    epochs_want(epochs, epoch); /* what it wrote of runs and tables, too */
-    int rc = epochs_wait(epochs, epoch, asked);
+    uint64_t now = atomic_load(&durable->epochs.word);
+    if (epoch > now)
+        return err_set(error, CELLAR_INVALID, "no transaction has epoch %llu yet: it is %llu",
+                       (unsigned long long)epoch, (unsigned long long)now);
+    int rc = epoch ? epoch_await(&durable->epochs, epoch) : all_await(&durable->epochs);
     if (rc) durable_why(durable, error);
     return rc;
 }
 
-int cellar_wait_durable(struct cellar *db, const uint64_t txn_id[2], struct cellar_error *error)
+int db_sync(struct cellar *db, uint64_t epoch, struct cellar_error *error)
 {
     uint32_t *counted;
     int rc = db_call_begin(db, &counted, error);
     if (rc) return rc;
-    rc = wait_durable(db, txn_id, error);
+    rc = sync_to(db, epoch, error);
     db_call_end(db, counted);
     return rc;
 }
@@ -474,7 +487,7 @@ static int checkpoint_now(struct durable *durable, struct cellar_error *error)
 
 int durable_start(struct durable *durable, struct cellar_error *error)
 {
-    const struct cellar_config *config = &durable->db->config;
+    const struct engine_config *config = &durable->db->config;
     uint32_t number = config->threads + config->sessions, ring = (uint32_t)config->log_bytes;
     int rc = thread_start(durable, &durable->agent, number, durable_agent_main,
                           ring > CHECKPOINT_PIECE ? ring : CHECKPOINT_PIECE, error);

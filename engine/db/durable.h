@@ -18,6 +18,7 @@
 
 #include "checkpoint.h"
 #include "disk_real.h"
+#include "engine_config.h"
 #include "epochs.h"
 #include "folder.h"
 #include "journal.h"
@@ -64,9 +65,9 @@ struct durable {
     struct journal *journal; /* the agent's, once its thread runs */
     struct cellar_error why; /* for which epochs.refused is set */
     struct durable_thread agent, keeper;
-    _Atomic uint64_t group;     /* journal_group; by the agent, for the keeper */
-    _Atomic uint64_t below;     /* groups that a checkpoint has freed; by the keeper, for the agent */
-    struct cellar_durable told; /* counters: those of checkpoints are the keeper's, the others the agent's */
+    _Atomic uint64_t group;         /* journal_group; by the agent, for the keeper */
+    _Atomic uint64_t below;         /* groups that a checkpoint has freed; by the keeper, for the agent */
+    struct cellar_lab_durable told; /* counters: those of checkpoints are the keeper's, the others the agent's */
     /* the agent's */
     uint64_t raised_ns;
     uint64_t chunks; /* of the heap, whose runs' headers were logged, */
@@ -85,13 +86,13 @@ struct durable_shape {
  * Reads a folder, which is made if there is none, and puts into *config what it says of the pool; no other process has
  * it then. With pool_private it only looks at one. INVALID, MISMATCH, CORRUPT, EXISTS, SYSTEM: nothing was changed.
  */
-NODISCARD int durable_open(struct cellar_config *config, struct durable **out, struct cellar_error *error);
+NODISCARD int durable_open(struct engine_config *config, struct durable **out, struct cellar_error *error);
 /*
  * The same on any disk, which outlives it: a folder that is empty gets that number, which no other one has. For tests;
  * config->durable is what messages call it.
  */
 NODISCARD int durable_open_on(struct disk *disk, const uint64_t number[2], const struct durable_shape *shape,
-                              struct cellar_config *config, struct durable **out, struct cellar_error *error);
+                              struct engine_config *config, struct durable **out, struct cellar_error *error);
 /* Also of what has opened in part only. NULL is allowed. */
 void durable_free(struct durable *durable);
 
@@ -114,3 +115,6 @@ void durable_agent_main(struct coro *co, void *thread);
 void durable_keeper_main(struct coro *co, void *thread);
 /* Logging is refused from now on, for this reason; FULL: until it is taken back. */
 void durable_refuse(struct durable *durable, const struct cellar_error *why);
+
+/* As cellar_sync. */
+NODISCARD int db_sync(struct cellar *db, uint64_t epoch, struct cellar_error *error);

@@ -36,7 +36,7 @@ static void published(struct durable *durable)
 
 static void sync_tell(struct durable *durable, uint64_t before, uint64_t begin_ns)
 {
-    struct cellar_durable *told = &durable->told;
+    struct cellar_lab_durable *told = &durable->told;
     uint64_t ns = fabric_now_ns(durable->agent.ep) - begin_ns;
     counter_add(&told->log_bytes, journal_written(durable->journal) - before);
     counter_add(&told->syncs, 1);
@@ -90,7 +90,7 @@ static bool begins(const struct epochs_ring *ring, const struct log_entry_wire *
 static int run_take(struct coro *co, struct durable_thread *thread, struct epochs_ring *ring, uint64_t at)
 {
     const struct log_entry_wire *entry = (const struct log_entry_wire *)(const void *)thread->piece;
-    struct cellar_durable *told = &thread->durable->told;
+    struct cellar_lab_durable *told = &thread->durable->told;
     struct fabric_addr addr = fabric_addr_plus(ring->addr, at);
     uint64_t room = ring->bytes - at, read = RUN_READ;
     int taken = 0, rc = room < LINE_READ ? 0 : batch_read(co, thread->ep, addr, thread->piece, LINE_READ);

@@ -10,6 +10,7 @@
 #include "coordinator.h"
 #include "db_index.h"
 #include "db_plants.h"
+#include "db_result.h"
 #include "worker.h"
 
 #include <string.h>
@@ -232,7 +233,7 @@ int hold_commit(struct cellar_session *session, cellar_proc_fn commit, struct ce
         if (why == CELLAR_WHY_LOCK_BOUND) result->detail.limit = session->hold.bound_ns;
     }
     if (rc) session->last = *result;
-    return rc;
+    return db_result_last(rc, &result->detail);
 }
 
 static int end_run(struct coro *co, struct coordinator *coordinator, void *arg)

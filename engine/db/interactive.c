@@ -13,6 +13,7 @@
 
 #include "coordinator.h"
 #include "db_plants.h"
+#include "db_result.h"
 #include "db_schema.h"
 #include "tree.h"
 
@@ -41,7 +42,7 @@ int cellar_begin(struct cellar_session *session, const struct cellar_txn_options
     if (session->active) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_OPEN);
     if (options->flags & ~(uint32_t)CELLAR_READ_ONLY)
         return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_OPTIONS);
-    if ((unsigned)options->level > CELLAR_LEVEL_DURABLE)
+    if ((unsigned)options->level > CELLAR_DURABLE)
         return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_LEVEL);
     if (options->lock_ns > HOLD_BOUND_MAX_NS) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_LOCK_NS);
     if (session_enter(session)) return interactive_refused(session, CELLAR_CLOSED, CELLAR_WHY_CLOSED);
@@ -455,7 +456,7 @@ int cellar_commit(struct cellar_txn *txn, struct cellar_result *result)
     }
     hold_end(session);
     session_leave(session);
-    return rc;
+    return db_result_last(rc, &result->detail);
 }
 
 /* ---- until it commits ---- */

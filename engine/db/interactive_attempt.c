@@ -6,6 +6,7 @@
 
 #include "coordinator.h"
 #include "db_index.h"
+#include "db_result.h"
 #include "db_schema.h"
 #include "worker.h"
 
@@ -25,7 +26,7 @@ struct cellar_detail interactive_detail(enum cellar_why why, const struct cellar
 int interactive_failed(struct cellar_session *session, int code, struct cellar_detail detail)
 {
     session->last = (struct cellar_result){.code = code, .detail = detail};
-    return code;
+    return db_result_last(code, &detail);
 }
 
 int interactive_refused(struct cellar_session *session, int code, enum cellar_why why)
@@ -37,7 +38,8 @@ int interactive_usable(const struct cellar_txn *txn, struct cellar_session **ses
 {
     enum cellar_why why;
     *session = interactive_session_of(txn);
-    if (txn && !*session && !txn->txn.home) return CELLAR_CLOSED; /* a handle's memory that was given back */
+    if (txn && !*session && !txn->txn.home) /* a handle's memory that was given back */
+        return db_result_last(CELLAR_CLOSED, &(struct cellar_detail){.why = CELLAR_WHY_CLOSED, .column = -1});
     int rc = session_check(*session, &why);
     return rc == 0 && (*session)->amid ? interactive_refused(*session, CELLAR_INVALID, CELLAR_WHY_AMID) : rc;
 }
@@ -59,7 +61,7 @@ struct cellar_session *interactive_going(const struct cellar_txn *txn, int *rc)
     *rc = interactive_usable(txn, &session);
     if (*rc) return NULL;
     if (!session->active) *rc = interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_ENDED);
-    if (*rc == 0) *rc = session->over;
+    if (*rc == 0 && session->over) *rc = db_result_last(session->over, &session->last.detail);
     if (*rc == 0 && atomic_load_explicit(&session->hold.state, memory_order_relaxed) > HOLD_COMMITTING)
         *rc = interactive_hold_lost(session);
     return *rc ? NULL : session;
@@ -106,13 +108,6 @@ int interactive_many_records(struct cellar_session *session, const struct cellar
 int interactive_no_copies(struct cellar_session *session, const struct cellar_table *table, uint64_t key)
 {
     return interactive_too_large(session, CELLAR_WHY_COPIES, DRAFT_ARENA_BYTES, table, key);
-}
-
-void cellar_session_error(const struct cellar_session *session, struct cellar_error *error)
-{
-    enum cellar_why why = CELLAR_WHY_CODE;
-    struct cellar_result refused = {.code = session_check(session, &why), .detail = interactive_detail(why, NULL, 0)};
-    if (error) cellar_proc_error(refused.code ? &refused : &session->last, error);
 }
 
 /* ---- attempts ---- */
@@ -214,5 +209,5 @@ int interactive_serve(struct cellar_session *session, struct interactive_service
     if (rc == CELLAR_CLOSED && service.result->code == 0) service.result->code = rc;
     if (rc) session->last = *service.result;
     if (rc && session->draft.conflict) session->over = CELLAR_RETRY;
-    return rc;
+    return db_result_last(rc, &service.result->detail);
 }

@@ -4,6 +4,7 @@
 #include "client.h"
 #include "coordinator.h"
 #include "coro.h"
+#include "db_result.h"
 #include "handle.h"
 #include "worker.h"
 
@@ -15,7 +16,7 @@ static __attribute__((cold, noinline)) int refused(const struct cellar_session *
 {
     bool closed = session && !session->open;
     *why = closed ? CELLAR_WHY_CLOSED : session && coro_is_inside() ? CELLAR_WHY_INSIDE : CELLAR_WHY_THREAD;
-    return closed ? CELLAR_CLOSED : CELLAR_INVALID;
+    return db_result_last(closed ? CELLAR_CLOSED : CELLAR_INVALID, &(struct cellar_detail){.why = *why, .column = -1});
 }
 
 int session_check(const struct cellar_session *session, enum cellar_why *why)
@@ -177,7 +178,7 @@ static void give_back(struct cellar_session *session)
     fabric_unlock(session->db->fabric, &session->db->sessions_lock);
 }
 
-static int session_open(struct cellar *db, struct cellar_session **out, struct cellar_error *error)
+static int open_one(struct cellar *db, struct cellar_session **out, struct cellar_error *error)
 {
     const struct mode *mode = mode_of(db->config.cc);
     if (mode->locks)
@@ -194,14 +195,14 @@ static int session_open(struct cellar *db, struct cellar_session **out, struct c
     return rc;
 }
 
-int cellar_session_open(struct cellar *db, struct cellar_session **out, struct cellar_error *error)
+int session_open(struct cellar *db, struct cellar_session **out, struct cellar_error *error)
 {
     uint32_t *counted;
     if (!out) return err_set(error, CELLAR_INVALID, "there is no place for the session's handle");
     *out = NULL;
     int rc = db_call_begin(db, &counted, error);
     if (rc) return rc;
-    rc = session_open(db, out, error);
+    rc = open_one(db, out, error);
     db_call_end(db, counted);
     return rc;
 }

@@ -47,6 +47,8 @@ struct cellar_session { /* a handle */
     struct cellar_result last;          /* of the last call that failed */
 };
 
+/* As cellar_session_open. */
+NODISCARD int session_open(struct cellar *db, struct cellar_session **out, struct cellar_error *error);
 /* Of all zero: a session of a client function's own, until session_close_inside. NOMEM. */
 NODISCARD int session_open_inside(struct cellar_lab_client *client, struct cellar_session *session);
 void session_close_inside(struct cellar_session *session);

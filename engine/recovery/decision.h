@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "cellar_cluster.h"
 #include "configuration.h"
 
 #include <stdatomic.h>

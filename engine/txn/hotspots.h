@@ -1,6 +1,6 @@
 /*
  * hotspots.h - the records of which a worker's attempts have met most conflicts, for people who ask which those are
- * (cellar_hot_read). A few places, of which the least one goes to a record that is new (Space-Saving): what is met
+ * (cellar_lab_hot_read). A few places, of which the least one goes to a record that is new (Space-Saving): what is met
  * often stays, and its count is too high by that of the least at most.
  */
 #pragma once

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-const struct mode *mode_of(enum cellar_cc cc)
+const struct mode *mode_of(enum cellar_lab_cc cc)
 {
     for (size_t i = 0; mode_table[i].name; i++)
         if (i == (size_t)cc) return &mode_table[i];
@@ -24,7 +24,7 @@ const struct schema_versions *mode_versions(void)
     return NULL;
 }
 
-int mode_check(const struct cellar_config *config, struct cellar_error *error)
+int mode_check(const struct engine_config *config, struct cellar_error *error)
 {
     const struct mode *own = mode_of(config->cc);
     int rc = 0;

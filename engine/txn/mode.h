@@ -2,13 +2,13 @@
  * mode.h - the engine's modes (docs/modes.md): what sets them apart, as rows of the table that is linked
  * (modes/mode_table.h).
  *
- * A mode is a row; its number is its `enum cellar_cc`. The code of a row's own is reached through what the row says,
- * never by comparing numbers or by naming a mode (test/lint/rooms.sh): a new mode is a folder and a row. A function
- * that is NULL has nothing to do.
+ * A mode is a row; its number is its `enum cellar_lab_cc`. The code of a row's own is reached through what the row
+ * says, never by comparing numbers or by naming a mode (test/lint/rooms.sh): a new mode is a folder and a row. A
+ * function that is NULL has nothing to do.
  */
 #pragma once
 
-#include "cellar.h"
+#include "engine_config.h"
 #include "err.h"
 
 #include <stdbool.h>
@@ -50,13 +50,13 @@ struct mode {
      * Refuses with a clear line what it cannot run, and what is asked of it in another mode. Of every mode, for every
      * database.
      */
-    int (*check)(const struct cellar_config *config, struct cellar_error *error);
+    int (*check)(const struct engine_config *config, struct cellar_error *error);
     /* Stacks that it needs beside the coordinators'. */
-    uint64_t (*stacks)(const struct cellar_config *config);
+    uint64_t (*stacks)(const struct engine_config *config);
     /* Where records have locks: do those of that algorithm (config.lock) end with their holder, however it ends? */
     bool (*lock_recovers)(const char *algorithm);
     /* Bytes of each area of a pool that are for locks. */
-    uint64_t (*locks_bytes)(const struct cellar_config *config, uint64_t area_bytes);
+    uint64_t (*locks_bytes)(const struct engine_config *config, uint64_t area_bytes);
 
     /* ---- a compute node ---- */
 
@@ -146,10 +146,10 @@ extern const struct mode mode_table[];
 extern const char *const mode_table_names[];
 
 /* NULL: there is no such mode. */
-const struct mode *mode_of(enum cellar_cc cc);
+const struct mode *mode_of(enum cellar_lab_cc cc);
 /* The mode of that name, or -1. */
 int mode_find(const char *name);
 /* How records keep old versions in the mode of the table that has some; NULL: none has. */
 const struct schema_versions *mode_versions(void);
 /* All that they refuse of that configuration. */
-NODISCARD int mode_check(const struct cellar_config *config, struct cellar_error *error);
+NODISCARD int mode_check(const struct engine_config *config, struct cellar_error *error);

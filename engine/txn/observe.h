@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "cellar.h"
+#include "cellar_lab.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /*
  * tabletally.h - what a worker's transactions did with the records of each table, for people who ask
- * (cellar_table_read). Counted when a transaction is serialized, once for each record that it used, by whoever goes
+ * (cellar_lab_table_read). Counted when a transaction is serialized, once for each record that it used, by whoever goes
  * over them then, and taken back if its log entry fails; and when an attempt was aborted over a record. Only the
  * worker's thread writes.
  */
@@ -13,7 +13,7 @@
 
 /* Of the table with that id; entry 0 is of none. */
 struct tabletally {
-    _Alignas(TABLETALLY_BYTES) struct cellar_table_tally counts;
+    _Alignas(TABLETALLY_BYTES) struct cellar_lab_table_tally counts;
 };
 _Static_assert(sizeof(struct tabletally) == TABLETALLY_BYTES, "found by a shift");
 
@@ -38,4 +38,4 @@ static inline void tabletally_conflict(struct tabletally *tallies, const struct 
 /* That id has another table from now on, or none; while nothing else runs. */
 void tabletally_clear(struct tabletally *tallies, uint32_t id);
 /* Adds what was counted, from `first` on (an enum tabletally_did; conflicts are last); from any thread. */
-void tabletally_add(const struct tabletally *tallies, uint32_t id, uint32_t first, struct cellar_table_tally *sum);
+void tabletally_add(const struct tabletally *tallies, uint32_t id, uint32_t first, struct cellar_lab_table_tally *sum);

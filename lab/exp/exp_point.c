@@ -1,5 +1,6 @@
 #include "exp_point.h"
 
+#include "bulk.h"
 #include "db.h"
 #include "death.h"
 #include "must.h"
@@ -57,7 +58,7 @@ static int judge(struct cellar_lab_client *client, void *arg, struct cellar_erro
     int code = run->settings.workload->check(run->workload_run, client, run->driver.clients, run->driver.session_count,
                                              report, error);
     if (code < 0) return code;
-    code = cellar_cluster_audit(client, &violation);
+    code = db_audit(client, &violation);
     if (code < 0 && code != CELLAR_CORRUPT) {
         *error = violation;
         return code;

@@ -30,6 +30,7 @@
 #pragma once
 
 #include "cellar.h"
+#include "engine_config.h"
 #include "fabric.h"
 #include "lockservice.h"
 #include "locktable.h"
@@ -99,15 +100,15 @@ static inline struct twopl *twopl_shared(const struct txn_home *home) { return h
 /* ---- birth and death (twopl_worker.c): a row of mode.h ---- */
 
 /* Refuses with a clear line what this mode cannot run: locks that need a server or a switch. Nothing in other modes. */
-NODISCARD int twopl_check(const struct cellar_config *config, struct cellar_error *error);
+NODISCARD int twopl_check(const struct engine_config *config, struct cellar_error *error);
 /*
  * Does a lock of that algorithm, run without a server, survive the death of its holder, however late operations are
  * executed?
  */
 bool twopl_recovers(const char *algorithm);
 /* How many bytes of each area of a pool are for locks; 0 in other modes. */
-uint64_t twopl_table_bytes(const struct cellar_config *config, uint64_t area_bytes);
-uint64_t twopl_stacks(const struct cellar_config *config);
+uint64_t twopl_table_bytes(const struct engine_config *config, uint64_t area_bytes);
+uint64_t twopl_stacks(const struct engine_config *config);
 NODISCARD int twopl_start(struct node *node, struct cellar_error *error);
 void twopl_follow(struct node *node);
 void twopl_close(struct node *node);

@@ -5,8 +5,8 @@
 #include "twopl.h"
 
 #include "lockmgr.h"
-#include "txn.h"
 #include "must.h"
+#include "txn.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +15,12 @@
 
 /* ---- what can be run ---- */
 
-static const char *algorithm_of(const struct cellar_config *config) { return config->lock ? config->lock : "declock"; }
+static const char *algorithm_of(const struct engine_config *config) { return config->lock ? config->lock : "declock"; }
 
-static struct lockmgr_config config_of(const struct cellar_config *config, uint32_t cn_count,
+static struct lockmgr_config config_of(const struct engine_config *config, uint32_t cn_count,
                                        struct lockservice *service);
 
-int twopl_check(const struct cellar_config *config, struct cellar_error *error)
+int twopl_check(const struct engine_config *config, struct cellar_error *error)
 {
     const struct mode *mode = mode_of(config->cc);
     if (!mode->locks) return 0;
@@ -45,7 +45,7 @@ int twopl_check(const struct cellar_config *config, struct cellar_error *error)
     return lockmgr_check(&lock, error);
 }
 
-uint64_t twopl_stacks(const struct cellar_config *config)
+uint64_t twopl_stacks(const struct engine_config *config)
 {
     return (uint64_t)config->cns * config->threads + config->cns;
 }
@@ -63,7 +63,7 @@ bool twopl_recovers(const char *algorithm)
     return promises & LOCKMGR_RECOVERS && !(promises & LOCKMGR_PROMPT);
 }
 
-uint64_t twopl_table_bytes(const struct cellar_config *config, uint64_t area_bytes)
+uint64_t twopl_table_bytes(const struct engine_config *config, uint64_t area_bytes)
 {
     if (!mode_of(config->cc)->locks) return 0;
     uint64_t share = area_bytes / TWOPL_TABLE_SHARE;
@@ -126,7 +126,7 @@ bool twopl_rests(struct txn_home *home)
 
 /* ---- birth and death ---- */
 
-static struct lockmgr_config config_of(const struct cellar_config *config, uint32_t cn_count,
+static struct lockmgr_config config_of(const struct engine_config *config, uint32_t cn_count,
                                        struct lockservice *service)
 {
     uint32_t clients = config->threads * config->coros, least = TWOPL_LOCKS_MAX / clients + 1;

@@ -17,7 +17,7 @@ struct history_pool_since {
  * wrote: its presence, when that was read, inserted or deleted, or it is not there; and version and digest of each
  * cell read or written, when it is there. With `since` (else NULL) also every item that is not as it was, be the
  * transaction that changed it recorded or not, and sets final_all. Sets has_final. Replicas that are not equal are the
- * audit's business (cellar_cluster_audit).
+ * audit's business (db_audit).
  */
 NODISCARD int history_pool_read(struct cellar *db, uint32_t coordinator, struct history *history,
                                 const struct history_pool_since *since, struct cellar_error *error);

@@ -30,7 +30,7 @@ static uint64_t own_clock(const struct fabric_ep *ep) { return fabric_now_ns((st
 
 static struct history_recorder_lane *lane_of(struct history_recorder *recorder, const struct txn *txn)
 {
-    const struct cellar_config *config = &recorder->db->config;
+    const struct engine_config *config = &recorder->db->config;
     uint32_t per_cn = config->threads * config->coros, cn = txn->log.cn - config->cn_index;
     uint32_t place = txn->log.coordinator; /* those of sessions come behind those of all compute nodes */
     if (place < per_cn) return &recorder->lanes[cn * per_cn + place];
@@ -392,7 +392,7 @@ static uint32_t lanes_of(const struct cellar *db) { return db->coordinator_count
 static int recorder_make(struct cellar *db, const struct history_recorder_file *file, struct history_recorder *recorder,
                          struct cellar_error *error)
 {
-    const struct cellar_config *config = &db->config;
+    const struct engine_config *config = &db->config;
     uint32_t per_cn = config->threads * config->coros;
 
     recorder->db = db;
@@ -504,7 +504,7 @@ void history_recorder_resume(struct history_recorder *recorder, struct cellar *d
 /* On a compute node that is still there. A memory node that is not leaves the history without final versions. */
 static int finals_read(const struct history_recorder *recorder, struct history *history, struct cellar_error *error)
 {
-    const struct cellar_config *config = &recorder->db->config;
+    const struct engine_config *config = &recorder->db->config;
     uint32_t cn = 0;
 
     while (cn < config->cns && recorder->lost_ns[config->cn_index + cn] != UINT64_MAX) cn++;

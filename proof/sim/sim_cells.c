@@ -7,6 +7,8 @@
  */
 #include "sim_cells.h"
 
+#include "bulk.h"
+#include "db_schema.h"
 #include "mode.h"
 #include "prng.h"
 #include "sim_sessions.h"
@@ -318,7 +320,7 @@ static int table_make(struct cells *cells, struct cellar *db, struct prng *prng,
                                          .column_count = table->cells,
                                          .records_max = records_max,
                                          .cluster_bits = cluster_bits};
-    return cellar_table_create(db, &schema, &table->table, error);
+    return db_table_create(db, &schema, &table->table, error);
 }
 
 static uint64_t square_root(uint64_t square)
@@ -367,8 +369,8 @@ static int cells_make(struct cells *cells, struct cellar *db, struct cellar_erro
         .name = "cells", .fn = run_txn, .records_max = SIM_ACCESSES_MAX, .writes_max = SIM_ACCESSES_MAX};
     const struct cellar_proc_def reads = {.name = "cells.read", .fn = run_txn, .records_max = SIM_ACCESSES_MAX};
     if (code == 0 && plan->values) code = sim_texts_make(db, &cells->texts, error);
-    if (code == 0) code = cellar_proc_register(db, &def, &cells->proc, error);
-    if (code == 0 && mode_of(plan->cc)->versions) code = cellar_proc_register(db, &reads, &cells->read_proc, error);
+    if (code == 0) code = db_proc_register(db, &def, &cells->proc, error);
+    if (code == 0 && mode_of(plan->cc)->versions) code = db_proc_register(db, &reads, &cells->read_proc, error);
     return code;
 }
 
@@ -415,7 +417,7 @@ static int cells_fill(struct sim_load *load, struct cellar_lab_client *self, str
         for (uint32_t key = 0; key < load->plan->keys && code == 0; key++) {
             if (sim_cells_mix(load->plan->seed, t << 8 | key) % 16 >= LOADED_SIXTEENTHS) continue;
             sim_cells_row_make(&cells->tables[t], t, key, 0, 0, row);
-            code = cellar_lab_load(self, cells->tables[t].table, sim_cells_key(key), row, error);
+            code = db_load(self, cells->tables[t].table, sim_cells_key(key), row, error);
         }
     }
     return code;
@@ -473,7 +475,7 @@ static int cells_check(struct sim_load *load, struct cellar_lab_client *self, ch
     struct cellar_error error = {0};
     for (cells->scanning = 0; cells->scanning < load->plan->tables; cells->scanning++) {
         memset(cells->seen, 0, sizeof cells->seen);
-        int code = cellar_lab_scan(self, cells->tables[cells->scanning].table, scan_row, cells, &error);
+        int code = db_scan(self, cells->tables[cells->scanning].table, scan_row, cells, &error);
         if (code == 0) continue;
         snprintf(verdict, SIM_LOAD_VERDICT_BYTES, "%s", load->verdict[0] ? load->verdict : error.text);
         return CELLAR_CORRUPT;

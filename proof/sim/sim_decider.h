@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "cellar.h"
+#include "cellar_cluster.h"
 #include "fabric_sim.h"
 #include "prng.h"
 

@@ -16,6 +16,7 @@
  *                          mode ford it may have what is to be undone
  *     a memory node lost   likewise, and its part of the pool cannot be read
  */
+#include "bulk.h"
 #include "coordinator.h"
 #include "history_file.h"
 #include "history_logs.h"
@@ -258,7 +259,7 @@ static int audit_pool(struct coro *co, struct coordinator *coordinator, void *ar
     struct sim_state *state = arg;
     struct cellar_error error = {0};
     (void)co;
-    int code = cellar_cluster_audit(coordinator->client, &error);
+    int code = db_audit(coordinator->client, &error);
     if (code == CELLAR_CORRUPT) sim_judge_complain(state->report, "audit", "%s", error.text);
     if (code < 0 && code != CELLAR_CORRUPT && state->error) *state->error = error;
     return code == CELLAR_CORRUPT ? 0 : code;

@@ -1,5 +1,5 @@
 /*
- * sim_outcome.c - holds what cellar_cluster_outcome says of calls that ended INDETERMINATE against the pool: a write of
+ * sim_outcome.c - holds what db_outcome_ask says of calls that ended INDETERMINATE against the pool: a write of
  * a committed one is there, or what came over it; of an aborted one none is. In a simulated run no index is used twice,
  * so each is one or the other.
  */
@@ -52,14 +52,15 @@ static void compare(const struct question *question, enum cellar_fate fate)
         bool lacks = layout_version_ts(final->version) < layout_version_ts(write->version);
         bool has = final->version == write->version && !ambiguous(history, txn, write);
         if (fate == CELLAR_FATE_COMMITTED ? lacks : has)
-            sim_judge_complain(question->state->report, "outcome",
-                               "cellar_outcome says that transaction %llu (compute node %u, coordinator %u, TS %llu) "
-                               "was %s, but the pool "
-                               "has %s it: table %u, key %llu, cell %u",
-                               (unsigned long long)txn->id, txn->cn, txn->coordinator, (unsigned long long)txn->ts,
-                               fate == CELLAR_FATE_COMMITTED ? "committed" : "aborted",
-                               fate == CELLAR_FATE_COMMITTED ? "an older version than" : "a version of",
-                               write->table_id, (unsigned long long)write->key, write->cell);
+            sim_judge_complain(
+                question->state->report, "outcome",
+                "cellar_cluster_outcome says that transaction %llu (compute node %u, coordinator %u, TS %llu) "
+                "was %s, but the pool "
+                "has %s it: table %u, key %llu, cell %u",
+                (unsigned long long)txn->id, txn->cn, txn->coordinator, (unsigned long long)txn->ts,
+                fate == CELLAR_FATE_COMMITTED ? "committed" : "aborted",
+                fate == CELLAR_FATE_COMMITTED ? "an older version than" : "a version of", write->table_id,
+                (unsigned long long)write->key, write->cell);
     }
 }
 
@@ -74,11 +75,12 @@ static int ask(struct coro *co, struct coordinator *coordinator, void *arg)
         compare(question, fate);
         return 0;
     }
-    sim_judge_complain(question->state->report, "outcome",
-                       "cellar_outcome cannot tell what became of transaction %llu (compute node %u, coordinator %u, "
-                       "sequence %llu): %s",
-                       (unsigned long long)txn->id, txn->cn, txn->coordinator,
-                       (unsigned long long)question->client->unsettled[1], code ? error.text : "unknown");
+    sim_judge_complain(
+        question->state->report, "outcome",
+        "cellar_cluster_outcome cannot tell what became of transaction %llu (compute node %u, coordinator %u, "
+        "sequence %llu): %s",
+        (unsigned long long)txn->id, txn->cn, txn->coordinator, (unsigned long long)question->client->unsettled[1],
+        code ? error.text : "unknown");
     return 0;
 }
 

@@ -175,7 +175,7 @@ static bool has_cells(const struct sim_plan *plan)
 }
 
 /* Can that mode run it? */
-static bool is_run_by(const struct sim_plan *plan, enum cellar_cc cc)
+static bool is_run_by(const struct sim_plan *plan, enum cellar_lab_cc cc)
 {
     if (!strcmp(plan->workload, "ranges")) return !mode_of(cc)->versions;
     return strcmp(plan->workload, "sessions") != 0 || !mode_of(cc)->locks;
@@ -423,17 +423,18 @@ static bool is_twopl(struct prng *rivals, uint32_t fixed)
     return prng_below(rivals, TWOPL_ONE_IN) == 1 && !(fixed & bearing);
 }
 
-static enum cellar_cc cc_draw(struct prng *prng, uint64_t seed, uint32_t fixed)
+static enum cellar_lab_cc cc_draw(struct prng *prng, uint64_t seed, uint32_t fixed)
 {
-    static const enum cellar_cc modes[] = {CELLAR_CC_RECORD, CELLAR_CC_CELL, CELLAR_CC_CREST, CELLAR_CC_CREST};
+    static const enum cellar_lab_cc modes[] = {CELLAR_LAB_CC_RECORD, CELLAR_LAB_CC_CELL, CELLAR_LAB_CC_CREST,
+                                               CELLAR_LAB_CC_CREST};
     struct prng own;
-    enum cellar_cc cc = DRAW(prng, modes);
+    enum cellar_lab_cc cc = DRAW(prng, modes);
     prng_seed_stream(&own, seed, STREAM_HOT);
-    if (cc == CELLAR_CC_CREST && prng_below(&own, 2)) cc = CELLAR_CC_CELLAR;
+    if (cc == CELLAR_LAB_CC_CREST && prng_below(&own, 2)) cc = CELLAR_LAB_CC_CELLAR;
     prng_seed_stream(&own, seed, STREAM_RIVALS);
     if (prng_below(&own, RIVALS_ONE_IN)) return cc;
-    enum cellar_cc rival = prng_below(&own, 2) ? CELLAR_CC_MOTOR : CELLAR_CC_FORD;
-    if (is_twopl(&own, fixed)) rival = CELLAR_CC_TWOPL;
+    enum cellar_lab_cc rival = prng_below(&own, 2) ? CELLAR_LAB_CC_MOTOR : CELLAR_LAB_CC_FORD;
+    if (is_twopl(&own, fixed)) rival = CELLAR_LAB_CC_TWOPL;
     return mode_of(rival) ? rival : cc; /* the laboratory's may not be linked */
 }
 
@@ -443,8 +444,8 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
     plan->seed = seed;
     if (!(fixed & SIM_FIXED_WORKLOAD)) plan->workload = workload_draw(seed);
     prng_seed_stream(&prng, seed, STREAM_PLAN);
-    enum cellar_cc cc = cc_draw(&prng, seed, fixed);
-    if (!is_run_by(plan, cc)) cc = CELLAR_CC_FORD; /* a rival of which another one runs all */
+    enum cellar_lab_cc cc = cc_draw(&prng, seed, fixed);
+    if (!is_run_by(plan, cc)) cc = CELLAR_LAB_CC_FORD; /* a rival of which another one runs all */
     if (!(fixed & SIM_FIXED_CC)) plan->cc = cc;
     draw_shape(plan, &prng, fixed);
     draw_hardware(plan, &prng, fixed);

@@ -38,7 +38,7 @@ enum sim_reopen {
 struct sim_plan {
     uint64_t seed;
     const char *workload; /* by its name */
-    enum cellar_cc cc;
+    enum cellar_lab_cc cc;
     const char *lock; /* mode 2pl: the lock algorithm of records */
     /* the cluster */
     uint32_t cns, mns, threads, coros, replicas;

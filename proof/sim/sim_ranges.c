@@ -8,6 +8,8 @@
  * In some seeds entries cover all that rows have: then they are compared with the rows.
  * What others have put into the range is judged by the history; the trees by the audit.
  */
+#include "bulk.h"
+#include "db_index.h"
 #include "mode.h"
 #include "prng.h"
 #include "sim_load.h"
@@ -343,7 +345,7 @@ static int fill(struct cellar_lab_client *self, void *arg)
         uint64_t drawn = mix(ranges->load.plan->seed, key);
         if (drawn % 2) continue;
         struct ranges_row row = row_of(key, (uint16_t)(drawn / 2 % ranges->values), key);
-        code = cellar_lab_load(self, ranges->table, key, &row, &error);
+        code = db_load(self, ranges->table, key, &row, &error);
     }
     return code;
 }
@@ -362,9 +364,9 @@ static int indexes_make(struct ranges *ranges, struct cellar *db, struct cellar_
     const struct cellar_index_column b[] = {{"b", CELLAR_SORT_UNSIGNED, seed % 2}};
     const struct cellar_index_def by_a = {"by_a", a, ranges->covers ? 4 : 2, 0}, by_b = {"by_b", b, 1, CELLAR_UNIQUE},
                                   by_key = {"by_key", key, ranges->covers ? 4 : 0, 0};
-    int code = cellar_index_create(db, ranges->table, &by_a, &ranges->by_a, error);
-    if (code == 0 && seed % 3 != 0) code = cellar_index_create(db, ranges->table, &by_b, &ranges->by_b, error);
-    if (code == 0 && seed % 4 != 0) code = cellar_index_create(db, ranges->table, &by_key, &ranges->by_key, error);
+    int code = db_index_create(db, ranges->table, &by_a, &ranges->by_a, error);
+    if (code == 0 && seed % 3 != 0) code = db_index_create(db, ranges->table, &by_b, &ranges->by_b, error);
+    if (code == 0 && seed % 4 != 0) code = db_index_create(db, ranges->table, &by_key, &ranges->by_key, error);
     return code;
 }
 
@@ -382,11 +384,11 @@ static int ranges_make(struct ranges *ranges, struct cellar *db, bool fresh, str
                                          .records_max = ranges->keys};
     const struct cellar_proc_def def = {
         .name = "ranges", .fn = run_txn, .records_max = RECORDS_MAX, .writes_max = STEPS_MAX};
-    int code = cellar_table_create(db, &schema, &ranges->table, error);
+    int code = db_table_create(db, &schema, &ranges->table, error);
     if (code == 0 && fresh && (code = cellar_lab_run(db, fill, ranges)) < 0)
         err_set(error, code, "cannot load the table: %s", cellar_strerror(code));
     if (code == 0) code = indexes_make(ranges, db, error);
-    return code ? code : cellar_proc_register(db, &def, &ranges->proc, error);
+    return code ? code : db_proc_register(db, &def, &ranges->proc, error);
 }
 
 static void ranges_close(struct sim_load *load) { free(ranges_of(load)); }
@@ -441,7 +443,7 @@ static int ranges_check(struct sim_load *load, struct cellar_lab_client *self, c
     struct ranges *ranges = ranges_of(load);
     struct cellar_error error = {0};
     memset(ranges->seen, 0, sizeof ranges->seen);
-    int code = cellar_lab_scan(self, ranges->table, scan_row, ranges, &error);
+    int code = db_scan(self, ranges->table, scan_row, ranges, &error);
     if (code) snprintf(verdict, SIM_LOAD_VERDICT_BYTES, "%s", load->verdict[0] ? load->verdict : error.text);
     return code ? CELLAR_CORRUPT : 0;
 }

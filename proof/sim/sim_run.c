@@ -165,7 +165,7 @@ static uint64_t times_seed(const struct sim_plan *plan) { return plan->seed + ((
 int sim_run_open(struct sim_state *state, struct cellar_error *error)
 {
     const struct sim_plan *plan = state->plan;
-    const struct cellar_config config = {.fabric = "sim",
+    const struct engine_config config = {.fabric = "sim",
                                          .decider = plan->decides ? &state->decider.decider : NULL,
                                          .cc = plan->cc,
                                          .lock = mode_of(plan->cc)->locks ? plan->lock : NULL,

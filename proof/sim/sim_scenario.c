@@ -4,6 +4,7 @@
  */
 #include "sim_scenario.h"
 
+#include "bulk.h"
 #include "coordinator.h"
 #include "db.h"
 #include "db_failover.h"
@@ -195,7 +196,7 @@ static int load_client(struct cellar_lab_client *self, void *arg)
     for (uint32_t key = 0; key < SIM_SCENARIO_KEYS && code == 0; key++) {
         struct row row = {0};
         for (uint32_t cell = 0; cell < SIM_SCENARIO_CELLS; cell++) row_put(&row, cell, state.cells[key][cell]);
-        if (state.present[key]) code = cellar_lab_load(self, lab->table, key, &row, &lab->error);
+        if (state.present[key]) code = db_load(self, lab->table, key, &row, &lab->error);
     }
     return code;
 }
@@ -217,8 +218,8 @@ static int audit_client(struct cellar_lab_client *self, void *arg)
     while (fabric_sim_cn_lost_ns(lab->fabric, cn) != UINT64_MAX) cn++;
     if (cellar_lab_cn(self) != cn || lab->audited) return 0;
     lab->audited = true;
-    int code = cellar_lab_scan(self, lab->table, scan_row, lab, &lab->error);
-    return code ? code : cellar_cluster_audit(self, &lab->error);
+    int code = db_scan(self, lab->table, scan_row, lab, &lab->error);
+    return code ? code : db_audit(self, &lab->error);
 }
 
 /* Dead, or has it stopped of itself? */
@@ -414,7 +415,7 @@ static int open_cluster(struct lab *lab)
 {
     const struct sim_scenario_options *options = lab->options;
     uint32_t per_cn = options->clients_per_cn ? options->clients_per_cn : 1;
-    struct cellar_config config = {.cc = options->cc,
+    struct engine_config config = {.cc = options->cc,
                                    .lock = options->lock,
                                    .cns = (lab->client_count + per_cn - 1) / per_cn + options->spares,
                                    .mns = options->mns ? options->mns : 1,
@@ -457,12 +458,12 @@ static int make_table(struct lab *lab)
                                         .writes_max = SIM_SCENARIO_ACCESSES,
                                         .log_bytes_max = lab->options->log_bytes_max};
     const struct cellar_proc_def warm = {.name = "warm", .fn = read_loaded, .records_max = SIM_SCENARIO_KEYS};
-    int code = cellar_table_create(lab->db, &schema, &lab->table, &lab->error);
-    if (code == 0) code = cellar_proc_register(lab->db, &run, &lab->run_proc, &lab->error);
+    int code = db_table_create(lab->db, &schema, &lab->table, &lab->error);
+    if (code == 0) code = db_proc_register(lab->db, &run, &lab->run_proc, &lab->error);
     const struct cellar_proc_def read = {.name = "read", .fn = run_accesses, .records_max = SIM_SCENARIO_ACCESSES};
     if (code == 0 && mode_of(lab->options->cc)->versions)
-        code = cellar_proc_register(lab->db, &read, &lab->read_proc, &lab->error);
-    if (code == 0) code = cellar_proc_register(lab->db, &warm, &lab->warm_proc, &lab->error);
+        code = db_proc_register(lab->db, &read, &lab->read_proc, &lab->error);
+    if (code == 0) code = db_proc_register(lab->db, &warm, &lab->warm_proc, &lab->error);
     if (code == 0) code = cellar_lab_run(lab->db, load_client, lab);
     if (code == 0 && lab->options->warm) code = cellar_lab_run(lab->db, warm_client, lab);
     return code;

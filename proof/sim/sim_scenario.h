@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "cellar.h"
+#include "cellar_cluster.h"
 #include "fabric_sim.h"
 
 #define SIM_SCENARIO_KEYS 4
@@ -52,7 +52,7 @@ struct sim_scenario {
 
 /* How to run it. */
 struct sim_scenario_options {
-    enum cellar_cc cc;
+    enum cellar_lab_cc cc;
     const char *lock;        /* mode 2pl: NULL: declock */
     uint32_t clients_per_cn; /* 0: each client is a compute node of its own */
     bool threads;            /* the clients of a compute node are threads, not coroutines of one */
@@ -80,7 +80,7 @@ struct sim_scenario_outcome {
     int code; /* as cellar_lab_exec returned it */
     uint32_t attempts;
     uint64_t digest;       /* of all it has read; with an error: up to the block that ended in it */
-    uint64_t name[2];      /* INDETERMINATE, and perhaps logged: for cellar_cluster_outcome; else zero */
+    uint64_t name[2];      /* INDETERMINATE, and perhaps logged: for db_outcome_ask; else zero */
     enum cellar_fate fate; /* what that said after the recovery */
 };
 

@@ -1,5 +1,6 @@
 #include "sim_texts.h"
 
+#include "db_schema.h"
 #include "sim_cells.h"
 
 #include <stdio.h>
@@ -25,7 +26,7 @@ int sim_texts_make(struct cellar *db, const struct cellar_table **table, struct 
                                          .records_max = KEYS,
                                          .variable = CELLAR_BIT(TEXT_TEXT),
                                          .long_bytes = KEYS * SIM_TEXTS_BYTES_MAX};
-    return cellar_table_create(db, &schema, table, error);
+    return db_table_create(db, &schema, table, error);
 }
 
 /* ---- values ---- */

@@ -1,6 +1,7 @@
 /* sim_walk.c - draws it, and judges what it is told. */
 #include "sim_walk.h"
 
+#include "bulk.h"
 #include "coordinator.h"
 #include "prng.h"
 
@@ -29,7 +30,7 @@ void sim_walk(struct sim_state *state, struct coordinator *coordinator, uint32_t
     prng_seed_stream(&prng, state->plan->seed ^ STREAM_WALKS, (uint64_t)index << 32 | (coordinator->index + 1));
     if (prng_below(&prng, WALK_ONE_IN) != 0 || catalog->table_count == 0) return;
     const struct cellar_table *table = catalog->tables[prng_below(&prng, catalog->table_count)];
-    int code = table ? cellar_lab_scan(coordinator->client, table, row_seen, NULL, &error) : 0;
+    int code = table ? db_scan(coordinator->client, table, row_seen, NULL, &error) : 0;
     if ((code == CELLAR_CORRUPT && !may_be_damaged(state)) || code == CELLAR_TORN)
         sim_judge_complain(state->report, "walk", "beside transactions a table was read whole: %s", error.text);
 }

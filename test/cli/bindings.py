@@ -26,7 +26,7 @@ def locked(session, work):
                 raise
 
 
-with cellar.open(path=path, pool_bytes=32 << 20, log_bytes=1 << 20) as db:
+with cellar.open(path, bytes=32 << 20, durability=cellar.MEMORY, lab={"log_bytes": 1 << 20}) as db:
     people = db.table("people", {"cents": "q", "name": "12s", "share": "d", "rank": "B"}, records_max=200)
     words = db.table("words", {"key": "24s", "count": "Q"}, records_max=200, key_bytes=20)
     by_cents = db.index(people, "by_cents", ["-cents"])
@@ -114,8 +114,8 @@ with cellar.open(path=path, pool_bytes=32 << 20, log_bytes=1 << 20) as db:
         refused(ValueError, "is none of", lambda: db.table("bad", {"a": "z"}, 10))
         refused(ValueError, "floating-point", lambda: db.index(people, "by_share", ["share"]))
         refused(ValueError, "no setting", lambda: cellar.open(speed=9))
-        refused(cellar.Error, "in use", lambda: cellar.open(path=path, pool_bytes=32 << 20, pool_private=True))
-        with cellar.open(path=path, pool_bytes=32 << 20) as beside:
+        refused(cellar.Error, "in use", lambda: cellar.open(path, bytes=32 << 20, private=True))
+        with cellar.open(path, bytes=32 << 20) as beside:
             with beside.session() as other, other.begin() as txn:
                 its = beside.table("people", {"cents": "q", "name": "12s", "share": "d", "rank": "B"}, records_max=200)
                 assert txn.get(its, 1, "cents") == 1000
@@ -135,7 +135,7 @@ with cellar.open(path=path, pool_bytes=32 << 20, log_bytes=1 << 20) as db:
     for thread in threads:
         thread.join()
 
-with cellar.open(path=path, pool_bytes=32 << 20, log_bytes=1 << 20, existing=True) as db:
+with cellar.open(path, bytes=32 << 20, lab={"log_bytes": 1 << 20}, existing=True) as db:
     people = db.table("people", {"cents": "q", "name": "12s", "share": "d", "rank": "B"}, records_max=200)
     with db.session() as session:
         assert session.transact(lambda txn: txn.get(people, 3, "cents")) == 97 + 300

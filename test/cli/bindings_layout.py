@@ -9,10 +9,11 @@ import sys
 import cellar
 
 STRUCTS = {
-    "cellar_error": cellar._CError, "cellar_config": cellar._Config, "cellar_column": cellar._Column,
+    "cellar_error": cellar._CError, "cellar_options": cellar._Options,
+    "cellar_cluster": cellar._Cluster, "cellar_lab": cellar._Lab, "cellar_column": cellar._Column,
     "cellar_schema": cellar._Schema, "cellar_index_column": cellar._IndexColumn, "cellar_index_def": cellar._IndexDef,
     "cellar_bound": cellar._Bound, "cellar_range": cellar._Range, "cellar_txn_options": cellar._TxnOptions,
-    "cellar_table_tally": cellar._TableTally,
+    "cellar_lab_table_tally": cellar._TableTally,
 }
 include, folder = sys.argv[1:]
 
@@ -23,12 +24,13 @@ for name, struct in STRUCTS.items():
         lines.append(f'    printf("{name}.{field} %zu %zu\\n", offsetof(struct {name}, {field}),'
                      f' sizeof(((struct {name} *)0)->{field}));')
 constants = {**{name: f"CELLAR_{name}" for name in
-                ("INVALID", "NOT_FOUND", "EXISTS", "TOO_LARGE", "CLOSED", "RETRY", "BUSY")},
-             "TXN_RECORDS_MAX": "CELLAR_TXN_RECORDS_MAX", "VALUE_BYTES_MAX": "CELLAR_VALUE_BYTES_MAX"}
+                ("INVALID", "NOT_FOUND", "EXISTS", "TOO_LARGE", "CLOSED", "RETRY", "BUSY", "EXISTING", "PRIVATE",
+                 "MEMORY", "DURABLE", "TXN_RECORDS_MAX", "VALUE_BYTES_MAX")}}
 lines += [f'    printf("{name} %d\\n", {told});' for name, told in constants.items()]
 lines.append('    for (int i = 0; i < CELLAR_ABORT_REASONS; i++) puts(reasons[i]);')
 with open(f"{folder}/layout.c", "w") as source:
-    source.write("#include <cellar.h>\n#include <ctype.h>\n#include <stdio.h>\nint main(void)\n{\n"
+    source.write("#include <cellar_cluster.h>\n#include <cellar_lab.h>\n#include <ctype.h>\n#include <stdio.h>\n"
+                 "int main(void)\n{\n"
                  "    const char *reasons[] = {\n#define X(name, text) #name,\n"
                  "        CELLAR_ABORT_MAP(X)\n#undef X\n    };\n"
                  + "\n".join(lines) + "\n    return 0;\n}\n")

@@ -31,7 +31,7 @@ def refused(kind, text, work):
 @contextlib.contextmanager
 def opened():
     """A database in memory, with records 7 and 8, a session, and an index."""
-    with cellar.open(pool_bytes=8 << 20) as db:
+    with cellar.open(bytes=8 << 20) as db:
         plain = db.table("plain", PLAIN, 100)
         session = db.session()
         with session.begin() as txn:
@@ -148,7 +148,7 @@ def dropped_owners():
         gc.collect()
         assert txn.get(plain, 7, "cents") == 2
         txn.abort()
-    other = cellar.open(pool_bytes=8 << 20)
+    other = cellar.open(bytes=8 << 20)
     table = other.table("t", PLAIN, 10)
     session = other.session()
     del other
@@ -194,7 +194,7 @@ def closed_during_a_call():
                 error = owner._during(lambda _: refused(cellar.Error, "under way", closed.close))
                 assert error.code == cellar.BUSY
         session.begin().abort()
-        with cellar.open(pool_bytes=8 << 20) as other:
+        with cellar.open(bytes=8 << 20) as other:
             session._during(lambda _: other.close())
         order, started = [], threading.Event()
 
@@ -323,7 +323,7 @@ class Keeper:
         for kept in self.kept:
             for end in ("abort", "close"):
                 getattr(kept, end, lambda: None)()
-db = cellar.open(pool_bytes=8 << 20)
+db = cellar.open(bytes=8 << 20)
 table = db.table("t", {"a": "q"}, 10)
 session = db.session()
 txn = session.begin()
@@ -452,17 +452,24 @@ def numbers():
 
 
 def settings():
-    fields = dict(cellar._Config._fields_)
-    for name, kind in fields.items():
-        if kind in (ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int, ctypes.c_bool):
-            for number in (-1, 1 << 8 * ctypes.sizeof(kind), (1 << 64) + 1):
-                refused(cellar.Invalid, f"not {number}", lambda: cellar.open(**{name: number}))
-            for strange in (1.0, math.nan, "1", "no", None):
-                refused(TypeError, "is an integer", lambda: cellar.open(**{name: strange}))
-    for name in ("path", "pool_path", "memnodes", "durable", "hot", "lock"):
-        refused(cellar.Invalid, "zero byte", lambda: cellar.open(**{name: "here\0and there"}))
-        refused(TypeError, "", lambda: cellar.open(**{name: 7}))
-    refused(cellar.Invalid, "the same setting", lambda: cellar.open(path="a", pool_path="b"))
+    within = {cellar._Options: lambda given: cellar.open(**given),
+              cellar._Cluster: lambda given: cellar.open(cluster=given),
+              cellar._Lab: lambda given: cellar.open(lab=given)}
+    for struct, opens in within.items():
+        for name, kind in struct._fields_:
+            if name in ("size", "flags"):
+                refused(cellar.Invalid, "no setting", lambda: opens({name: 1}))
+            elif kind in (ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int):
+                for number in (-1, 1 << 8 * ctypes.sizeof(kind), (1 << 64) + 1):
+                    refused(cellar.Invalid, f"not {number}", lambda: opens({name: number}))
+                for strange in (1.0, math.nan, "1", "no", None):
+                    refused(TypeError, "is an integer", lambda: opens({name: strange}))
+            elif kind is ctypes.c_char_p:
+                refused(cellar.Invalid, "zero byte", lambda: opens({name: "here\0and there"}))
+                refused(TypeError, "", lambda: opens({name: 7}))
+    refused(cellar.Invalid, "zero byte", lambda: cellar.open("here\0and there"))
+    refused(TypeError, "", lambda: cellar.open(7))
+    refused(cellar.Error, "memnodes", lambda: cellar.open(cluster={}))
 
 
 def values():

@@ -6,10 +6,10 @@
  *     durable_folder stay DIR N     likewise, then says `ready` and waits, to be killed
  *     durable_folder load DIR N     N further accounts are loaded, durable by a checkpoint; then as stay
  *     durable_folder fill DIR N     2,000 more, of level memory, so that the log takes several files; then as stay
- *     durable_folder look DIR N     opened by pool_private: reads and changes them, and nothing of that is kept
+ *     durable_folder look DIR N     opened privately: reads and changes them, and nothing of that is kept
  *     durable_folder older DIR      the file `cellar`, as a build with other layouts would have written it
  */
-#include <cellar.h>
+#include <cellar_lab.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -57,14 +57,12 @@ static int add(struct cellar_txn *txn, void *arg)
 static void each(struct cellar *db, uint64_t count, cellar_txn_fn fn)
 {
     struct cellar_session *session;
-    struct cellar_error error;
     struct deed deed = {.table = cellar_table_find(db, "accounts")};
     if (!deed.table) fail("accounts", "no such table");
-    if (cellar_session_open(db, &session, &error)) fail("session", error.text);
+    if (cellar_session_open(db, &session)) fail("session", cellar_last_error()->text);
     for (deed.key = 1; deed.key <= count; deed.key++) {
         int code = cellar_transact(session, fn, &deed);
-        cellar_session_error(session, &error);
-        if (code) fail("transaction", error.text);
+        if (code) fail("transaction", cellar_last_error()->text);
     }
     printf("account %" PRIu64 " has %" PRId64 "\n", count, deed.cents);
     cellar_session_close(session);
@@ -78,34 +76,30 @@ static void table_make(struct cellar *db)
                                          .column_count = 1,
                                          .records_max = 1000};
     const struct cellar_table *table;
-    struct cellar_error error;
-    if (cellar_table_create(db, &schema, &table, &error)) fail("table", error.text);
+    if (cellar_table_create(db, &schema, &table)) fail("table", cellar_last_error()->text);
 }
 
 static void fill(struct cellar *db, uint64_t count)
 {
-    struct cellar_error error;
     for (int i = 0; i < ROUNDS; i++) each(db, count, add);
-    if (cellar_wait_durable(db, NULL, &error)) fail("fill", error.text);
+    if (cellar_sync(db, 0)) fail("fill", cellar_last_error()->text);
 }
 
 static int rows_load(struct cellar_lab_client *client, void *arg)
 {
     const struct deed *deed = arg;
     const struct account row = {.cents = 100};
-    struct cellar_error error;
     int code = 0;
     for (uint64_t key = 0; key < deed->key && code == 0 && cellar_lab_index(client) == 0; key++)
-        code = cellar_lab_load(client, deed->table, 1000 + key, &row, &error);
+        code = cellar_lab_load(client, deed->table, 1000 + key, &row);
     return code;
 }
 
 static void load(struct cellar *db, uint64_t count)
 {
     struct deed deed = {.table = cellar_table_find(db, "accounts"), .key = count};
-    struct cellar_error error;
     if (cellar_lab_run(db, rows_load, &deed)) fail("load", "rows");
-    if (cellar_wait_durable(db, NULL, &error)) fail("load", error.text);
+    if (cellar_sync(db, 0)) fail("load", cellar_last_error()->text);
 }
 
 static void stay(void)
@@ -118,14 +112,14 @@ static void stay(void)
 /* Nothing that rests on a folder that was only looked at can be durable. */
 static void look(const char *folder, uint64_t count)
 {
-    struct cellar_config config = {.durable = folder, .pool_private = true, .level = CELLAR_LEVEL_DURABLE};
-    struct cellar_error error;
     struct cellar *db;
-    if (cellar_open(&config, &db, &error) != CELLAR_INVALID) fail("look", "level durable");
-    config.level = CELLAR_LEVEL_MEMORY;
-    if (cellar_open(&config, &db, &error)) fail("look", error.text);
+    if (cellar_open(folder, CELLAR_OPTIONS(.flags = CELLAR_PRIVATE, .durability = CELLAR_DURABLE), &db) !=
+        CELLAR_INVALID)
+        fail("look", "level durable");
+    if (cellar_open(folder, CELLAR_OPTIONS(.flags = CELLAR_PRIVATE, .durability = CELLAR_MEMORY), &db))
+        fail("look", cellar_last_error()->text);
     each(db, count, add);
-    if (cellar_wait_durable(db, NULL, &error) != CELLAR_INVALID) fail("look", "it waits for a disk");
+    if (cellar_sync(db, 0) != CELLAR_INVALID) fail("look", "it waits for a disk");
     cellar_close(db);
 }
 
@@ -156,16 +150,13 @@ int main(int count, char **arguments)
     if (count < 3) return 2;
     const char *what = arguments[1], *folder = arguments[2];
     uint64_t accounts = count > 3 ? strtoull(arguments[3], NULL, 10) : 0;
-    struct cellar_config config = {.durable = folder,
-                                   .pool_bytes = 16u << 20,
-                                   .durable_bytes = 64u << 20,
-                                   .log = said,
-                                   .level = strcmp(what, "fill") ? CELLAR_LEVEL_DURABLE : CELLAR_LEVEL_MEMORY};
-    struct cellar_error error;
+    const struct cellar_options *options =
+        CELLAR_OPTIONS(.bytes = 16u << 20, .log_bytes = 64u << 20, .log = said,
+                       .durability = strcmp(what, "fill") ? CELLAR_DURABLE : CELLAR_MEMORY);
     struct cellar *db;
     if (!strcmp(what, "older")) return older(folder), 0;
     if (!strcmp(what, "look")) return look(folder, accounts), 0;
-    if (cellar_open(&config, &db, &error)) fail("open", error.text);
+    if (cellar_open(folder, options, &db)) fail("open", cellar_last_error()->text);
     if (!strcmp(what, "make")) table_make(db);
     if (!strcmp(what, "fill"))
         fill(db, accounts);

@@ -2,7 +2,7 @@
  * session_cost.c - for test_session_instructions.sh: reads, changes and writes one record, N times, as a procedure by
  * cellar_lab_exec or cellar_proc_run, or as interactive transactions. Arguments: exec, call or session, and N.
  */
-#include <cellar.h>
+#include <cellar_lab.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static int load(struct cellar_lab_client *client, void *arg)
     int code = 0;
     for (uint64_t key = 0; key < RECORDS && code == 0; key++) {
         struct row row = {key};
-        code = cellar_lab_load(client, work->table, key, &row, NULL);
+        code = cellar_lab_load(client, work->table, key, &row);
     }
     return code;
 }
@@ -108,22 +108,21 @@ int main(int argc, char **argv)
 {
     struct cellar *db;
     struct cellar_session *session = NULL;
-    struct cellar_error error = {0};
     struct work work = {.turns = argc == 3 ? strtoull(argv[2], NULL, 10) : 0};
     const struct cellar_schema schema = {"rows", sizeof(struct row), columns, 1, RECORDS, 0, 0, 0, 0};
     const struct cellar_proc_def def = {.name = "add", .fn = add_proc, .records_max = 1, .writes_max = 1};
     if (!work.turns) return 2;
-    int code = cellar_open(&(struct cellar_config){.coros = 1}, &db, &error);
-    if (code == 0) code = cellar_table_create(db, &schema, &work.table, &error);
-    if (code == 0) code = cellar_proc_register(db, &def, &work.proc, &error);
+    int code = cellar_open(NULL, CELLAR_OPTIONS(.lab = CELLAR_LAB(.coros = 1)), &db);
+    if (code == 0) code = cellar_table_create(db, &schema, &work.table);
+    if (code == 0) code = cellar_proc_register(db, &def, &work.proc);
     if (code == 0) code = cellar_lab_run(db, load, &work);
-    if (code == 0) code = cellar_session_open(db, &session, &error);
+    if (code == 0) code = cellar_session_open(db, &session);
     if (code == 0) code = settle(db, session, &work);
     if (code == 0)
         code = strcmp(argv[1], "exec") == 0   ? cellar_lab_run(db, exec_all, &work)
                : strcmp(argv[1], "call") == 0 ? call_all(db, &work)
                                               : session_all(session, &work);
-    if (code) fprintf(stderr, "%s: %s %s\n", argv[1], cellar_strerror(code), error.text);
+    if (code) fprintf(stderr, "%s: %s %s\n", argv[1], cellar_strerror(code), cellar_last_error()->text);
     cellar_session_close(session);
     cellar_close(db);
     return code != 0;

@@ -10,7 +10,7 @@ if ! command -v g++ >/dev/null || grep -qE '^(ASAN|UBSAN|TSAN):BOOL=(ON|1|TRUE)'
     exit 77
 fi
 cat >"$folder/throws.cpp" <<'END'
-#include <cellar.h>
+#include <cellar_proc.h>
 #include <cstdio>
 #include <stdexcept>
 
@@ -32,15 +32,15 @@ static int procedure(cellar_txn *, void *arg)
 int main(int count, char **)
 {
     cellar *db;
-    cellar_error error{};
-    cellar_config config{};
-    config.pool_bytes = 8 << 20;
+    cellar_options options{};
+    options.size = sizeof options;
+    options.bytes = 8 << 20;
     cellar_proc_def def{};
     def.name = "throws";
     def.fn = procedure;
     def.records_max = 1;
     const cellar_proc *proc;
-    if (cellar_open(&config, &db, &error) || cellar_proc_register(db, &def, &proc, &error)) return 3;
+    if (cellar_open(nullptr, &options, &db) || cellar_proc_register(db, &def, &proc)) return 3;
     try {
         int code = cellar_proc_run(db, proc, count > 1 ? &count : nullptr, nullptr, nullptr);
         cellar_close(db);

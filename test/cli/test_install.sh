@@ -24,7 +24,8 @@ libraries=$(flags --variable=libdir)
 
 [ "$(flags --modversion)" = "$("$folder/usr/bin/cellar" --version | sed 's/^cellar //')" ] ||
     fail "pkg-config says $(flags --modversion), the program $("$folder/usr/bin/cellar" --version)"
-[ "$(find "$folder/usr" -name '*.h*' | wc -l)" -eq 2 ] || fail "not cellar.h and cellar.hpp were installed: $(find "$folder/usr" -name '*.h*')"
+headers=$(find "$folder/usr" -name '*.h*' -printf '%f\n' | sort | tr '\n' ' ')
+[ "$headers" = "cellar.h cellar.hpp cellar_cluster.h cellar_lab.h cellar_proc.h " ] || fail "these headers were installed: $headers"
 
 # A build with sanitizers needs them at the link too.
 sanitizers=$(sed -n 's/^\(ASAN\|TSAN\|UBSAN\):BOOL=ON/\1/p' "$build/CMakeCache.txt" |
@@ -62,7 +63,7 @@ embeds() {
 
 # The header is C++ too, macros for columns included.
 cat >"$folder/embed.cc" <<'CC'
-#include <cellar.h>
+#include <cellar_proc.h>
 #include <cstdio>
 
 struct point {
@@ -80,8 +81,7 @@ static int move(cellar_txn *txn, void *arg)
 int main()
 {
     const cellar_column columns[] = {CELLAR_COLUMN(point, x), CELLAR_COLUMN_IN(3, point, y)};
-    cellar_config config = {};
-    cellar_error error = {};
+    cellar_options options = {};
     cellar_schema schema = {};
     cellar_proc_def def = {};
     cellar *db = nullptr;
@@ -96,13 +96,14 @@ int main()
     def.name = "move";
     def.fn = move;
     def.records_max = def.writes_max = 1;
-    int code = cellar_open(&config, &db, &error);
-    if (code == 0) code = cellar_table_create(db, &schema, &points, &error);
-    if (code == 0) code = cellar_proc_register(db, &def, &proc, &error);
+    options.size = sizeof(options);
+    int code = cellar_open(nullptr, &options, &db);
+    if (code == 0) code = cellar_table_create(db, &schema, &points);
+    if (code == 0) code = cellar_proc_register(db, &def, &proc);
     if (code == 0) code = cellar_proc_run(db, proc, const_cast<cellar_table *>(points), nullptr, nullptr);
     if (code == 0 && cellar_proc_run(db, proc, const_cast<cellar_table *>(points), nullptr, nullptr) != CELLAR_EXISTS) code = 1;
     cellar_close(db);
-    if (code != 0) std::fprintf(stderr, "%d: %s\n", code, error.text);
+    if (code != 0) std::fprintf(stderr, "%d: %s\n", code, cellar_last_error()->text);
     return code != 0;
 }
 CC
@@ -139,7 +140,7 @@ static int outlived()
     std::optional<cellarpp::session> session;
     cellarpp::table numbers = nullptr;
     {
-        auto db = cellarpp::database::open({}, error);
+        auto db = cellarpp::database::open(nullptr, {}, error);
         WANTS(db);
         numbers = db.create(schema, error);
         session = cellarpp::session::open(db, error);
@@ -153,7 +154,7 @@ static int outlived()
         WANTS(txn.commit() == 0 && txn.get<double>(numbers, 1, 0).code == CELLAR_INVALID);
         WANTS(txn.commit() == CELLAR_INVALID);
     }
-    auto first = cellarpp::database::open({}, error), second = cellarpp::database::open({}, error);
+    auto first = cellarpp::database::open(nullptr, {}, error), second = cellarpp::database::open(nullptr, {}, error);
     auto moved = cellarpp::session::open(first, error);
     auto begun = moved.begin();
     first = std::move(second);
@@ -238,11 +239,8 @@ int main()
     constexpr cellar_column columns[] = {{"x", offsetof(pair_of, x), sizeof(double), -1},
                                          {"y", offsetof(pair_of, y), sizeof(std::uint32_t), -1}};
     cellarpp::error error{};
-    cellarpp::config config{};
-    config.pool_path = "nowhere/at/all";
-    WANTS(!cellarpp::database::open(config, error) && error.code != 0 && error.text[0]);
-    config.pool_path = nullptr;
-    auto opened = cellarpp::database::open(config, error);
+    WANTS(!cellarpp::database::open("nowhere/at/all", {}, error) && error.code != 0 && error.text[0]);
+    auto opened = cellarpp::database::open(nullptr, {}, error);
     WANTS(opened);
     auto db = std::move(opened);
     WANTS(!opened && db);
@@ -269,7 +267,7 @@ int main()
         auto dropped = session.begin();
         WANTS(dropped.insert(pairs, 1, pair_of{1.5, 2}) == 0);
         WANTS(!session.begin());
-        WANTS(session.last_error().code == CELLAR_INVALID);
+        WANTS(cellar_last_error()->code == CELLAR_INVALID);
     }
     auto txn = session.begin();
     WANTS(txn.get<double>(pairs, 1, 0).code == CELLAR_NOT_FOUND);

@@ -4,7 +4,11 @@
  */
 #pragma once
 
+#include "bulk.h"
 #include "cellar.h"
+#include "db_open.h"
+#include "db_schema.h"
+#include "engine_config.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,15 +59,15 @@ static inline int transfer_fn(struct cellar_txn *txn, void *args)
 }
 
 /* Opens the pool, with the table and the procedure; 0 or a code, as side->error says. */
-static inline int side_open(struct side *side, const struct cellar_config *config)
+static inline int side_open(struct side *side, const struct engine_config *config)
 {
     static const struct cellar_column columns[] = {CELLAR_COLUMN(struct account, balance),
                                                    CELLAR_COLUMN(struct account, text)};
     const struct cellar_schema schema = {"accounts", sizeof(struct account), columns, 2, 4 * ACCOUNTS, 0, 0, 0, 0};
     const struct cellar_proc_def transfer = {.name = "transfer", .fn = transfer_fn, .records_max = 2, .writes_max = 2};
-    int rc = cellar_open(config, &side->db, &side->error);
-    if (rc == 0) rc = cellar_table_create(side->db, &schema, &side->accounts, &side->error);
-    return rc ? rc : cellar_proc_register(side->db, &transfer, &side->transfer, &side->error);
+    int rc = db_open(config, &side->db, &side->error);
+    if (rc == 0) rc = db_table_create(side->db, &schema, &side->accounts, &side->error);
+    return rc ? rc : db_proc_register(side->db, &transfer, &side->transfer, &side->error);
 }
 
 static inline int load_job(struct cellar_lab_client *client, void *arg)
@@ -72,7 +76,7 @@ static inline int load_job(struct cellar_lab_client *client, void *arg)
     for (uint64_t key = cellar_lab_index(client); key < ACCOUNTS; key += cellar_lab_count(client)) {
         struct account row = {.balance = ACCOUNT_BALANCE};
         for (int i = 0; i < ACCOUNT_WORDS; i++) row.text[i] = ACCOUNT_BALANCE;
-        int rc = cellar_lab_load(client, side->accounts, key, &row, NULL);
+        int rc = db_load(client, side->accounts, key, &row, NULL);
         if (rc) return rc;
     }
     return 0;
@@ -98,8 +102,8 @@ static inline int sum_job(struct cellar_lab_client *client, void *arg)
 {
     struct sums *sums = arg;
     if (cellar_lab_index(client) != 0) return 0;
-    int rc = cellar_cluster_audit(client, &sums->side->error);
-    return rc ? rc : cellar_lab_scan(client, sums->side->accounts, sum_row, sums, &sums->side->error);
+    int rc = db_audit(client, &sums->side->error);
+    return rc ? rc : db_scan(client, sums->side->accounts, sum_row, sums, &sums->side->error);
 }
 
 /* The pool passes its audit, and nothing was lost, made twice or torn. */

@@ -8,9 +8,12 @@
 #pragma once
 
 #include "batch.h"
+#include "bulk.h"
 #include "cellar.h"
 #include "coordinator.h"
 #include "db.h"
+#include "db_open.h"
+#include "engine_config.h"
 #include "index.h"
 #include "mode.h"
 #include "record.h"
@@ -28,19 +31,19 @@
 
 struct api_variant {
     const char *name, *fabric;
-    enum cellar_cc cc;
+    enum cellar_lab_cc cc;
     bool threads; /* workers run at once, in real time */
 };
 
 static const struct api_variant api_variants[] = {
-    {"shm_record", "shm", CELLAR_CC_RECORD, true}, {"sim_record", "sim", CELLAR_CC_RECORD, false},
-    {"shm_cell", "shm", CELLAR_CC_CELL, true},     {"sim_cell", "sim", CELLAR_CC_CELL, false},
-    {"shm_crest", "shm", CELLAR_CC_CREST, true},   {"sim_crest", "sim", CELLAR_CC_CREST, false},
-    {"shm_cellar", "shm", CELLAR_CC_CELLAR, true}, {"sim_cellar", "sim", CELLAR_CC_CELLAR, false},
-    {"shm_motor", "shm", CELLAR_CC_MOTOR, true},   {"sim_motor", "sim", CELLAR_CC_MOTOR, false},
-    {"shm_2pl", "shm", CELLAR_CC_TWOPL, true},     {"sim_2pl", "sim", CELLAR_CC_TWOPL, false},
+    {"shm_record", "shm", CELLAR_LAB_CC_RECORD, true}, {"sim_record", "sim", CELLAR_LAB_CC_RECORD, false},
+    {"shm_cell", "shm", CELLAR_LAB_CC_CELL, true},     {"sim_cell", "sim", CELLAR_LAB_CC_CELL, false},
+    {"shm_crest", "shm", CELLAR_LAB_CC_CREST, true},   {"sim_crest", "sim", CELLAR_LAB_CC_CREST, false},
+    {"shm_cellar", "shm", CELLAR_LAB_CC_CELLAR, true}, {"sim_cellar", "sim", CELLAR_LAB_CC_CELLAR, false},
+    {"shm_motor", "shm", CELLAR_LAB_CC_MOTOR, true},   {"sim_motor", "sim", CELLAR_LAB_CC_MOTOR, false},
+    {"shm_2pl", "shm", CELLAR_LAB_CC_TWOPL, true},     {"sim_2pl", "sim", CELLAR_LAB_CC_TWOPL, false},
 #ifndef API_REDO_LOGS /* tests of redo entries: mode ford logs what was there */
-    {"shm_ford", "shm", CELLAR_CC_FORD, true},     {"sim_ford", "sim", CELLAR_CC_FORD, false},
+    {"shm_ford", "shm", CELLAR_LAB_CC_FORD, true},     {"sim_ford", "sim", CELLAR_LAB_CC_FORD, false},
 #endif
 };
 #define API_VARIANTS (sizeof api_variants / sizeof *api_variants)
@@ -65,7 +68,7 @@ enum { ITEM_A, ITEM_B, ITEM_TEXT, ITEM_N, ITEM_COLUMNS }; /* columns; the cells 
 
 struct api {
     const struct api_variant *variant;
-    struct cellar_config config;
+    struct engine_config config;
     struct cellar *db;
     const struct cellar_table *items;
     const struct cellar_proc *any; /* runs a struct api_call */
@@ -160,18 +163,18 @@ static inline const struct cellar_table *api_table(struct api *api, const char *
                                    .columns = item_columns,
                                    .column_count = ITEM_COLUMNS,
                                    .records_max = records_max};
-    MUST(&api->error, cellar_table_create(api->db, &schema, &table, &api->error));
+    MUST(&api->error, db_table_create(api->db, &schema, &table, &api->error));
     return table;
 }
 
 /* A database of that variant, without a table. */
-static inline void api_open_bare(struct api *api, const struct api_variant *variant, struct cellar_config config)
+static inline void api_open_bare(struct api *api, const struct api_variant *variant, struct engine_config config)
 {
     *api = (struct api){.variant = variant, .config = config};
     api->config.fabric = variant->fabric;
     api->config.cc = variant->cc;
     if (!config.pool_bytes) api->config.pool_bytes = 16u << 20;
-    MUST(&api->error, cellar_open(&api->config, &api->db, &api->error));
+    MUST(&api->error, db_open(&api->config, &api->db, &api->error));
     MUST(&api->error, fabric_register_local(db_fabric(api->db), api->local, sizeof api->local));
 }
 
@@ -179,11 +182,11 @@ static inline void api_procs(struct api *api)
 {
     struct cellar_proc_def def = {
         .name = "any", .fn = api_any, .records_max = 64, .writes_max = 64, .log_bytes_max = 32 << 10};
-    MUST(&api->error, cellar_proc_register(api->db, &def, &api->any, &api->error));
+    MUST(&api->error, db_proc_register(api->db, &def, &api->any, &api->error));
 }
 
 /* With the table `items` and the procedure `any`. */
-static inline void api_open_with(struct api *api, const struct api_variant *variant, struct cellar_config config)
+static inline void api_open_with(struct api *api, const struct api_variant *variant, struct engine_config config)
 {
     api_open_bare(api, variant, config);
     api->items = api_table(api, "items", 4000);
@@ -192,7 +195,7 @@ static inline void api_open_with(struct api *api, const struct api_variant *vari
 
 static inline void api_open(struct api *api, const struct api_variant *variant)
 {
-    api_open_with(api, variant, (struct cellar_config){0});
+    api_open_with(api, variant, (struct engine_config){0});
 }
 
 static inline void api_close(struct api *api)
@@ -247,7 +250,7 @@ static int api_load_job(struct cellar_lab_client *client, void *arg, struct cell
     int rc = 0;
     for (; rc == 0 && range->seen < range->count; range->seen += rc == 0) {
         struct item item = item_of(range->first + range->seen);
-        rc = cellar_lab_load(client, range->table, range->first + range->seen, &item, error);
+        rc = db_load(client, range->table, range->first + range->seen, &item, error);
     }
     return rc;
 }
@@ -270,7 +273,7 @@ static int api_sum(void *arg, uint64_t key, const void *row)
 static int api_scan_job(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct api_range *range = arg;
-    return cellar_lab_scan(client, range->table, api_sum, range, error);
+    return db_scan(client, range->table, api_sum, range, error);
 }
 
 /* How many items there are, and the sum of their column a. */
@@ -284,7 +287,7 @@ static inline struct api_range api_totals(struct api *api)
 static int api_audit_job(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     (void)arg;
-    return cellar_cluster_audit(client, error);
+    return db_audit(client, error);
 }
 
 static inline int api_audit(struct api *api) { return api_alone(api, api_audit_job, NULL); }
@@ -394,8 +397,8 @@ struct api_entry {
 /* A small share has each mode once: with threads those that have most of a kind to themselves. */
 static inline bool api_left_out(const struct api_variant *variant)
 {
-    bool threads = variant->cc == CELLAR_CC_RECORD || variant->cc == CELLAR_CC_CREST ||
-                   variant->cc == CELLAR_CC_CELLAR || variant->cc == CELLAR_CC_TWOPL;
+    bool threads = variant->cc == CELLAR_LAB_CC_RECORD || variant->cc == CELLAR_LAB_CC_CREST ||
+                   variant->cc == CELLAR_LAB_CC_CELLAR || variant->cc == CELLAR_LAB_CC_TWOPL;
     return share_least() && variant->threads != threads;
 }
 

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "engine_config.h"
 #include "prng.h"
 #include "sessions.h"
 
@@ -28,7 +29,7 @@ struct docs {
 
 static inline bool docs_possible(const struct api_variant *variant)
 {
-    return sessions_possible(variant) && variant->cc != CELLAR_CC_MOTOR;
+    return sessions_possible(variant) && variant->cc != CELLAR_LAB_CC_MOTOR;
 }
 
 static inline struct cellar_schema docs_schema(void)
@@ -41,7 +42,7 @@ static inline struct cellar_schema docs_schema(void)
                                   .variable = CELLAR_BIT(DOC_TEXT) | CELLAR_BIT(DOC_BLOB)};
 }
 
-static inline bool docs_open_with(struct docs *docs, const struct api_variant *variant, struct cellar_config config)
+static inline bool docs_open_with(struct docs *docs, const struct api_variant *variant, struct engine_config config)
 {
     if (!docs_possible(variant)) return false;
     struct cellar_schema schema = docs_schema();
@@ -49,7 +50,7 @@ static inline bool docs_open_with(struct docs *docs, const struct api_variant *v
     config.pool_bytes = 128 << 20;
     config.coros = 1;
     api_open_with(&docs->api, variant, config);
-    MUST(&docs->api.error, cellar_table_create(docs->api.db, &schema, &docs->table, &docs->api.error));
+    MUST(&docs->api.error, db_table_create(docs->api.db, &schema, &docs->table, &docs->api.error));
     docs->session = sessions_opened(&docs->api);
     docs->want = malloc(CELLAR_VALUE_BYTES_MAX + 1);
     docs->got = malloc(CELLAR_VALUE_BYTES_MAX + 1);
@@ -59,7 +60,7 @@ static inline bool docs_open_with(struct docs *docs, const struct api_variant *v
 
 static inline bool docs_open(struct docs *docs, const struct api_variant *variant)
 {
-    return docs_open_with(docs, variant, (struct cellar_config){0});
+    return docs_open_with(docs, variant, (struct engine_config){0});
 }
 
 static inline void docs_close(struct docs *docs)

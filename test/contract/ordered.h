@@ -5,6 +5,8 @@
 #pragma once
 
 #include "api_items.h"
+#include "db_index.h"
+#include "engine_config.h"
 #include "prng.h"
 
 #include <stdlib.h>
@@ -26,12 +28,12 @@ static inline const struct cellar_index *ordered_index(struct api *api, const ch
 {
     const struct cellar_index *index;
     struct cellar_index_def def = {name, columns, count, flags};
-    MUST(&api->error, cellar_index_create(api->db, api->items, &def, &index, &api->error));
+    MUST(&api->error, db_index_create(api->db, api->items, &def, &index, &api->error));
     assert_ptr_equal(index, cellar_index_find(api->items, name));
     return index;
 }
 
-static inline bool ordered_supported(const struct api_variant *variant) { return variant->cc != CELLAR_CC_MOTOR; }
+static inline bool ordered_supported(const struct api_variant *variant) { return variant->cc != CELLAR_LAB_CC_MOTOR; }
 
 static inline void ordered_indexes(struct ordered *ordered)
 {
@@ -202,7 +204,7 @@ static inline void ordered_compare(struct ordered *ordered, uint64_t low, uint64
 static inline void ordered_open(struct ordered *ordered, const struct api_variant *variant)
 {
     memset(ordered, 0, sizeof *ordered);
-    api_open_with(&ordered->api, variant, (struct cellar_config){.log_bytes = ORDERED_LOG_BYTES});
+    api_open_with(&ordered->api, variant, (struct engine_config){.log_bytes = ORDERED_LOG_BYTES});
     ordered_indexes(ordered);
 }
 

@@ -4,7 +4,11 @@
  */
 #pragma once
 
+#include "bulk.h"
 #include "cellar.h"
+#include "db_open.h"
+#include "db_schema.h"
+#include "engine_config.h"
 #include "prng.h"
 #include "share.h"
 
@@ -111,18 +115,18 @@ static inline int make_fn(struct cellar_txn *txn, void *arg)
     return rc < 0 ? rc : cellar_proc_fetch(txn);
 }
 
-static inline int bank_open(struct bank *bank, const struct cellar_config *config)
+static inline int bank_open(struct bank *bank, const struct engine_config *config)
 {
     const struct cellar_schema schema = {"rows", sizeof(struct shared_row), shared_columns, 1, 256, 0, 0, 0, 0};
     const struct cellar_proc_def transfer = {.name = "transfer", .fn = transfer_fn, .records_max = 3, .writes_max = 3};
     const struct cellar_proc_def make = {
         .name = "make", .fn = make_fn, .records_max = ACCOUNTS + COUNTERS, .writes_max = ACCOUNTS + COUNTERS};
     const struct cellar_proc *maker;
-    int rc = cellar_open(config, &bank->db, &bank->error);
+    int rc = db_open(config, &bank->db, &bank->error);
     if (rc) return rc;
-    rc = cellar_table_create(bank->db, &schema, &bank->rows, &bank->error);
-    if (rc == 0) rc = cellar_proc_register(bank->db, &transfer, &bank->transfer, &bank->error);
-    if (rc == 0) rc = cellar_proc_register(bank->db, &make, &maker, &bank->error);
+    rc = db_table_create(bank->db, &schema, &bank->rows, &bank->error);
+    if (rc == 0) rc = db_proc_register(bank->db, &transfer, &bank->transfer, &bank->error);
+    if (rc == 0) rc = db_proc_register(bank->db, &make, &maker, &bank->error);
     if (rc == 0 && (rc = cellar_proc_run(bank->db, maker, bank, NULL, NULL)))
         snprintf(bank->error.text, sizeof bank->error.text, "rows: %s", cellar_strerror(rc));
     return rc;
@@ -163,14 +167,14 @@ static inline int judge_client(struct cellar_lab_client *client, void *arg)
 {
     struct judging *judging = arg;
     if (cellar_lab_index(client) != 0) return 0;
-    int rc = cellar_lab_scan(client, judging->bank->rows, sum_row, &judging->sums, &judging->bank->error);
-    return rc ? rc : cellar_cluster_audit(client, &judging->bank->error);
+    int rc = db_scan(client, judging->bank->rows, sum_row, &judging->sums, &judging->bank->error);
+    return rc ? rc : db_audit(client, &judging->bank->error);
 }
 
 /* Opens what all have left: whole, audited, and the sum is what it was. Closed again, `cellar check` says so, too. */
-static inline void pool_judge(const struct place *place, enum cellar_cc cc, struct sums *sums)
+static inline void pool_judge(const struct place *place, enum cellar_lab_cc cc, struct sums *sums)
 {
-    struct cellar_config config = {.pool_path = place->path, .pool_bytes = POOL_BYTES, .cc = cc};
+    struct engine_config config = {.pool_path = place->path, .pool_bytes = POOL_BYTES, .cc = cc};
     struct bank bank = {0};
     struct judging judging = {.bank = &bank};
     char command[160];

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api.h"
+#include "engine_config.h"
 #include "history_digest.h"
 #include "history_recorder.h"
 
@@ -200,7 +201,7 @@ struct recorded {
     struct history history;
 };
 
-static inline void record(struct recorded *recorded, const struct api_variant *variant, struct cellar_config config,
+static inline void record(struct recorded *recorded, const struct api_variant *variant, struct engine_config config,
                           uint64_t txns_max)
 {
     recorded->history = (struct history){0};

@@ -5,13 +5,14 @@
 
 #include "api_items.h"
 #include "plant.h"
+#include "session.h"
 
-static inline bool sessions_possible(const struct api_variant *variant) { return variant->cc != CELLAR_CC_TWOPL; }
+static inline bool sessions_possible(const struct api_variant *variant) { return variant->cc != CELLAR_LAB_CC_TWOPL; }
 
 static inline struct cellar_session *sessions_opened(struct api *api)
 {
     struct cellar_session *session;
-    MUST(&api->error, cellar_session_open(api->db, &session, &api->error));
+    MUST(&api->error, session_open(api->db, &session, &api->error));
     return session;
 }
 
@@ -35,14 +36,12 @@ static inline void sessions_put(struct api *api, struct cellar_txn *txn, uint64_
     assert_code(cellar_txn_put(txn, api->items, key, ITEM_A, &a), 0);
 }
 
-/* The last call of the session failed so, and its line has these words. */
-static inline void sessions_assert_line(const struct cellar_session *session, int code, const char *word,
-                                        const char *other)
+/* The last call of this thread failed so, and its line has these words. */
+static inline void sessions_assert_line(int code, const char *word, const char *other)
 {
-    struct cellar_error error;
-    cellar_session_error(session, &error);
-    if (error.code != code || !strstr(error.text, word) || !strstr(error.text, other))
-        fail_msg("%d \"%s\": not %d with \"%s\" and \"%s\"", error.code, error.text, code, word, other);
+    const struct cellar_error *error = cellar_last_error();
+    if (error->code != code || !strstr(error->text, word) || !strstr(error->text, other))
+        fail_msg("%d \"%s\": not %d with \"%s\" and \"%s\"", error->code, error->text, code, word, other);
 }
 
 static inline uint64_t sessions_sum_of(struct api *api)

@@ -2,10 +2,13 @@
  * test_api_alter.c - cellar.h: tables that get another schema. Records keep what both schemas have, in every mode; what
  * is refused changes nothing.
  */
-#include "sessions.h"
+#include "db_alter.h"
+#include "db_drop.h"
+#include "db_index.h"
 #include "rivals.h"
+#include "sessions.h"
 
-static const struct cellar_config roomy = {.log_bytes = 512 << 10, .pool_bytes = 32 << 20};
+static const struct engine_config roomy = {.log_bytes = 512 << 10, .pool_bytes = 32 << 20};
 
 struct wide {
     struct item item;
@@ -38,7 +41,7 @@ struct looking {
 static int look_job(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct looking *looking = arg;
-    return cellar_lab_scan(client, looking->table, seen, &looking->seen, error);
+    return db_scan(client, looking->table, seen, &looking->seen, error);
 }
 
 static void assert_records(struct api *api, uint64_t count, uint64_t more, uint32_t more_offset)
@@ -59,7 +62,7 @@ static void a_column_comes_and_goes(void **state)
     api_open_with(&api, *state, roomy);
     api_load(&api, 0, 500);
     old = api.items;
-    MUST(&api.error, cellar_column_add(api.db, old, "more", 8, &more, &table, &api.error));
+    MUST(&api.error, db_column_add(api.db, old, "more", 8, &more, &table, &api.error));
     assert_true(old->dropped && table != old);
     assert_ptr_equal(cellar_table_find(api.db, "items"), table);
     assert_ptr_equal(cellar_table_next(api.db, NULL), table);
@@ -76,8 +79,8 @@ static void a_column_comes_and_goes(void **state)
     assert_code(cellar_proc_run(api.db, api.any, &pair, NULL, &api.result), 0);
     assert_records(&api, 499, more, offsetof(struct wide, more));
 
-    MUST(&api.error, cellar_column_drop(api.db, api.items, "more", &table, &api.error));
-    MUST(&api.error, cellar_column_drop(api.db, table, "b", &api.items, &api.error));
+    MUST(&api.error, db_column_drop(api.db, api.items, "more", &table, &api.error));
+    MUST(&api.error, db_column_drop(api.db, table, "b", &api.items, &api.error));
     assert_int_equal(cellar_column_of(api.items, "b"), CELLAR_NOT_FOUND);
     assert_int_equal(cellar_column_of(api.items, "n"), 2);
     assert_records(&api, 499, 0, 0);
@@ -106,10 +109,10 @@ static void a_schema_changes_as_a_whole(void **state)
     struct api api;
     api_open_with(&api, *state, roomy);
     api_load(&api, 0, 300);
-    MUST(&api.error, cellar_table_alter(api.db, api.items, &schema, &row, &table, &api.error));
+    MUST(&api.error, db_table_alter(api.db, api.items, &schema, &row, &table, &api.error));
     cellar_table_describe(table, &described, all);
     assert_true(described.records_max == 20000 && described.cluster_bits == 2 && described.column_count == 4);
-    MUST(&api.error, cellar_table_create(api.db, &schema, &again, &api.error)); /* as who opens it next will ask */
+    MUST(&api.error, db_table_create(api.db, &schema, &again, &api.error)); /* as who opens it next will ask */
     assert_ptr_equal(again, table);
     struct cellar_session *session = sessions_possible(*state) ? sessions_opened(&api) : NULL;
     struct cellar_txn *txn = session ? sessions_begun(session) : NULL;
@@ -135,11 +138,11 @@ static void space_is_used_again(void **state)
     struct api api;
     struct cellar_lab_pool_space space;
     uint64_t used = 0;
-    api_open_with(&api, *state, (struct cellar_config){.pool_bytes = 16 << 20, .coros = 1});
+    api_open_with(&api, *state, (struct engine_config){.pool_bytes = 16 << 20, .coros = 1});
     api_load(&api, 0, 2000);
     for (int round = 0; round < 12; round++) {
-        MUST(&api.error, cellar_column_add(api.db, api.items, "more", 8, NULL, &api.items, &api.error));
-        MUST(&api.error, cellar_column_drop(api.db, api.items, "more", &api.items, &api.error));
+        MUST(&api.error, db_column_add(api.db, api.items, "more", 8, NULL, &api.items, &api.error));
+        MUST(&api.error, db_column_drop(api.db, api.items, "more", &api.items, &api.error));
         cellar_lab_pool_space_read(api.db, &space);
         if (round == 0) used = space.used_bytes;
         assert_int_equal(space.used_bytes, used);
@@ -154,10 +157,10 @@ static void a_full_pool_keeps_what_it_has(void **state)
     struct api api;
     struct cellar_lab_pool_space before, after;
     const struct cellar_table *table;
-    api_open_with(&api, *state, (struct cellar_config){.pool_bytes = 8 << 20, .coros = 1});
+    api_open_with(&api, *state, (struct engine_config){.pool_bytes = 8 << 20, .coros = 1});
     api_load(&api, 0, 8000);
     cellar_lab_pool_space_read(api.db, &before);
-    FAILS(&api.error, cellar_column_add(api.db, api.items, "more", 2000, NULL, &table, &api.error), CELLAR_FULL, "");
+    FAILS(&api.error, db_column_add(api.db, api.items, "more", 2000, NULL, &table, &api.error), CELLAR_FULL, "");
     assert_null(table);
     cellar_lab_pool_space_read(api.db, &after);
     assert_int_equal(after.used_bytes, before.used_bytes);
@@ -180,44 +183,44 @@ static void what_cannot_be_is_refused(void **state)
 #define REFUSES(call, code, word)                                                                                      \
     FAILS(&api.error, call, code, word);                                                                               \
     assert_null(out)
-    REFUSES(cellar_column_add(api.db, NULL, "x", 8, NULL, &out, &api.error), CELLAR_INVALID, "NULL");
-    REFUSES(cellar_column_add(api.db, api.items, NULL, 8, NULL, &out, &api.error), CELLAR_INVALID, "NULL");
-    REFUSES(cellar_column_add(api.db, api.items, "a", 8, NULL, &out, &api.error), CELLAR_EXISTS, "column a");
-    REFUSES(cellar_column_add(api.db, api.items, "x", 0, NULL, &out, &api.error), CELLAR_INVALID, "0 bytes");
-    REFUSES(cellar_column_add(api.db, api.items, "x", CELLAR_COLUMN_BYTES_MAX + 1, NULL, &out, &api.error),
-            CELLAR_INVALID, "4097");
-    REFUSES(cellar_column_add(api.db, api.items, "", 8, NULL, &out, &api.error), CELLAR_INVALID, "");
-    REFUSES(cellar_column_add(api.db, api.items, "a_name_of_more_than_thirty_one_bytes", 8, NULL, &out, &api.error),
+    REFUSES(db_column_add(api.db, NULL, "x", 8, NULL, &out, &api.error), CELLAR_INVALID, "NULL");
+    REFUSES(db_column_add(api.db, api.items, NULL, 8, NULL, &out, &api.error), CELLAR_INVALID, "NULL");
+    REFUSES(db_column_add(api.db, api.items, "a", 8, NULL, &out, &api.error), CELLAR_EXISTS, "column a");
+    REFUSES(db_column_add(api.db, api.items, "x", 0, NULL, &out, &api.error), CELLAR_INVALID, "0 bytes");
+    REFUSES(db_column_add(api.db, api.items, "x", CELLAR_COLUMN_BYTES_MAX + 1, NULL, &out, &api.error), CELLAR_INVALID,
+            "4097");
+    REFUSES(db_column_add(api.db, api.items, "", 8, NULL, &out, &api.error), CELLAR_INVALID, "");
+    REFUSES(db_column_add(api.db, api.items, "a_name_of_more_than_thirty_one_bytes", 8, NULL, &out, &api.error),
             CELLAR_INVALID, "");
-    REFUSES(cellar_column_drop(api.db, api.items, "nose", &out, &api.error), CELLAR_NOT_FOUND, "nose");
-    REFUSES(cellar_column_drop(api.db, NULL, "a", &out, &api.error), CELLAR_INVALID, "NULL");
-    REFUSES(cellar_table_alter(api.db, api.items, NULL, NULL, &out, &api.error), CELLAR_INVALID, "NULL");
+    REFUSES(db_column_drop(api.db, api.items, "nose", &out, &api.error), CELLAR_NOT_FOUND, "nose");
+    REFUSES(db_column_drop(api.db, NULL, "a", &out, &api.error), CELLAR_INVALID, "NULL");
+    REFUSES(db_table_alter(api.db, api.items, NULL, NULL, &out, &api.error), CELLAR_INVALID, "NULL");
     schema.name = "others";
-    REFUSES(cellar_table_alter(api.db, api.items, &schema, NULL, &out, &api.error), CELLAR_INVALID, "others");
+    REFUSES(db_table_alter(api.db, api.items, &schema, NULL, &out, &api.error), CELLAR_INVALID, "others");
     schema.name = "items";
     columns[ITEM_B].bytes = 4;
-    REFUSES(cellar_table_alter(api.db, api.items, &schema, NULL, &out, &api.error), CELLAR_MISMATCH, "column b");
+    REFUSES(db_table_alter(api.db, api.items, &schema, NULL, &out, &api.error), CELLAR_MISMATCH, "column b");
     columns[ITEM_B].bytes = 8;
     schema.key_bytes = 20;
-    REFUSES(cellar_table_alter(api.db, api.items, &schema, NULL, &out, &api.error), CELLAR_MISMATCH, "20");
+    REFUSES(db_table_alter(api.db, api.items, &schema, NULL, &out, &api.error), CELLAR_MISMATCH, "20");
     schema.key_bytes = 0;
     schema.records_max = 0;
-    REFUSES(cellar_table_alter(api.db, api.items, &schema, NULL, &out, &api.error), CELLAR_INVALID, "records_max");
+    REFUSES(db_table_alter(api.db, api.items, &schema, NULL, &out, &api.error), CELLAR_INVALID, "records_max");
     schema.records_max = 1000;
     schema.column_count = 0;
-    REFUSES(cellar_table_alter(api.db, api.items, &schema, NULL, &out, &api.error), CELLAR_INVALID, "");
-    if (api.variant->cc != CELLAR_CC_MOTOR) {
-        MUST(&api.error, cellar_index_create(api.db, api.items, &def, &index, &api.error));
-        REFUSES(cellar_column_drop(api.db, api.items, "b", &out, &api.error), CELLAR_UNSUPPORTED, "by_key");
-        MUST(&api.error, cellar_index_drop(api.db, index, &api.error));
+    REFUSES(db_table_alter(api.db, api.items, &schema, NULL, &out, &api.error), CELLAR_INVALID, "");
+    if (api.variant->cc != CELLAR_LAB_CC_MOTOR) {
+        MUST(&api.error, db_index_create(api.db, api.items, &def, &index, &api.error));
+        REFUSES(db_column_drop(api.db, api.items, "b", &out, &api.error), CELLAR_UNSUPPORTED, "by_key");
+        MUST(&api.error, db_index_drop(api.db, index, &api.error));
     }
     assert_records(&api, 10, 0, 0);
     const struct cellar_table *old = api.items;
-    MUST(&api.error, cellar_column_drop(api.db, old, "b", &api.items, &api.error));
-    REFUSES(cellar_column_drop(api.db, old, "a", &out, &api.error), CELLAR_DROPPED, "items");
-    MUST(&api.error, cellar_column_drop(api.db, api.items, "text", &api.items, &api.error));
-    MUST(&api.error, cellar_column_drop(api.db, api.items, "n", &api.items, &api.error));
-    REFUSES(cellar_column_drop(api.db, api.items, "a", &out, &api.error), CELLAR_INVALID, "only column");
+    MUST(&api.error, db_column_drop(api.db, old, "b", &api.items, &api.error));
+    REFUSES(db_column_drop(api.db, old, "a", &out, &api.error), CELLAR_DROPPED, "items");
+    MUST(&api.error, db_column_drop(api.db, api.items, "text", &api.items, &api.error));
+    MUST(&api.error, db_column_drop(api.db, api.items, "n", &api.items, &api.error));
+    REFUSES(db_column_drop(api.db, api.items, "a", &out, &api.error), CELLAR_INVALID, "only column");
     api_close(&api);
 }
 
@@ -229,7 +232,7 @@ static void open_transactions_begin_again(void **state)
     if (!sessions_pair_open(&pair, *state)) skip();
     struct cellar_txn *txn = sessions_begun(pair.one);
     sessions_put(&pair.api, txn, 5, sessions_got(&pair.api, txn, 3));
-    MUST(&pair.api.error, cellar_column_add(pair.api.db, pair.api.items, "more", 8, NULL, &table, &pair.api.error));
+    MUST(&pair.api.error, db_column_add(pair.api.db, pair.api.items, "more", 8, NULL, &table, &pair.api.error));
     uint64_t a;
     assert_code(cellar_txn_get(txn, pair.api.items, 4, ITEM_A, &a), CELLAR_DROPPED);
     int rc = cellar_commit(txn, NULL);

@@ -125,11 +125,11 @@ static void open_between(struct between *between, struct api *api, const struct 
     const struct cellar_index_def index = {"by_a", a, 1, 0};
     const struct cellar_proc_def def = {.name = "first", .fn = api_any, .records_max = 1000, .writes_max = 64};
     *between = (struct between){.api = api};
-    api_open_with(api, variant, (struct cellar_config){.threads = 2, .coros = 1, .log_bytes = ORDERED_LOG_BYTES});
+    api_open_with(api, variant, (struct engine_config){.threads = 2, .coros = 1, .log_bytes = ORDERED_LOG_BYTES});
     api_load(api, 0, LAST);
     between->few = api_table(api, "few", 100);
-    MUST(&api->error, cellar_index_create(api->db, between->few, &index, &between->by_a, &api->error));
-    MUST(&api->error, cellar_proc_register(api->db, &def, &between->proc, &api->error));
+    MUST(&api->error, db_index_create(api->db, between->few, &index, &between->by_a, &api->error));
+    MUST(&api->error, db_proc_register(api->db, &def, &between->proc, &api->error));
     call_alone(between, come);
 }
 

@@ -43,7 +43,7 @@ static void threads_may_call_at_once(void **state)
     static uint64_t ids[THREADS * CALLS][2];
     struct cellar_lab_stats stats;
     uint64_t attempts = 0;
-    api_open_with(&api, *state, (struct cellar_config){.cns = 2, .threads = 2, .coros = 2});
+    api_open_with(&api, *state, (struct engine_config){.cns = 2, .threads = 2, .coros = 2});
     api_load(&api, 0, 10);
     cellar_lab_stats_reset(api.db);
     for (uint32_t i = 0; i < THREADS; i++) {
@@ -74,7 +74,7 @@ static void many_threads_and_few_workers(void **state)
     struct api api;
     static struct caller callers[MANY];
     for (uint32_t threads = 1; threads <= 2; threads++) {
-        api_open_with(&api, *state, (struct cellar_config){.threads = threads, .coros = 2});
+        api_open_with(&api, *state, (struct engine_config){.threads = threads, .coros = 2});
         api_load(&api, 0, 10);
         for (uint32_t i = 0; i < MANY; i++) {
             callers[i] = (struct caller){.api = &api, .index = i};
@@ -321,8 +321,8 @@ static void closing_waits_for_calls_and_refuses_new_ones(void **state)
         assert_code(api.result.code, CELLAR_CLOSED);
         assert_int_equal(api.result.attempts, 0);
         assert_code(cellar_lab_run(api.db, no_client, NULL), CELLAR_CLOSED);
-        FAILS(&api.error, cellar_table_create(api.db, &schema, &table, &api.error), CELLAR_CLOSED, "closing");
-        FAILS(&api.error, cellar_proc_register(api.db, &def, &proc, &api.error), CELLAR_CLOSED, "closing");
+        FAILS(&api.error, db_table_create(api.db, &schema, &table, &api.error), CELLAR_CLOSED, "closing");
+        FAILS(&api.error, db_proc_register(api.db, &def, &proc, &api.error), CELLAR_CLOSED, "closing");
         __atomic_store_n(&closing.release, 1, __ATOMIC_SEQ_CST);
         pthread_join(caller, NULL);
         pthread_join(closer, NULL);
@@ -373,7 +373,7 @@ static void closing_waits_for_no_lock(void **state)
 {
     struct api api;
     pthread_t holder_thread, vain_thread, closer;
-    api_open_with(&api, *state, (struct cellar_config){.threads = 2, .coros = 1});
+    api_open_with(&api, *state, (struct engine_config){.threads = 2, .coros = 1});
     api_load(&api, 0, 10);
     struct closing holder = {.api = &api, .call_code = -1000}, vain = {.api = &api, .call_code = -1000};
     assert_int_equal(pthread_create(&holder_thread, NULL, holder_main, &holder), 0);

@@ -89,7 +89,7 @@ static void clients_run_once_on_every_coordinator(void **state)
 {
     struct api api;
     struct visits visits = {.api = &api};
-    api_open_with(&api, *state, (struct cellar_config){.cns = 3, .threads = 2, .coros = 2});
+    api_open_with(&api, *state, (struct engine_config){.cns = 3, .threads = 2, .coros = 2});
     api_load(&api, 0, 10);
     assert_code(cellar_lab_run(api.db, visit, &visits), 0);
     assert_int_equal(visits.wrong, 0);
@@ -118,7 +118,7 @@ static void runs_and_calls_may_overlap(void **state)
     struct api api;
     struct visits visits[2] = {{.api = &api}, {.api = &api}};
     pthread_t threads[2];
-    api_open_with(&api, *state, (struct cellar_config){.cns = 3, .threads = 2, .coros = 2});
+    api_open_with(&api, *state, (struct engine_config){.cns = 3, .threads = 2, .coros = 2});
     api_load(&api, 0, 10);
     for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&threads[i], NULL, run_main, &visits[i]), 0);
     for (int i = 0; i < 100; i++) assert_code(add_one(&api, 3, NULL), 0);
@@ -154,11 +154,11 @@ static void *maker_main(void *arg)
         struct cellar_schema schema = {name, sizeof(struct item), item_columns, ITEM_COLUMNS, 10, 0, 0, 0, 0};
         struct cellar_proc_def def = {.name = name, .fn = api_any, .records_max = 1};
         snprintf(name, sizeof name, "own_%u_%u", maker->index, i);
-        maker->failed += cellar_table_create(db, &schema, &table, NULL) != 0;
+        maker->failed += db_table_create(db, &schema, &table, NULL) != 0;
         maker->failed += cellar_table_find(db, name) != table;
-        maker->failed += cellar_proc_register(db, &def, &proc, NULL) != 0;
+        maker->failed += db_proc_register(db, &def, &proc, NULL) != 0;
         snprintf(name, sizeof name, "common_%u", i);
-        maker->failed += cellar_table_create(db, &schema, &table, NULL) != 0;
+        maker->failed += db_table_create(db, &schema, &table, NULL) != 0;
         maker->failed += cellar_table_find(db, name) != table;
         maker->failed +=
             add_one(&(struct api){.db = db, .any = maker->api->any, .items = maker->api->items}, 3, NULL) != 0;
@@ -173,7 +173,7 @@ static void every_function_may_be_called_from_any_thread(void **state)
 {
     struct api api;
     static struct maker makers[MAKERS];
-    api_open_with(&api, *state, (struct cellar_config){.threads = 2, .pool_bytes = 32u << 20});
+    api_open_with(&api, *state, (struct engine_config){.threads = 2, .pool_bytes = 32u << 20});
     api_load(&api, 0, 10);
     for (uint32_t i = 0; i < MAKERS; i++) {
         makers[i] = (struct maker){.api = &api, .index = i};
@@ -259,7 +259,7 @@ static void simple_transactions_cost_little(void **state)
     struct api api;
     struct cellar_lab_stats stats;
     struct add args;
-    api_open_with(&api, *state, (struct cellar_config){.coros = 1});
+    api_open_with(&api, *state, (struct engine_config){.coros = 1});
     api_load(&api, 0, 10);
     const struct mode *mode = mode_of(api.variant->cc);
     const uint64_t lock = mode->locks ? 2 : 0, clock = mode->versions ? 1 : 0;
@@ -335,7 +335,7 @@ static void transactions_allocate_nothing(void **state)
     struct busy busy = {.api = &api};
     struct add args;
     if (!COUNTED) skip();
-    api_open_with(&api, *state, (struct cellar_config){.threads = 2, .coros = 2});
+    api_open_with(&api, *state, (struct engine_config){.threads = 2, .coros = 2});
     api_load(&api, 0, 10);
     args = add_args(&api, 1, 2);
     assert_code(cellar_proc_run(api.db, api.any, &args, NULL, &api.result), 0);

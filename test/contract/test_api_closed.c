@@ -2,6 +2,13 @@
  * test_api_closed.c - calls by handles that are out of date (handle.h): of a database that is closed, of another one,
  * in a child of fork; calls within calls; and what closing waits for, or refuses.
  */
+#include "db_alter.h"
+#include "db_drop.h"
+#include "db_failover.h"
+#include "db_queue.h"
+#include "db_recover.h"
+#include "db_snapshot.h"
+#include "durable.h"
 #include "ordered.h"
 #include "session.h"
 #include "sessions.h"
@@ -30,9 +37,9 @@ static void handles_open(struct handles *handles, const struct api_variant *vari
     api_open(api, variant);
     api_load(api, 0, 10);
     if (ordered_supported(variant))
-        MUST(&api->error, cellar_index_create(api->db, api->items, &def, &handles->by_a, &api->error));
+        MUST(&api->error, db_index_create(api->db, api->items, &def, &handles->by_a, &api->error));
     if (sessions_possible(variant)) handles->session = sessions_opened(api);
-    MUST(&api->error, cellar_proc_queue_open(api->db, 4, NULL, NULL, &handles->queue, &api->error));
+    MUST(&api->error, db_queue_open(api->db, 4, NULL, NULL, &handles->queue, &api->error));
 }
 
 static int nothing(struct cellar_txn *txn, struct api_call *call) { return 0; }
@@ -75,23 +82,23 @@ static void db_calls(const struct handles *handles, int code, struct finding *fi
     cellar_proc_error(&result, &error);
     EXPECT(finding, strstr(error.text, "it is closed, or") != NULL, code == CELLAR_CLOSED);
     EXPECT(finding, cellar_lab_run(db, no_client, NULL), code);
-    EXPECT(finding, cellar_table_create(db, &schema, &table, &error), code);
+    EXPECT(finding, db_table_create(db, &schema, &table, &error), code);
     EXPECT(finding, error.code, code);
-    EXPECT(finding, cellar_index_create(db, items, &def, &index, &error), code);
-    EXPECT(finding, cellar_proc_register(db, &proc_def, &proc, &error), code);
-    EXPECT(finding, cellar_table_drop(db, items, &error), code);
-    EXPECT(finding, cellar_table_truncate(db, items, &error), code);
-    EXPECT(finding, cellar_index_drop(db, handles->by_a, &error), handles->by_a ? code : CELLAR_INVALID);
-    EXPECT(finding, cellar_table_alter(db, items, &schema, NULL, &table, &error), code);
-    EXPECT(finding, cellar_column_add(db, items, "x", 8, NULL, &table, &error), code);
-    EXPECT(finding, cellar_column_drop(db, items, "x", &table, &error), code);
-    EXPECT(finding, cellar_proc_queue_open(db, 1, NULL, NULL, &queue, &error), code);
-    EXPECT(finding, cellar_session_open(db, &session, &error), code);
-    EXPECT(finding, cellar_cluster_outcome(db, (uint64_t[2]){1, 1}, &fate, &error), code);
-    EXPECT(finding, cellar_cluster_recover(db, 0, &error), code);
-    EXPECT(finding, cellar_cluster_replace(db, 0, &error), code);
-    EXPECT(finding, cellar_snapshot(db, "/nowhere", &error), code);
-    EXPECT(finding, cellar_wait_durable(db, NULL, &error), code);
+    EXPECT(finding, db_index_create(db, items, &def, &index, &error), code);
+    EXPECT(finding, db_proc_register(db, &proc_def, &proc, &error), code);
+    EXPECT(finding, db_table_drop(db, items, &error), code);
+    EXPECT(finding, db_table_truncate(db, items, &error), code);
+    EXPECT(finding, db_index_drop(db, handles->by_a, &error), handles->by_a ? code : CELLAR_INVALID);
+    EXPECT(finding, db_table_alter(db, items, &schema, NULL, &table, &error), code);
+    EXPECT(finding, db_column_add(db, items, "x", 8, NULL, &table, &error), code);
+    EXPECT(finding, db_column_drop(db, items, "x", &table, &error), code);
+    EXPECT(finding, db_queue_open(db, 1, NULL, NULL, &queue, &error), code);
+    EXPECT(finding, session_open(db, &session, &error), code);
+    EXPECT(finding, db_outcome_ask(db, (uint64_t[2]){1, 1}, &fate, &error), code);
+    EXPECT(finding, db_recover(db, 0, &error), code);
+    EXPECT(finding, db_node_replace(db, 0, &error), code);
+    EXPECT(finding, db_backup(db, "/nowhere", &error), code);
+    EXPECT(finding, db_sync(db, 0, &error), code);
     EXPECT(finding, cellar_proc_submit(handles->queue, handles->api.any, &call, NULL, NULL), code);
     EXPECT(finding, cellar_proc_reap(handles->queue, &completion, 1, 0), code);
     EXPECT(finding, cellar_close(db), code);
@@ -102,26 +109,26 @@ static void db_looks(struct cellar *db, const struct cellar_table *items, struct
 {
     struct cellar_lab_stats stats;
     struct cellar_lab_way way;
-    struct cellar_durable durable;
-    struct cellar_table_tally tally;
+    struct cellar_lab_durable durable;
+    struct cellar_lab_table_tally tally;
     struct cellar_lab_pool_space space;
-    struct cellar_hot_record record;
+    struct cellar_lab_hot_record record;
     char text[WORDS];
     cellar_lab_stats_read(db, &stats);
     EXPECT(finding, stats.committed, 0);
     cellar_lab_stats_reset(db);
     cellar_lab_way_read(db, &way);
-    cellar_table_read(db, items, &tally);
+    cellar_lab_table_read(db, items, &tally);
     cellar_lab_pool_space_read(db, &space);
     EXPECT(finding, space.used_bytes, 0);
     EXPECT(finding, cellar_lab_cache_bytes(db), 0);
-    EXPECT(finding, cellar_hot_read(db, &record, 1), 0);
+    EXPECT(finding, cellar_lab_hot_read(db, &record, 1), 0);
     EXPECT(finding, cellar_metrics(db, text, sizeof text), 0);
     EXPECT(finding, cellar_durable_epoch(db), 0);
-    EXPECT(finding, cellar_durable_read(db, &durable), CELLAR_CLOSED);
+    EXPECT(finding, cellar_lab_durable_read(db, &durable), CELLAR_CLOSED);
     EXPECT(finding, cellar_table_find(db, "items") != NULL, false);
     EXPECT(finding, cellar_table_next(db, NULL) != NULL, false);
-    EXPECT(finding, cellar_proc_next(db, NULL) != NULL, false);
+    EXPECT(finding, cellar_lab_proc_next(db, NULL) != NULL, false);
 }
 
 static void session_calls(const struct handles *handles, struct cellar_txn *txn, struct finding *finding)
@@ -133,7 +140,7 @@ static void session_calls(const struct handles *handles, struct cellar_txn *txn,
     const struct cellar_txn_read read = {.table = items, .key = 1, .cells = CELL_A};
     struct item item = item_of(77);
     EXPECT(finding, cellar_begin(handles->session, NULL, &begun), CELLAR_CLOSED);
-    cellar_session_error(handles->session, &error);
+    error = *cellar_last_error();
     EXPECT(finding, error.code, CELLAR_CLOSED);
     cellar_session_close(handles->session);
     if (!txn) return;
@@ -197,9 +204,9 @@ static void nothing_is_no_database(void **state)
     assert_int_equal(cellar_lab_run(NULL, no_client, NULL), CELLAR_INVALID);
     assert_int_equal(cellar_proc_run(NULL, NULL, NULL, NULL, NULL), CELLAR_INVALID);
     assert_int_equal(cellar_proc_submit(handles.queue, NULL, NULL, NULL, NULL), CELLAR_INVALID);
-    assert_int_equal(cellar_session_open(NULL, &handles.session, NULL), CELLAR_INVALID);
-    assert_int_equal(cellar_snapshot(NULL, "x", NULL), CELLAR_INVALID);
-    assert_int_equal(cellar_table_drop(NULL, NULL, NULL), CELLAR_INVALID);
+    assert_int_equal(session_open(NULL, &handles.session, NULL), CELLAR_INVALID);
+    assert_int_equal(db_backup(NULL, "x", NULL), CELLAR_INVALID);
+    assert_int_equal(db_table_drop(NULL, NULL, NULL), CELLAR_INVALID);
 }
 
 /* ---- what is of another database ---- */
@@ -233,7 +240,7 @@ static int exec_foreign(struct cellar_lab_client *client, void *arg, struct cell
     const struct handles *of = arg;
     struct api_call call = {.body = nothing};
     int rc = cellar_lab_exec(client, of->api.any, &call, NULL, NULL);
-    if (rc == CELLAR_INVALID) rc = cellar_lab_load(client, of->api.items, 99, &(struct item){0}, error);
+    if (rc == CELLAR_INVALID) rc = db_load(client, of->api.items, 99, &(struct item){0}, error);
     return rc == CELLAR_INVALID || rc == CELLAR_UNSUPPORTED ? 0 : 1;
 }
 
@@ -246,8 +253,8 @@ static void foreign_calls(struct handles *handles, const struct handles *of)
     const struct cellar_index_def def = {.name = "x"};
     const struct cellar_index *index;
     const struct cellar_table *table;
-    struct cellar_tally tally;
-    cellar_proc_read(api->db, of->api.any, &tally);
+    struct cellar_lab_tally tally;
+    cellar_lab_proc_read(api->db, of->api.any, &tally);
     assert_int_equal(tally.calls, 0);
     assert_code(cellar_proc_run(api->db, of->api.any, &call, NULL, &api->result), CELLAR_INVALID);
     cellar_proc_error(&api->result, &api->error);
@@ -260,11 +267,11 @@ static void foreign_calls(struct handles *handles, const struct handles *of)
     assert_code(api_run(api, insert_foreign, &foreign), CELLAR_INVALID);
     if (of->by_a) assert_code(api_run(api, scan_foreign, &foreign), CELLAR_INVALID);
     assert_code(api_alone(api, exec_foreign, (void *)of), 0);
-    FAILS(&api->error, cellar_table_drop(api->db, of->api.items, &api->error), CELLAR_INVALID, "another database");
-    FAILS(&api->error, cellar_table_truncate(api->db, of->api.items, &api->error), CELLAR_INVALID, "another");
-    FAILS(&api->error, cellar_column_drop(api->db, of->api.items, "n", &table, &api->error), CELLAR_INVALID, "other");
-    FAILS(&api->error, cellar_index_create(api->db, of->api.items, &def, &index, &api->error), CELLAR_INVALID, "");
-    if (of->by_a) FAILS(&api->error, cellar_index_drop(api->db, of->by_a, &api->error), CELLAR_INVALID, "");
+    FAILS(&api->error, db_table_drop(api->db, of->api.items, &api->error), CELLAR_INVALID, "another database");
+    FAILS(&api->error, db_table_truncate(api->db, of->api.items, &api->error), CELLAR_INVALID, "another");
+    FAILS(&api->error, db_column_drop(api->db, of->api.items, "n", &table, &api->error), CELLAR_INVALID, "other");
+    FAILS(&api->error, db_index_create(api->db, of->api.items, &def, &index, &api->error), CELLAR_INVALID, "");
+    if (of->by_a) FAILS(&api->error, db_index_drop(api->db, of->by_a, &api->error), CELLAR_INVALID, "");
 }
 
 static void foreign_session_calls(struct handles *handles, const struct handles *of)
@@ -275,7 +282,7 @@ static void foreign_session_calls(struct handles *handles, const struct handles 
     const struct cellar_table *items = of->api.items;
     const struct cellar_txn_read read = {.table = items, .key = 1, .cells = CELL_A};
     assert_code(cellar_txn_get(txn, items, 1, ITEM_A, &a), CELLAR_INVALID);
-    sessions_assert_line(handles->session, CELLAR_INVALID, "of another database", "");
+    sessions_assert_line(CELLAR_INVALID, "of another database", "");
     assert_code(cellar_txn_get_for_update(txn, items, 1, ITEM_A, &a), CELLAR_INVALID);
     assert_code(cellar_prefetch(txn, &read, 1), CELLAR_INVALID);
     assert_code(cellar_txn_put(txn, items, 1, ITEM_A, &a), CELLAR_INVALID);
@@ -349,7 +356,7 @@ static void calls_within(struct handles *handles, struct finding *finding)
     db_calls(handles, CELLAR_INVALID, finding);
     if (!handles->session) return;
     EXPECT(finding, cellar_begin(handles->session, NULL, &txn), CELLAR_INVALID);
-    cellar_session_error(handles->session, &error);
+    error = *cellar_last_error();
     EXPECT(finding, strstr(error.text, "would wait for itself") != NULL, true);
     EXPECT(finding, cellar_transact(handles->session, NULL, NULL), CELLAR_INVALID);
 }
@@ -393,9 +400,9 @@ static void a_call_amid_a_call_of_its_session_is_refused(void **state)
     struct cellar_txn *begun, *txn = sessions_begun(pair.one);
     pair.one->amid = true;
     assert_code(cellar_begin(pair.one, NULL, &begun), CELLAR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_INVALID, "has not returned", "");
+    sessions_assert_line(CELLAR_INVALID, "has not returned", "");
     assert_code(cellar_txn_get(txn, pair.api.items, 1, ITEM_A, &a), CELLAR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_INVALID, "has not returned", "");
+    sessions_assert_line(CELLAR_INVALID, "has not returned", "");
     assert_code(cellar_commit(txn, NULL), CELLAR_INVALID);
     assert_code(cellar_close(pair.api.db), CELLAR_BUSY);
     pair.one->amid = false;
@@ -433,7 +440,7 @@ static void *think(void *arg)
     struct cellar_session *session;
     struct cellar_txn *txn = NULL;
     uint64_t a;
-    thinker->code = cellar_session_open(thinker->api->db, &session, NULL);
+    thinker->code = session_open(thinker->api->db, &session, NULL);
     if (thinker->code == 0) thinker->code = cellar_begin(session, NULL, &txn);
     if (thinker->code == 0) thinker->code = cellar_txn_get_for_update(txn, thinker->api->items, 1, ITEM_A, &a);
     pthread_barrier_wait(&thinker->begun);
@@ -495,7 +502,7 @@ static void *open_on(void *arg)
     struct cellar_session *session;
     struct cellar_error error;
     while (caller->code == 0) {
-        caller->code = cellar_session_open(api.db, &session, &error);
+        caller->code = session_open(api.db, &session, &error);
         if (caller->code == 0) cellar_session_close(session);
     }
     return NULL;

@@ -32,7 +32,7 @@ static void covered_indexes(struct covered *covered)
 static void covered_open(struct covered *covered, const struct api_variant *variant)
 {
     memset(covered, 0, sizeof *covered);
-    api_open_with(&covered->ordered.api, variant, (struct cellar_config){.log_bytes = ORDERED_LOG_BYTES});
+    api_open_with(&covered->ordered.api, variant, (struct engine_config){.log_bytes = ORDERED_LOG_BYTES});
     covered_indexes(covered);
 }
 
@@ -225,7 +225,7 @@ static void an_index_is_built_with_what_it_covers(void **state)
     static struct covered covered;
     if (!ordered_supported(*state)) return;
     memset(&covered, 0, sizeof covered);
-    api_open_with(&covered.ordered.api, *state, (struct cellar_config){.log_bytes = ORDERED_LOG_BYTES});
+    api_open_with(&covered.ordered.api, *state, (struct engine_config){.log_bytes = ORDERED_LOG_BYTES});
     struct prng prng;
     prng_seed(&prng, 13);
     for (uint32_t round = 0; round < 60; round++) change_some(&covered, &prng, 1000);
@@ -252,7 +252,7 @@ static void definitions_are_there_again(void **state)
         struct cellar_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
         struct cellar_index_def def;
         api_open_with(&covered.ordered.api, variant,
-                      (struct cellar_config){.pool_path = path, .log_bytes = ORDERED_LOG_BYTES});
+                      (struct engine_config){.pool_path = path, .log_bytes = ORDERED_LOG_BYTES});
         covered_indexes(&covered); /* of the same definitions the same indexes */
         cellar_index_describe(covered.by_a, &def, columns);
         assert_int_equal(def.column_count, 3);
@@ -288,7 +288,7 @@ static void what_cannot_be_is_refused(void **state)
     api_open(&api, *state);
     struct cellar_index_column columns[] = {{"a", CELLAR_COVERED, false}, {"b", CELLAR_SORT_UNSIGNED, false}};
     struct cellar_index_def def = {"x", columns, 2, 0};
-#define CREATE cellar_index_create(api.db, api.items, &def, &index, &api.error)
+#define CREATE db_index_create(api.db, api.items, &def, &index, &api.error)
     FAILS(&api.error, CREATE, CELLAR_INVALID, "behind all others");
     columns[1] = (struct cellar_index_column){"a", CELLAR_COVERED, false};
     FAILS(&api.error, CREATE, CELLAR_INVALID, "twice");

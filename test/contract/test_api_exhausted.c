@@ -52,7 +52,7 @@ static struct growth growth_of(const struct api *api, uint64_t first, uint64_t c
 
 static void open_small(struct api *api, const struct api_variant *variant)
 {
-    api_open_with(api, variant, (struct cellar_config){.coros = 4, .rtt_ns = variant->threads ? 2000 : 0});
+    api_open_with(api, variant, (struct engine_config){.coros = 4, .rtt_ns = variant->threads ? 2000 : 0});
     api_load(api, 0, KEYS);
     crest_local_of(&api->db->nodes[0])->arena.class_bytes = CLASS_BYTES;
 }

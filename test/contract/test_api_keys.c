@@ -6,6 +6,7 @@
 #include "sessions.h"
 
 #include "bytekey.h"
+#include "db_index.h"
 #include "plant.h"
 #include "prng.h"
 #include "rivals.h"
@@ -46,8 +47,8 @@ static bool words_open(struct words *words, const struct api_variant *variant)
 {
     if (!sessions_possible(variant)) return false;
     struct cellar_schema schema = words_schema();
-    api_open_with(&words->api, variant, (struct cellar_config){.log_bytes = 1 << 20, .pool_bytes = 32 << 20});
-    MUST(&words->api.error, cellar_table_create(words->api.db, &schema, &words->table, &words->api.error));
+    api_open_with(&words->api, variant, (struct engine_config){.log_bytes = 1 << 20, .pool_bytes = 32 << 20});
+    MUST(&words->api.error, db_table_create(words->api.db, &schema, &words->table, &words->api.error));
     words->session = sessions_opened(&words->api);
     return true;
 }
@@ -139,7 +140,7 @@ static bool txn_is_right(struct words *words, struct prng *prng, struct model *m
 static int audit(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     (void)arg;
-    return cellar_cluster_audit(client, error);
+    return db_audit(client, error);
 }
 
 static bool words_agree(struct words *words, uint64_t seed)
@@ -198,7 +199,7 @@ static void *thread_run(void *arg)
     struct cellar_error error;
     struct prng prng;
     prng_seed(&prng, thread->seed);
-    thread->code = cellar_session_open(thread->words->api.db, &session, &error);
+    thread->code = session_open(thread->words->api.db, &session, &error);
     for (int i = 0; i < 400 && thread->code == 0; i++) {
         struct turn args = {.thread = thread, .i = (uint32_t)prng_below(&prng, 10)};
         thread->code = cellar_transact(session, turn, &args);
@@ -225,7 +226,7 @@ struct counting {
 static int records_count(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct counting *counting = arg;
-    return cellar_lab_scan(client, counting->table, record_count, &counting->records, error);
+    return db_scan(client, counting->table, record_count, &counting->records, error);
 }
 
 static void threads_add_and_remove(void **state)
@@ -297,12 +298,12 @@ static void an_index_orders_keys(void **state)
     struct word rows[8];
     uint64_t records[8];
     const struct api_variant *variant = *state;
-    if (variant->cc == CELLAR_CC_MOTOR) skip();
+    if (variant->cc == CELLAR_LAB_CC_MOTOR) skip();
     for (uint32_t bits = 0; bits <= 4; bits += 4) {
         sessions_hash_bits(bits);
         if (!words_open(&words, variant)) skip();
-        MUST(&words.api.error, cellar_index_create(words.api.db, words.table, &def, &index, &words.api.error));
-        FAILS(&words.api.error, cellar_index_create(words.api.db, words.table, &wrong, &none, &words.api.error),
+        MUST(&words.api.error, db_index_create(words.api.db, words.table, &def, &index, &words.api.error));
+        FAILS(&words.api.error, db_index_create(words.api.db, words.table, &wrong, &none, &words.api.error),
               CELLAR_INVALID, "8 bytes");
         struct cellar_txn *txn = sessions_begun(words.session);
         for (uint32_t i = 0; i < count; i++) {
@@ -357,7 +358,7 @@ static int raw_change(struct cellar_txn *txn, struct api_call *call)
 static int row_load(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct word word = word_of(1, 1);
-    return cellar_lab_load(client, arg, 256, &word, error);
+    return db_load(client, arg, 256, &word, error);
 }
 
 static void misuse_is_refused(void **state)
@@ -372,19 +373,19 @@ static void misuse_is_refused(void **state)
     assert_code(cellar_txn_add(txn, words.table, &word, &record), 0);
     assert_code(cellar_txn_find(txn, words.table, key, 0, &other), CELLAR_TOO_LARGE);
     assert_code(cellar_txn_find(txn, words.table, key, KEY_MAX + 1, &other), CELLAR_TOO_LARGE);
-    sessions_assert_line(session, CELLAR_TOO_LARGE, "key_bytes", "words");
+    sessions_assert_line(CELLAR_TOO_LARGE, "key_bytes", "words");
     bad.key.bytes = 60000;
     assert_code(cellar_txn_add(txn, words.table, &bad, &other), CELLAR_TOO_LARGE);
     bad.key.bytes = 0;
     assert_code(cellar_txn_add(txn, words.table, &bad, &other), CELLAR_TOO_LARGE);
     assert_code(cellar_txn_add(txn, words.table, &word, &other), CELLAR_EXISTS);
     assert_code(cellar_txn_put(txn, words.table, record, WORD_KEY, &word.key), CELLAR_INVALID);
-    sessions_assert_line(session, CELLAR_INVALID, "byte strings", "words");
+    sessions_assert_line(CELLAR_INVALID, "byte strings", "words");
     assert_code(cellar_txn_insert(txn, words.table, record + 256, &word), CELLAR_INVALID);
     assert_code(cellar_txn_delete(txn, words.table, record), CELLAR_INVALID);
     assert_code(cellar_txn_remove(txn, words.table, record + 256), CELLAR_NOT_FOUND);
     assert_code(cellar_txn_find(txn, words.api.items, key, 1, &other), CELLAR_INVALID);
-    sessions_assert_line(session, CELLAR_INVALID, "integers", "items");
+    sessions_assert_line(CELLAR_INVALID, "integers", "items");
     assert_code(cellar_txn_add(txn, words.api.items, &word, &other), CELLAR_INVALID);
     assert_code(cellar_txn_remove(txn, words.api.items, 1), CELLAR_INVALID);
     assert_code(cellar_txn_find(txn, NULL, key, 1, &other), CELLAR_INVALID);
@@ -419,21 +420,21 @@ static void bad_schemas_are_refused(void **state)
     schema.name = "others";
     for (uint32_t key_bytes = KEY_MAX + 1; key_bytes < 2000; key_bytes *= 3) {
         schema.key_bytes = key_bytes;
-        FAILS(&words.api.error, cellar_table_create(words.api.db, &schema, &none, &words.api.error), CELLAR_INVALID,
+        FAILS(&words.api.error, db_table_create(words.api.db, &schema, &none, &words.api.error), CELLAR_INVALID,
               "CELLAR_KEY");
     }
     schema.key_bytes = KEY_MAX;
     schema.columns = shared;
     schema.column_count = 2;
-    FAILS(&words.api.error, cellar_table_create(words.api.db, &schema, &none, &words.api.error), CELLAR_INVALID,
+    FAILS(&words.api.error, db_table_create(words.api.db, &schema, &none, &words.api.error), CELLAR_INVALID,
           "a cell of its own");
     schema.columns = no_key;
     schema.column_count = 1;
-    FAILS(&words.api.error, cellar_table_create(words.api.db, &schema, &none, &words.api.error), CELLAR_INVALID,
+    FAILS(&words.api.error, db_table_create(words.api.db, &schema, &none, &words.api.error), CELLAR_INVALID,
           "CELLAR_KEY");
     schema = words_schema();
     schema.key_bytes = KEY_MAX - 1;
-    FAILS(&words.api.error, cellar_table_create(words.api.db, &schema, &none, &words.api.error), CELLAR_MISMATCH,
+    FAILS(&words.api.error, db_table_create(words.api.db, &schema, &none, &words.api.error), CELLAR_MISMATCH,
           "bytes of a key");
     words_close(&words);
 }

@@ -2,9 +2,10 @@
  * test_api_large.c - interactive transactions of more records, or more bytes, than a coordinator has memory and log for
  * (docs/large.md): a hundred thousand records, 64 MiB; what is too large all the same, and says so.
  */
-#include "share.h"
 #include "sessions.h"
+#include "share.h"
 
+#include "db_index.h"
 #include "logseg.h"
 #include "rivals.h"
 
@@ -21,7 +22,7 @@ struct doc {
 static const struct cellar_column doc_columns[] = {CELLAR_COLUMN(struct doc, stamp), CELLAR_COLUMN(struct doc, text)};
 enum { DOC_STAMP, DOC_TEXT };
 
-struct bulk {
+struct large_place {
     struct api api;
     const struct cellar_table *items, *docs;
     struct cellar_session *session;
@@ -31,7 +32,7 @@ struct bulk {
 /* Where extents of the log are used; else an entry has half a ring (docs/large.md). */
 static bool has_extents(const struct api_variant *variant) { return !mode_of(variant->cc)->undo; }
 
-static bool bulk_open(struct bulk *bulk, const struct api_variant *variant, uint64_t pool_bytes)
+static bool bulk_open(struct large_place *bulk, const struct api_variant *variant, uint64_t pool_bytes)
 {
     if (!sessions_possible(variant)) return false;
     struct cellar_schema schema = {.name = "many",
@@ -46,26 +47,26 @@ static bool bulk_open(struct bulk *bulk, const struct api_variant *variant, uint
                                  .records_max = 2 * VALUES,
                                  .variable = CELLAR_BIT(DOC_TEXT),
                                  .long_bytes = 2 * VALUES << 20};
-    api_open_with(&bulk->api, variant, (struct cellar_config){.pool_bytes = pool_bytes, .coros = 1});
-    MUST(&bulk->api.error, cellar_table_create(bulk->api.db, &schema, &bulk->items, &bulk->api.error));
+    api_open_with(&bulk->api, variant, (struct engine_config){.pool_bytes = pool_bytes, .coros = 1});
+    MUST(&bulk->api.error, db_table_create(bulk->api.db, &schema, &bulk->items, &bulk->api.error));
     bulk->docs = NULL;
-    if (variant->cc != CELLAR_CC_MOTOR)
-        MUST(&bulk->api.error, cellar_table_create(bulk->api.db, &docs, &bulk->docs, &bulk->api.error));
+    if (variant->cc != CELLAR_LAB_CC_MOTOR)
+        MUST(&bulk->api.error, db_table_create(bulk->api.db, &docs, &bulk->docs, &bulk->api.error));
     bulk->session = sessions_opened(&bulk->api);
     return true;
 }
 
-static void bulk_close(struct bulk *bulk)
+static void bulk_close(struct large_place *bulk)
 {
     cellar_session_close(bulk->session);
     api_audit_clean(&bulk->api);
     api_close(&bulk->api);
 }
 
-static void begin(struct bulk *bulk) { bulk->txn = sessions_begun(bulk->session); }
-static void commit(struct bulk *bulk) { assert_code(cellar_commit(bulk->txn, NULL), 0); }
+static void begin(struct large_place *bulk) { bulk->txn = sessions_begun(bulk->session); }
+static void commit(struct large_place *bulk) { assert_code(cellar_commit(bulk->txn, NULL), 0); }
 
-static void insert_all(struct bulk *bulk, uint64_t count)
+static void insert_all(struct large_place *bulk, uint64_t count)
 {
     begin(bulk);
     for (uint64_t key = 0; key < count; key++) {
@@ -74,7 +75,7 @@ static void insert_all(struct bulk *bulk, uint64_t count)
     }
 }
 
-static void prefetch_all(struct bulk *bulk, uint64_t count)
+static void prefetch_all(struct large_place *bulk, uint64_t count)
 {
     struct cellar_txn_read *reads = calloc(count, sizeof *reads);
     assert_non_null(reads);
@@ -85,7 +86,7 @@ static void prefetch_all(struct bulk *bulk, uint64_t count)
 }
 
 /* Each has `add` more than item_of says; or is not there. */
-static void all_are(struct bulk *bulk, uint64_t count, bool there, uint64_t add)
+static void all_are(struct large_place *bulk, uint64_t count, bool there, uint64_t add)
 {
     begin(bulk);
     prefetch_all(bulk, count);
@@ -99,7 +100,7 @@ static void all_are(struct bulk *bulk, uint64_t count, bool there, uint64_t add)
 }
 
 /* They come, are changed by what was read of them, and go. */
-static void records_come_and_go(struct bulk *bulk, uint64_t count)
+static void records_come_and_go(struct large_place *bulk, uint64_t count)
 {
     insert_all(bulk, count);
     commit(bulk);
@@ -126,7 +127,7 @@ static void records_come_and_go(struct bulk *bulk, uint64_t count)
 
 static void a_hundred_thousand_records_commit(void **state)
 {
-    struct bulk bulk;
+    struct large_place bulk;
     if (!has_extents(*state) || !bulk_open(&bulk, *state, 1ull << 30)) skip();
     records_come_and_go(&bulk, MANY);
     bulk_close(&bulk);
@@ -134,7 +135,7 @@ static void a_hundred_thousand_records_commit(void **state)
 
 static void some_thousands_commit(void **state)
 {
-    struct bulk bulk;
+    struct large_place bulk;
     if (!has_extents(*state) || !bulk_open(&bulk, *state, 96 << 20)) skip();
     records_come_and_go(&bulk, SOME);
     records_come_and_go(&bulk, SOME / 2); /* in the extent that there is */
@@ -143,7 +144,7 @@ static void some_thousands_commit(void **state)
 
 /* ---- bytes ---- */
 
-static void values_put(struct bulk *bulk, uint8_t *bytes, uint32_t turn)
+static void values_put(struct large_place *bulk, uint8_t *bytes, uint32_t turn)
 {
     begin(bulk);
     for (uint64_t key = 0; key < VALUES; key++) {
@@ -157,9 +158,9 @@ static void values_put(struct bulk *bulk, uint8_t *bytes, uint32_t turn)
 
 static void sixty_four_mebibytes_commit(void **state)
 {
-    struct bulk bulk;
+    struct large_place bulk;
     const struct api_variant *variant = *state;
-    if (!has_extents(variant) || variant->cc == CELLAR_CC_MOTOR || !bulk_open(&bulk, variant, 1ull << 30)) skip();
+    if (!has_extents(variant) || variant->cc == CELLAR_LAB_CC_MOTOR || !bulk_open(&bulk, variant, 1ull << 30)) skip();
     uint8_t *bytes = malloc(CELLAR_VALUE_BYTES_MAX);
     assert_non_null(bytes);
     for (uint32_t turn = 0; turn < 2; turn++) {
@@ -184,7 +185,7 @@ static void sixty_four_mebibytes_commit(void **state)
 /* What another transaction has changed of so many is met, and named. */
 static void a_change_of_one_of_many_is_met(void **state)
 {
-    struct bulk bulk;
+    struct large_place bulk;
     uint64_t a = 5;
     if (!has_extents(*state) || !bulk_open(&bulk, *state, 96 << 20)) skip();
     insert_all(&bulk, SOME);
@@ -197,7 +198,7 @@ static void a_change_of_one_of_many_is_met(void **state)
     assert_code(cellar_commit(txn, NULL), 0);
     for (uint64_t key = 0; key < SOME; key++) assert_code(cellar_txn_put(bulk.txn, bulk.items, key, ITEM_A, &a), 0);
     assert_code(cellar_commit(bulk.txn, NULL), CELLAR_RETRY);
-    sessions_assert_line(bulk.session, CELLAR_RETRY, "many, key 1234", "changed by another");
+    sessions_assert_line(CELLAR_RETRY, "many, key 1234", "changed by another");
     cellar_session_close(other);
     bulk_close(&bulk);
 }
@@ -205,7 +206,7 @@ static void a_change_of_one_of_many_is_met(void **state)
 /* ---- limits ---- */
 
 /* With a mebibyte each. */
-static void docs_insert(struct bulk *bulk, uint64_t count)
+static void docs_insert(struct large_place *bulk, uint64_t count)
 {
     uint8_t *bytes = calloc(1, CELLAR_VALUE_BYTES_MAX);
     assert_non_null(bytes);
@@ -220,7 +221,7 @@ static void docs_insert(struct bulk *bulk, uint64_t count)
 
 static void what_is_too_large_says_so(void **state)
 {
-    struct bulk bulk;
+    struct large_place bulk;
     uint64_t a = 1, key = 0;
     char limit[32];
     int rc = 0;
@@ -230,7 +231,7 @@ static void what_is_too_large_says_so(void **state)
         rc = cellar_txn_put(bulk.txn, bulk.items, key, ITEM_A, &a);
     assert_code(rc, CELLAR_TOO_LARGE);
     assert_int_equal(key, CELLAR_SESSION_RECORDS_MAX + 1);
-    sessions_assert_line(bulk.session, CELLAR_TOO_LARGE, "interactive transaction may read or change", "131072");
+    sessions_assert_line(CELLAR_TOO_LARGE, "interactive transaction may read or change", "131072");
     assert_code(cellar_abort(bulk.txn), 0);
     if (!bulk.docs) {
         bulk_close(&bulk);
@@ -240,23 +241,23 @@ static void what_is_too_large_says_so(void **state)
     snprintf(limit, sizeof limit, "%u", CELLAR_SESSION_LOG_BYTES);
     assert_code(cellar_commit(bulk.txn, NULL), CELLAR_TOO_LARGE);
     if (has_extents(*state))
-        sessions_assert_line(bulk.session, CELLAR_TOO_LARGE, "an interactive transaction's may", limit);
+        sessions_assert_line(CELLAR_TOO_LARGE, "an interactive transaction's may", limit);
     else
-        sessions_assert_line(bulk.session, CELLAR_TOO_LARGE, "half of log_bytes", "65536");
+        sessions_assert_line(CELLAR_TOO_LARGE, "half of log_bytes", "65536");
     bulk_close(&bulk);
 }
 
 /* A pool without room for the entry. */
 static void a_full_pool_says_so(void **state)
 {
-    struct bulk bulk;
+    struct large_place bulk;
     struct item item = item_of(1);
     const struct api_variant *variant = *state;
-    bool possible = has_extents(variant) && variant->cc != CELLAR_CC_MOTOR;
+    bool possible = has_extents(variant) && variant->cc != CELLAR_LAB_CC_MOTOR;
     if (!possible || !bulk_open(&bulk, variant, 48 << 20)) skip();
     docs_insert(&bulk, 40);
     assert_code(cellar_commit(bulk.txn, NULL), CELLAR_FULL);
-    sessions_assert_line(bulk.session, CELLAR_FULL, "redo-log entry", "");
+    sessions_assert_line(CELLAR_FULL, "redo-log entry", "");
     begin(&bulk);
     assert_code(cellar_txn_insert(bulk.txn, bulk.items, 1, &item), 0);
     commit(&bulk);
@@ -270,7 +271,7 @@ static void a_full_pool_says_so(void **state)
 static void what_is_locked_keeps_to_the_ring(void **state)
 {
     const struct cellar_txn_options options = {.lock_ns = 1000000000};
-    struct bulk bulk;
+    struct large_place bulk;
     uint64_t a;
     if (!has_extents(*state) || !bulk_open(&bulk, *state, 96 << 20)) skip();
     insert_all(&bulk, 10);
@@ -285,7 +286,7 @@ static void what_is_locked_keeps_to_the_ring(void **state)
     rc = cellar_commit(bulk.txn, NULL);
     if (rc != CELLAR_RETRY) {
         assert_code(rc, CELLAR_TOO_LARGE);
-        sessions_assert_line(bulk.session, CELLAR_TOO_LARGE, "half of log_bytes", "65536");
+        sessions_assert_line(CELLAR_TOO_LARGE, "half of log_bytes", "65536");
     }
     bulk_close(&bulk);
 }
@@ -298,15 +299,15 @@ static void indexes_have_a_limit(void **state)
     const struct api_variant *variant = *state;
     const struct cellar_index *index;
     uint64_t keys[4];
-    struct bulk bulk;
-    bool possible = has_extents(variant) && variant->cc != CELLAR_CC_MOTOR;
+    struct large_place bulk;
+    bool possible = has_extents(variant) && variant->cc != CELLAR_LAB_CC_MOTOR;
     if (!possible || !bulk_open(&bulk, variant, 96 << 20)) skip();
-    MUST(&bulk.api.error, cellar_index_create(bulk.api.db, bulk.items, &def, &index, &bulk.api.error));
+    MUST(&bulk.api.error, db_index_create(bulk.api.db, bulk.items, &def, &index, &bulk.api.error));
     insert_all(&bulk, SOME);
     assert_code(cellar_txn_scan(bulk.txn, index, NULL, 0, 0, keys, 4), CELLAR_TOO_LARGE);
-    sessions_assert_line(bulk.session, CELLAR_TOO_LARGE, "ordered index", "2048");
+    sessions_assert_line(CELLAR_TOO_LARGE, "ordered index", "2048");
     assert_code(cellar_commit(bulk.txn, NULL), CELLAR_TOO_LARGE);
-    sessions_assert_line(bulk.session, CELLAR_TOO_LARGE, "ordered index", "2048");
+    sessions_assert_line(CELLAR_TOO_LARGE, "ordered index", "2048");
     bulk_close(&bulk);
 }
 

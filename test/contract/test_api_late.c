@@ -31,8 +31,7 @@ static int load_all(struct cellar_lab_client *client, void *arg, struct cellar_e
     static const uint8_t row[CELLS * 490];
     const struct wide *wide = arg;
     int rc = 0;
-    for (uint64_t key = 0; key < wide->records && rc == 0; key++)
-        rc = cellar_lab_load(client, wide->table, key, row, error);
+    for (uint64_t key = 0; key < wide->records && rc == 0; key++) rc = db_load(client, wide->table, key, row, error);
     return rc;
 }
 
@@ -49,8 +48,8 @@ static void read_late(struct api *api, const char *name, uint64_t records, uint3
     const struct cellar_schema schema = {
         .name = name, .row_bytes = bytes * cells, .columns = columns, .column_count = cells, .records_max = records};
     const struct cellar_proc_def def = {.name = name, .fn = api_any, .records_max = (uint32_t)records + 1};
-    MUST(&api->error, cellar_table_create(api->db, &schema, &wide.table, &api->error));
-    MUST(&api->error, cellar_proc_register(api->db, &def, &proc, &api->error));
+    MUST(&api->error, db_table_create(api->db, &schema, &wide.table, &api->error));
+    MUST(&api->error, db_proc_register(api->db, &def, &proc, &api->error));
     MUST(&api->error, api_alone(api, load_all, &wide));
     wide.call = (struct api_call){.body = read_all, .items = api->items};
     struct cellar_call_options options = {.attempts_max = 3};
@@ -64,7 +63,7 @@ static void a_late_reader_of_many_cells_commits(void **state)
     const struct api_variant *variant = *state;
     const struct mode *mode = mode_of(variant->cc);
     if (mode->locks || mode->versions) skip(); /* they compare nothing: it is locked, or of one snapshot */
-    api_open_with(&api, variant, (struct cellar_config){.pool_bytes = 128 << 20});
+    api_open_with(&api, variant, (struct engine_config){.pool_bytes = 128 << 20});
     api_load(&api, 0, 10);
     read_late(&api, "many", 500, CELLS, 8); /* 10,000 cells */
     read_late(&api, "large", 1700, 8, 490); /* as many bytes as a coordinator has for copies, nearly */

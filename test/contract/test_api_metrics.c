@@ -17,18 +17,18 @@ static void conflict_make(struct sessions_pair *pair, uint64_t key)
 static void conflicts_name_their_records(void **state)
 {
     struct sessions_pair pair;
-    struct cellar_hot_record records[3];
+    struct cellar_lab_hot_record records[3];
     if (!sessions_pair_open(&pair, *state)) skip();
-    assert_int_equal(0, cellar_hot_read(pair.api.db, records, 3));
+    assert_int_equal(0, cellar_lab_hot_read(pair.api.db, records, 3));
     for (int i = 0; i < 3; i++) conflict_make(&pair, 5);
     for (uint64_t key = 0; key < 5; key++) conflict_make(&pair, key);
-    assert_int_equal(3, cellar_hot_read(pair.api.db, records, 3));
+    assert_int_equal(3, cellar_lab_hot_read(pair.api.db, records, 3));
     assert_ptr_equal(records[0].table, pair.api.items);
     assert_int_equal(records[0].key, 5);
     assert_true(records[0].conflicts >= 3);
     assert_true(records[1].conflicts >= 1 && records[1].conflicts <= records[0].conflicts);
     cellar_lab_stats_reset(pair.api.db);
-    assert_int_equal(1, cellar_hot_read(pair.api.db, records, 1));
+    assert_int_equal(1, cellar_lab_hot_read(pair.api.db, records, 1));
     assert_int_equal(records[0].key, 5);
     sessions_pair_close(&pair);
 }

@@ -335,15 +335,15 @@ static void more_than_declared_is_too_large(void **state)
     struct api api;
     const struct cellar_proc *any;
     struct cellar_proc_def def = {.name = "small", .fn = api_any, .records_max = 2, .writes_max = 1};
-    api_open_with(&api, *state, (struct cellar_config){.log_bytes = 64 << 10});
+    api_open_with(&api, *state, (struct engine_config){.log_bytes = 64 << 10});
     api_load(&api, 0, 10);
     any = api.any;
-    MUST(&api.error, cellar_proc_register(api.db, &def, &api.any, &api.error));
+    MUST(&api.error, db_proc_register(api.db, &def, &api.any, &api.error));
     misuse_all(&api, three_records, 4, CELLAR_TOO_LARGE);
     /* The entry does not fit half of the log, though the procedure said that it would. */
     def = (struct cellar_proc_def){
         .name = "liar", .fn = api_any, .records_max = 400, .writes_max = 400, .log_bytes_max = 1000};
-    MUST(&api.error, cellar_proc_register(api.db, &def, &api.any, &api.error));
+    MUST(&api.error, db_proc_register(api.db, &def, &api.any, &api.error));
     misuse_all(&api, thirty_rows, 1, CELLAR_TOO_LARGE);
     api.any = any;
     bool found;

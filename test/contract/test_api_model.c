@@ -3,6 +3,7 @@
  * each call said is kept, and gone through once more when its transaction commits: all of it must be so in the state
  * that the array has then. So transactions are strictly serializable, in the order of their commits.
  */
+#include "db_index.h"
 #include "model.h"
 
 #define CALLS_MAX 40
@@ -238,7 +239,7 @@ static void show(const struct play *play, const struct player *player, const cha
 {
     struct cellar_error error;
     struct state then;
-    cellar_session_error(player->session, &error);
+    error = *cellar_last_error();
     print_message("seed %llu, player %d: %s, call %d now; its last error: %s\n", (unsigned long long)play->seed,
                   (int)(player - play->players), what, first_wrong(&play->state, player->calls, player->count, &then),
                   error.text);
@@ -383,9 +384,9 @@ static void open_tables(struct play *play)
         {"by_key", NULL, 0, 0}, {"by_b", by_b, 2, 0}, {"by_u", by_u, 1, CELLAR_UNIQUE}, {"by_name", by_name, 1, 0}};
     struct cellar *db = play->docs.api.db;
     struct cellar_error *error = &play->docs.api.error;
-    for (int i = 0; i < TABLES; i++) MUST(error, cellar_table_create(db, &schemas[i], &play->tables[i], error));
+    for (int i = 0; i < TABLES; i++) MUST(error, db_table_create(db, &schemas[i], &play->tables[i], error));
     for (int i = 0; i < ORDERS; i++)
-        MUST(error, cellar_index_create(db, play->tables[i == BY_NAME], &defs[i], &play->orders[i], error));
+        MUST(error, db_index_create(db, play->tables[i == BY_NAME], &defs[i], &play->orders[i], error));
 }
 
 static void play_all(const struct api_variant *variant, uint32_t player_count, uint64_t seed)

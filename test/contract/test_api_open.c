@@ -23,17 +23,17 @@ static int add_one(struct cellar_txn *txn, void *args)
 static void a_zero_config_is_usable(void **state)
 {
     const struct api_variant *variant = *state;
-    struct cellar_config config = {.fabric = variant->fabric, .cc = variant->cc};
+    struct engine_config config = {.fabric = variant->fabric, .cc = variant->cc};
     struct api api = {.variant = variant, .config = config};
     struct cellar_lab_pool_space space;
 
-    assert_code(cellar_open(&config, &api.db, NULL), 0);
+    assert_code(db_open(&config, &api.db, NULL), 0);
     MUST(&api.error, fabric_register_local(db_fabric(api.db), api.local, sizeof api.local));
     api.items = api_table(&api, "items", 10);
     api_load(&api, 1, 1);
     const struct cellar_proc *proc;
     struct cellar_proc_def def = {.name = "add_one", .fn = add_one, .records_max = 1, .writes_max = 1};
-    assert_code(cellar_proc_register(api.db, &def, &proc, NULL), 0);
+    assert_code(db_proc_register(api.db, &def, &proc, NULL), 0);
     assert_code(cellar_proc_run(api.db, proc, (void *)(uintptr_t)api.items, NULL, NULL), 0);
     assert_int_equal(api_totals(&api).sum_a, 4);
     cellar_lab_pool_space_read(api.db, &space);
@@ -48,7 +48,7 @@ static void the_default_is_mode_cellar_on_shm(void **state)
 {
     struct cellar *db;
     (void)state;
-    assert_code(cellar_open(&(struct cellar_config){0}, &db, NULL), 0);
+    assert_code(db_open(&(struct engine_config){0}, &db, NULL), 0);
     assert_string_equal(mode_of(db->config.cc)->name, "cellar");
     assert_string_equal(db_fabric(db)->ops->name, "shm");
     assert_int_equal(db_fabric(db)->mn_count, 1);
@@ -63,11 +63,11 @@ static void the_default_is_mode_cellar_on_shm(void **state)
 /* It needs memory nodes that listen; a build without libibverbs says first that it has no such fabric. */
 static void verbs_need_more(void **state)
 {
-    struct cellar_config config = {.fabric = "verbs"};
+    struct engine_config config = {.fabric = "verbs"};
     struct cellar *db = NULL;
     struct cellar_error error = {0};
     (void)state;
-    assert_true(cellar_open(&config, &db, &error) < 0);
+    assert_true(db_open(&config, &db, &error) < 0);
     assert_non_null(strstr(error.text, "verbs fabric"));
     assert_null(db);
 }
@@ -75,13 +75,13 @@ static void verbs_need_more(void **state)
 static void configs_that_cannot_be_are_refused(void **state)
 {
     static const struct {
-        struct cellar_config config;
+        struct engine_config config;
         int code;
         const char *word;
     } bad[] = {
         {CONFIG(.fabric = ""), CELLAR_INVALID, "no fabric"},
-        {CONFIG(.cc = (enum cellar_cc)7), CELLAR_INVALID, "concurrency control"},
-        {CONFIG(.cc = (enum cellar_cc) - 1), CELLAR_INVALID, "concurrency control"},
+        {CONFIG(.cc = (enum cellar_lab_cc)7), CELLAR_INVALID, "concurrency control"},
+        {CONFIG(.cc = (enum cellar_lab_cc) - 1), CELLAR_INVALID, "concurrency control"},
         {CONFIG(.cns = 256), CELLAR_INVALID, "at most 255"},
         {CONFIG(.cns = UINT32_MAX), CELLAR_INVALID, "at most 255"},
         {CONFIG(.cn_index = 1), CELLAR_INVALID, "compute-node index"},
@@ -97,13 +97,13 @@ static void configs_that_cannot_be_are_refused(void **state)
         {CONFIG(.coros = 257), CELLAR_INVALID, "at most"},
         {CONFIG(.coros = UINT32_MAX), CELLAR_INVALID, "at most"},
         {CONFIG(.fabric = "sim", .cns = 200, .threads = 100, .coros = 4), CELLAR_INVALID, "too many"},
-        {CONFIG(.cc = CELLAR_CC_TWOPL, .lock = "mutex"), CELLAR_INVALID, "no lock algorithm is called 'mutex'"},
-        {CONFIG(.cc = CELLAR_CC_TWOPL, .lock = ""), CELLAR_INVALID, "no lock algorithm is called ''"},
-        {CONFIG(.cc = CELLAR_CC_TWOPL, .lock_policy = "fairest"), CELLAR_INVALID, "has no policy 'fairest'"},
-        {CONFIG(.cc = CELLAR_CC_TWOPL, .lock = "mcs", .lock_policy = "x"), CELLAR_INVALID, "mcs has no policies"},
-        {CONFIG(.cc = CELLAR_CC_TWOPL, .lock = "netlock"), CELLAR_UNSUPPORTED, "locks in a switch"},
-        {CONFIG(.cc = CELLAR_CC_TWOPL, .lock = "rpc"), CELLAR_UNSUPPORTED, "needs a lock server"},
-        {CONFIG(.cc = CELLAR_CC_CELL, .lock = "mcs"), CELLAR_INVALID, "mode cell has locks of its own"},
+        {CONFIG(.cc = CELLAR_LAB_CC_TWOPL, .lock = "mutex"), CELLAR_INVALID, "no lock algorithm is called 'mutex'"},
+        {CONFIG(.cc = CELLAR_LAB_CC_TWOPL, .lock = ""), CELLAR_INVALID, "no lock algorithm is called ''"},
+        {CONFIG(.cc = CELLAR_LAB_CC_TWOPL, .lock_policy = "fairest"), CELLAR_INVALID, "has no policy 'fairest'"},
+        {CONFIG(.cc = CELLAR_LAB_CC_TWOPL, .lock = "mcs", .lock_policy = "x"), CELLAR_INVALID, "mcs has no policies"},
+        {CONFIG(.cc = CELLAR_LAB_CC_TWOPL, .lock = "netlock"), CELLAR_UNSUPPORTED, "locks in a switch"},
+        {CONFIG(.cc = CELLAR_LAB_CC_TWOPL, .lock = "rpc"), CELLAR_UNSUPPORTED, "needs a lock server"},
+        {CONFIG(.cc = CELLAR_LAB_CC_CELL, .lock = "mcs"), CELLAR_INVALID, "mode cell has locks of its own"},
         {CONFIG(.pool_bytes = 1), CELLAR_INVALID, "a pool of 1 bytes: at least 1048576"},
         {CONFIG(.pool_bytes = 1ull << 47), CELLAR_NOMEM, "make the pool smaller"},
         {CONFIG(.pool_bytes = UINT64_MAX), CELLAR_INVALID, "bytes"},
@@ -128,13 +128,13 @@ static void configs_that_cannot_be_are_refused(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        if (bad[i].config.cc == CELLAR_CC_TWOPL && !mode_of(CELLAR_CC_TWOPL)) continue;
+        if (bad[i].config.cc == CELLAR_LAB_CC_TWOPL && !mode_of(CELLAR_LAB_CC_TWOPL)) continue;
         struct cellar *db = (struct cellar *)state; /* must be set to NULL */
         struct cellar_error error = {0};
-        int rc = cellar_open(&bad[i].config, &db, &error);
+        int rc = db_open(&bad[i].config, &db, &error);
         if (rc != bad[i].code || error.code != bad[i].code || !strstr(error.text, bad[i].word) || db)
             fail_msg("config %zu: %d, \"%s\"; wanted %d with \"%s\"", i, rc, error.text, bad[i].code, bad[i].word);
-        assert_int_equal(cellar_open(&bad[i].config, &db, NULL), rc);
+        assert_int_equal(db_open(&bad[i].config, &db, NULL), rc);
         assert_null(db);
     }
 }
@@ -150,11 +150,11 @@ static void tables_are_made_once(void **state)
 {
     struct api api;
     const struct cellar_table *again, *other;
-    api_open_bare(&api, *state, (struct cellar_config){0});
+    api_open_bare(&api, *state, (struct engine_config){0});
     assert_null(cellar_table_find(api.db, "items"));
     api.items = api_table(&api, "items", 100);
     struct cellar_schema schema = item_schema("items");
-    MUST(&api.error, cellar_table_create(api.db, &schema, &again, &api.error));
+    MUST(&api.error, db_table_create(api.db, &schema, &again, &api.error));
     assert_ptr_equal(again, api.items);
     assert_ptr_equal(cellar_table_find(api.db, "items"), api.items);
     assert_null(cellar_table_find(api.db, "item"));
@@ -178,7 +178,7 @@ static void another_schema_of_the_same_name_is_a_mismatch(void **state)
     struct api api;
     const struct cellar_table *out;
     struct cellar_column columns[ITEM_COLUMNS];
-    api_open_bare(&api, *state, (struct cellar_config){0});
+    api_open_bare(&api, *state, (struct engine_config){0});
     api_table(&api, "items", 100);
     for (int i = 0; i < 7; i++) {
         struct cellar_schema schema = item_schema("items");
@@ -191,7 +191,7 @@ static void another_schema_of_the_same_name_is_a_mismatch(void **state)
         if (i == 4) columns[1].name = "bb";
         if (i == 5) columns[2].bytes = 100;
         if (i == 6) columns[0].cell = columns[1].cell = 0;
-        FAILS(&api.error, cellar_table_create(api.db, &schema, &out, &api.error), CELLAR_MISMATCH, "table items");
+        FAILS(&api.error, db_table_create(api.db, &schema, &out, &api.error), CELLAR_MISMATCH, "table items");
         assert_null(out);
     }
     api_close(&api);
@@ -217,7 +217,7 @@ static void schemas_that_cannot_be_are_refused(void **state)
                                         "cell -2",
                                         "has 0 columns"};
     static struct cellar_column columns[CELLAR_COLUMNS_MAX + 1];
-    api_open_bare(&api, *state, (struct cellar_config){0});
+    api_open_bare(&api, *state, (struct engine_config){0});
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         struct cellar_schema schema = item_schema("items");
         memcpy(columns, item_columns, sizeof item_columns);
@@ -241,7 +241,7 @@ static void schemas_that_cannot_be_are_refused(void **state)
         if (i == 12) schema.records_max = UINT64_MAX;
         if (i == 13) columns[3].cell = -2;
         if (i == 14) schema.column_count = 0;
-        FAILS(&api.error, cellar_table_create(api.db, &schema, &out, &api.error), CELLAR_INVALID, words[i]);
+        FAILS(&api.error, db_table_create(api.db, &schema, &out, &api.error), CELLAR_INVALID, words[i]);
         assert_null(out);
     }
     assert_null(cellar_table_find(api.db, "items"));
@@ -267,19 +267,19 @@ static void more_cells_than_tags_are_refused(void **state)
 {
     struct api api;
     const struct cellar_table *out;
-    api_open_bare(&api, *state, (struct cellar_config){.cns = 8, .coros = 1});
+    api_open_bare(&api, *state, (struct engine_config){.cns = 8, .coros = 1});
     struct cellar_schema schema = byte_schema("wide", CELLAR_CELLS_MAX + 1);
-    FAILS(&api.error, cellar_table_create(api.db, &schema, &out, &api.error), CELLAR_INVALID, "21 cells");
+    FAILS(&api.error, db_table_create(api.db, &schema, &out, &api.error), CELLAR_INVALID, "21 cells");
     schema = byte_schema("wide", CELLAR_CELLS_MAX); /* tags of 3 bits name 7 */
-    FAILS(&api.error, cellar_table_create(api.db, &schema, &out, &api.error), CELLAR_INVALID,
+    FAILS(&api.error, db_table_create(api.db, &schema, &out, &api.error), CELLAR_INVALID,
           "20 cells can name 7 compute nodes, but there may be 8");
     for (uint32_t i = 0; i < CELLAR_CELLS_MAX; i++) byte_columns[i].cell = (int32_t)(i / 2);
-    MUST(&api.error, cellar_table_create(api.db, &schema, &out, &api.error));
+    MUST(&api.error, db_table_create(api.db, &schema, &out, &api.error));
     api_close(&api);
 
-    api_open_bare(&api, *state, (struct cellar_config){.cns = 7, .coros = 1});
+    api_open_bare(&api, *state, (struct engine_config){.cns = 7, .coros = 1});
     schema = byte_schema("wide", CELLAR_CELLS_MAX);
-    MUST(&api.error, cellar_table_create(api.db, &schema, &out, &api.error));
+    MUST(&api.error, db_table_create(api.db, &schema, &out, &api.error));
     assert_int_equal(cellar_cells_of(out, "c0,c19"), 1u | 1u << 19);
     api_close(&api);
 }
@@ -291,15 +291,15 @@ static void two_hundred_tables_end_in_full(void **state)
     const struct cellar_table *out;
     char name[CELLAR_NAME_BYTES];
     uint32_t made = 0;
-    api_open_bare(&api, *state, (struct cellar_config){.coros = 1, .pool_bytes = 32u << 20});
+    api_open_bare(&api, *state, (struct engine_config){.coros = 1, .pool_bytes = 32u << 20});
     for (uint32_t i = 0; i < 200; i++) {
         snprintf(name, sizeof name, "a_table_of_quite_long_name_%u", i);
         struct cellar_schema schema = item_schema(name);
-        int rc = cellar_table_create(api.db, &schema, &out, &api.error);
+        int rc = db_table_create(api.db, &schema, &out, &api.error);
         if (rc == 0)
             made++;
         else
-            FAILS(&api.error, cellar_table_create(api.db, &schema, &out, &api.error), CELLAR_FULL, name);
+            FAILS(&api.error, db_table_create(api.db, &schema, &out, &api.error), CELLAR_FULL, name);
     }
     assert_int_equal(made, LAYOUT_CATALOG_TABLES_MAX);
     snprintf(name, sizeof name, "a_table_of_quite_long_name_%u", made - 1);
@@ -343,12 +343,12 @@ static void procedures_beyond_the_limits_are_refused(void **state)
     };
     api_open(&api, *state);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        FAILS(&api.error, cellar_proc_register(api.db, &bad[i].def, &out, &api.error), bad[i].code, bad[i].word);
+        FAILS(&api.error, db_proc_register(api.db, &bad[i].def, &out, &api.error), bad[i].code, bad[i].word);
         assert_null(out);
     }
     /* What is read is not logged: the largest one is possible. */
     struct cellar_proc_def def = {.name = "p", .fn = nothing, .records_max = CELLAR_TXN_RECORDS_MAX};
-    MUST(&api.error, cellar_proc_register(api.db, &def, &out, &api.error));
+    MUST(&api.error, db_proc_register(api.db, &def, &out, &api.error));
     assert_code(cellar_proc_run(api.db, out, NULL, NULL, &api.result), 0);
     assert_int_equal(api.result.attempts, 1);
     api_close(&api);
@@ -360,15 +360,15 @@ static void names_are_copied(void **state)
     char name[CELLAR_NAME_BYTES] = "first";
     const struct cellar_table *table;
     const struct cellar_proc *proc;
-    api_open_bare(&api, *state, (struct cellar_config){0});
+    api_open_bare(&api, *state, (struct engine_config){0});
     struct cellar_schema schema = item_schema(name);
     struct cellar_proc_def def = {.name = name, .fn = nothing, .records_max = 1};
-    MUST(&api.error, cellar_table_create(api.db, &schema, &table, &api.error));
-    MUST(&api.error, cellar_proc_register(api.db, &def, &proc, &api.error));
+    MUST(&api.error, db_table_create(api.db, &schema, &table, &api.error));
+    MUST(&api.error, db_proc_register(api.db, &def, &proc, &api.error));
     strcpy(name, "second");
     assert_ptr_equal(cellar_table_find(api.db, "first"), table);
     assert_null(cellar_table_find(api.db, "second"));
-    MUST(&api.error, cellar_proc_register(api.db, &def, &proc, &api.error));
+    MUST(&api.error, db_proc_register(api.db, &def, &proc, &api.error));
     api_close(&api);
 }
 
@@ -406,7 +406,7 @@ static void an_open_is_logged(void **state)
 {
     struct api api;
     struct lines lines = {0};
-    api_open_bare(&api, *state, (struct cellar_config){.log = take_line, .log_arg = &lines});
+    api_open_bare(&api, *state, (struct engine_config){.log = take_line, .log_arg = &lines});
     assert_true(lines.count > 0 && lines.last[0]);
     api_close(&api);
 }

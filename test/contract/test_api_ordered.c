@@ -345,7 +345,7 @@ static void scans_meet_no_phantoms(void **state)
     if (!ordered_supported(variant)) return;
     memset(&ordered, 0, sizeof ordered);
     api_open_with(&ordered.api, variant,
-                  (struct cellar_config){.threads = 2, .coros = 4, .cns = 2, .log_bytes = ORDERED_LOG_BYTES});
+                  (struct engine_config){.threads = 2, .coros = 4, .cns = 2, .log_bytes = ORDERED_LOG_BYTES});
     ordered_indexes(&ordered);
     struct crowd crowd = {.ordered = &ordered};
     for (uint64_t key = 0; key < 40; key++) {
@@ -368,7 +368,7 @@ static void an_index_is_built_over_records(void **state)
     if (!ordered_supported(variant)) return;
     for (uint32_t count = 0; count <= 2400; count = count * 6 + (count == 0) * 11) {
         memset(&ordered, 0, sizeof ordered);
-        api_open_with(&ordered.api, variant, (struct cellar_config){.log_bytes = ORDERED_LOG_BYTES});
+        api_open_with(&ordered.api, variant, (struct engine_config){.log_bytes = ORDERED_LOG_BYTES});
         api_load(&ordered.api, 0, count);
         for (uint64_t key = 0; key < count; key++) {
             ordered.there[key] = true;
@@ -407,7 +407,7 @@ static void indexes_are_there_again(void **state)
     struct prng prng;
     prng_seed(&prng, 9);
     for (uint32_t life = 0; life < 3; life++) {
-        api_open_with(&ordered.api, variant, (struct cellar_config){.pool_path = path, .log_bytes = ORDERED_LOG_BYTES});
+        api_open_with(&ordered.api, variant, (struct engine_config){.pool_path = path, .log_bytes = ORDERED_LOG_BYTES});
         if (life)
             ordered.by_a = cellar_index_find(ordered.api.items, "by_a");
         else
@@ -435,7 +435,7 @@ static void bad_definitions_are_refused(void **state)
     api_open(&api, variant);
     struct cellar_index_column columns[] = {{"a", CELLAR_SORT_UNSIGNED, false}, {"b", CELLAR_SORT_UNSIGNED, false}};
     struct cellar_index_def def = {"x", columns, 1, 0};
-#define CREATE cellar_index_create(api.db, api.items, &def, &index, &api.error)
+#define CREATE db_index_create(api.db, api.items, &def, &index, &api.error)
     if (!ordered_supported(variant)) {
         FAILS(&api.error, CREATE, CELLAR_UNSUPPORTED, "mode motor");
         api_close(&api);
@@ -483,7 +483,7 @@ static int load_twins(struct cellar_lab_client *client, void *arg, struct cellar
     int rc = 0;
     for (uint64_t key = 0; key < 2 && rc == 0; key++) {
         struct item item = item_of(1);
-        rc = cellar_lab_load(client, arg, key, &item, error);
+        rc = db_load(client, arg, key, &item, error);
     }
     return rc;
 }
@@ -498,13 +498,13 @@ static void equal_records_are_no_unique_index(void **state)
     struct cellar_index_def def = {"n", n, 1, CELLAR_UNIQUE};
     if (!ordered_supported(*state)) return;
     api_open(&api, *state);
-    MUST(&api.error, cellar_table_create(api.db, &schema, &api.items, &api.error));
+    MUST(&api.error, db_table_create(api.db, &schema, &api.items, &api.error));
     MUST(&api.error, api_alone(&api, load_twins, (void *)api.items));
-    FAILS(&api.error, cellar_index_create(api.db, api.items, &def, &index, &api.error), CELLAR_EXISTS, "are equal");
+    FAILS(&api.error, db_index_create(api.db, api.items, &def, &index, &api.error), CELLAR_EXISTS, "are equal");
     assert_null(index);
     def.name = "m";
     def.flags = 0;
-    MUST(&api.error, cellar_index_create(api.db, api.items, &def, &index, &api.error));
+    MUST(&api.error, db_index_create(api.db, api.items, &def, &index, &api.error));
     api_audit_clean(&api);
     api_close(&api);
 }

@@ -18,7 +18,7 @@
 /* A folder with a pool file in it, or none yet; opened in that mode. */
 struct place {
     char folder[40], path[64];
-    enum cellar_cc cc;
+    enum cellar_lab_cc cc;
 };
 
 static void place_make(struct place *place, const struct api_variant *variant)
@@ -35,9 +35,9 @@ static void place_remove(struct place *place)
     assert_int_equal(rmdir(place->folder), 0); /* nothing else was left in it */
 }
 
-static struct cellar_config place_config(const struct place *place)
+static struct engine_config place_config(const struct place *place)
 {
-    return (struct cellar_config){
+    return (struct engine_config){
         .cc = place->cc, .pool_path = place->path, .pool_bytes = POOL_BYTES, .cns_max = 1, .threads = 2, .coros = 2};
 }
 
@@ -47,12 +47,12 @@ static void pool_open(struct api *api, const struct api_variant *variant, const 
 }
 
 /* The open fails so. */
-static void open_fails(const struct place *place, struct cellar_config config, int code, const char *word)
+static void open_fails(const struct place *place, struct engine_config config, int code, const char *word)
 {
     struct cellar *db;
     struct cellar_error error;
     config.pool_path = place->path;
-    FAILS(&error, cellar_open(&config, &db, &error), code, word);
+    FAILS(&error, db_open(&config, &db, &error), code, word);
     assert_null(db);
 }
 
@@ -105,7 +105,7 @@ static void data_and_free_slots_survive_a_close(void **state)
     struct cellar_lab_pool_space before, after;
     uint64_t first_id = 0;
     place_make(&place, *state);
-    struct cellar_config config = place_config(&place);
+    struct engine_config config = place_config(&place);
     config.threads = 1; /* which of several workers a free slot falls to would be chance */
     api_open_with(&api, *state, config);
     api_load(&api, 0, 1000);
@@ -157,7 +157,7 @@ static void epoch_numbers_survive_a_close(void **state)
 }
 
 /* May one mode open what another one formatted? */
-static bool pools_alike(enum cellar_cc a, enum cellar_cc b)
+static bool pools_alike(enum cellar_lab_cc a, enum cellar_lab_cc b)
 {
     return mode_of(a)->locks == mode_of(b)->locks && mode_of(a)->versions == mode_of(b)->versions;
 }
@@ -166,7 +166,7 @@ static bool pools_alike(enum cellar_cc a, enum cellar_cc b)
  * The error says what modes the pool is for. One whose records keep old versions is known by its tables, so that it
  * can be opened, and closed unharmed.
  */
-static void refused_otherwise(const struct place *place, struct cellar_config config)
+static void refused_otherwise(const struct place *place, struct engine_config config)
 {
     bool locks = mode_of(config.cc)->locks != mode_of(place->cc)->locks;
     const char *word = mode_of(place->cc)->locks ? "a mode that locks records there"
@@ -183,9 +183,9 @@ static void refused_otherwise(const struct place *place, struct cellar_config co
     struct cellar_schema schema = {"items", sizeof(struct item), item_columns, ITEM_COLUMNS, 4000, 0, 0, 0, 0};
     struct cellar_proc_def def = {.name = "any", .fn = api_any, .records_max = 1};
     word = mode_of(place->cc)->versions ? "it is for modes that keep them" : "it is for modes that keep none";
-    MUST(&error, cellar_open(&config, &db, &error));
-    FAILS(&error, cellar_table_create(db, &schema, &table, &error), CELLAR_MISMATCH, word);
-    FAILS(&error, cellar_proc_register(db, &def, &proc, &error), CELLAR_MISMATCH, word);
+    MUST(&error, db_open(&config, &db, &error));
+    FAILS(&error, db_table_create(db, &schema, &table, &error), CELLAR_MISMATCH, word);
+    FAILS(&error, db_proc_register(db, &def, &proc, &error), CELLAR_MISMATCH, word);
     cellar_close(db);
 }
 
@@ -198,7 +198,7 @@ static void a_pool_can_be_reopened_otherwise(void **state)
     struct api api;
     struct place place;
     const struct api_variant *variant = *state;
-    struct cellar_config config;
+    struct engine_config config;
     uint32_t opened = 0, refused = 0;
     place_make(&place, variant);
     pool_open(&api, variant, &place);
@@ -224,7 +224,7 @@ static void a_pool_can_be_reopened_otherwise(void **state)
         api_audit_clean(&api);
         api_close(&api);
     }
-    assert_true(opened > 0 && (refused > 0 || !mode_of(CELLAR_CC_TWOPL)));
+    assert_true(opened > 0 && (refused > 0 || !mode_of(CELLAR_LAB_CC_TWOPL)));
     config = place_config(&place);
     config.cns = config.cns_max = 2;
     open_fails(&place, config, CELLAR_MISMATCH, "compute nodes");
@@ -236,7 +236,7 @@ static void a_failed_open_leaves_the_pool_clean(void **state)
 {
     struct api api;
     struct place place;
-    struct cellar_config config;
+    struct engine_config config;
     place_make(&place, *state);
     config = place_config(&place);
     config.coros = 200;
@@ -277,8 +277,8 @@ static int open_in_use(const struct place *place)
 {
     struct cellar *db;
     struct cellar_error error = {0};
-    struct cellar_config config = place_config(place);
-    int rc = cellar_open(&config, &db, &error);
+    struct engine_config config = place_config(place);
+    int rc = db_open(&config, &db, &error);
     return rc == CELLAR_EXISTS && strstr(error.text, "in use") ? 0 : 1;
 }
 
@@ -315,8 +315,8 @@ static int work_and_die(const struct place *place)
     struct api api = {.config = place_config(place)};
     struct cellar_schema schema = {"items", sizeof(struct item), item_columns, ITEM_COLUMNS, 4000, 0, 0, 0, 0};
     struct cellar_proc_def def = {.name = "any", .fn = api_any, .records_max = 64, .writes_max = 64};
-    if (cellar_open(&api.config, &api.db, NULL) || cellar_table_create(api.db, &schema, &api.items, NULL) ||
-        cellar_proc_register(api.db, &def, &api.any, NULL))
+    if (db_open(&api.config, &api.db, NULL) || db_table_create(api.db, &schema, &api.items, NULL) ||
+        db_proc_register(api.db, &def, &api.any, NULL))
         return 2;
     return cellar_lab_run(api.db, work_client, &api);
 }
@@ -324,8 +324,8 @@ static int work_and_die(const struct place *place)
 static int open_and_die(const struct place *place)
 {
     struct cellar *db;
-    struct cellar_config config = place_config(place);
-    if (cellar_open(&config, &db, NULL)) return 2;
+    struct engine_config config = place_config(place);
+    if (db_open(&config, &db, NULL)) return 2;
     kill(getpid(), SIGKILL);
     return 3;
 }
@@ -375,7 +375,7 @@ static void foreign_files_are_refused(void **state)
     struct place place;
     struct stat status;
     place_make(&place, *state);
-    struct cellar_config config = place_config(&place);
+    struct engine_config config = place_config(&place);
 
     file_fill(&place, POOL_BYTES, "It was a dark and stormy night");
     open_fails(&place, config, CELLAR_CORRUPT, "holds no pool");
@@ -443,7 +443,7 @@ static int scan_row(void *arg, uint64_t key, const void *row)
 static int scan_job(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct scanned *scanned = arg;
-    return cellar_lab_scan(client, scanned->api->items, scan_row, scanned, error);
+    return db_scan(client, scanned->api->items, scan_row, scanned, error);
 }
 
 /* Everything that reads what may be damaged. Any code will do, if the errors have words. */
@@ -459,7 +459,7 @@ static void use_damaged(struct api *api, struct prng *prng)
     assert_true(rc == 0 || api->error.text[0]);
     rc = api_alone(api, scan_job, &scanned);
     assert_true(rc == 0 || api->error.text[0]);
-    if (cellar_proc_register(api->db, &def, &api->any, NULL)) return;
+    if (db_proc_register(api->db, &def, &api->any, NULL)) return;
     for (uint32_t i = 0; i < 6; i++) {
         const api_body bodies[] = {update_row, insert_row, delete_row};
         rc = run_row_within(api, bodies[i % 3], prng_below(prng, 240), 20000000);
@@ -477,7 +477,7 @@ static void damaged_files_never_break_anything(void **state)
     const uint32_t rounds = share_rounds(200);
     uint32_t opened = 0, refused = 0;
     place_make(&place, *state);
-    struct cellar_config config = {
+    struct engine_config config = {
         .cc = place.cc, .pool_path = place.path, .pool_bytes = 1 << 20, .coros = 1, .log_bytes = 64 << 10};
     api_open_with(&api, *state, config);
     const uint64_t heap = api.db->catalog->heap_offset;
@@ -500,7 +500,7 @@ static void damaged_files_never_break_anything(void **state)
             file_bytes(&place, offset, &byte, 1, true);
         }
         api = (struct api){.variant = *state};
-        int rc = cellar_open(&config, &api.db, &api.error);
+        int rc = db_open(&config, &api.db, &api.error);
         if (rc) {
             assert_true(api.error.code == rc && api.error.text[0]);
             assert_null(api.db);

@@ -4,6 +4,7 @@
  */
 #include "api_items.h"
 #include "api_keep.h"
+#include "db_queue.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static void notify(void *arg) { __atomic_fetch_add(&((struct desk *)arg)->notifi
 static void desk_open(struct desk *desk, struct api *api)
 {
     *desk = (struct desk){.api = api};
-    MUST(&api->error, cellar_proc_queue_open(api->db, ROOM, notify, desk, &desk->queue, &api->error));
+    MUST(&api->error, db_queue_open(api->db, ROOM, notify, desk, &desk->queue, &api->error));
 }
 
 static int desk_submit(struct desk *desk, uint64_t key, const struct cellar_call_options *options)
@@ -58,7 +59,7 @@ static void one_thread_keeps_many_in_flight(void **state)
     struct api api;
     struct desk desk;
     uint64_t submitted = 0, refused = 0;
-    api_open_with(&api, *state, (struct cellar_config){.threads = 2, .coros = 2});
+    api_open_with(&api, *state, (struct engine_config){.threads = 2, .coros = 2});
     api_load(&api, 0, 10);
     desk_open(&desk, &api);
     assert_int_equal(desk_reap(&desk, 1, UINT64_MAX), 0); /* none is in flight */
@@ -88,12 +89,12 @@ static void bad_queues_are_refused(void **state)
     struct cellar_queue *queue;
     struct cellar_completion done;
     api_open(&api, *state);
-    FAILS(&api.error, cellar_proc_queue_open(api.db, 0, NULL, NULL, &queue, &api.error), CELLAR_INVALID, "1 to");
-    FAILS(&api.error, cellar_proc_queue_open(api.db, CELLAR_QUEUE_CALLS_MAX + 1, NULL, NULL, &queue, &api.error),
-          CELLAR_INVALID, "1 to");
+    FAILS(&api.error, db_queue_open(api.db, 0, NULL, NULL, &queue, &api.error), CELLAR_INVALID, "1 to");
+    FAILS(&api.error, db_queue_open(api.db, CELLAR_QUEUE_CALLS_MAX + 1, NULL, NULL, &queue, &api.error), CELLAR_INVALID,
+          "1 to");
     assert_null(queue);
     cellar_proc_queue_close(NULL);
-    MUST(&api.error, cellar_proc_queue_open(api.db, 1, NULL, NULL, &queue, &api.error));
+    MUST(&api.error, db_queue_open(api.db, 1, NULL, NULL, &queue, &api.error));
     assert_code(cellar_proc_reap(queue, &done, 0, 0), CELLAR_INVALID);
     api_close(&api); /* frees what is open still */
 }
@@ -202,7 +203,7 @@ static void threads_have_queues_of_their_own(void **state)
     struct api api;
     static struct desk desks[THREADS];
     pthread_t threads[THREADS];
-    api_open_with(&api, *state, (struct cellar_config){.threads = 2, .coros = 2});
+    api_open_with(&api, *state, (struct engine_config){.threads = 2, .coros = 2});
     api_load(&api, 0, 10);
     for (uint32_t i = 0; i < THREADS; i++) {
         desk_open(&desks[i], &api);

@@ -134,7 +134,7 @@ static void an_upsert_is_one_record(void **state)
     const struct cellar_proc *proc;
     const struct cellar_proc_def def = {.name = "upsert", .fn = put_or_insert, .records_max = 1, .writes_max = 1};
     api_open(&api, *state);
-    MUST(&api.error, cellar_proc_register(api.db, &def, &proc, &api.error));
+    MUST(&api.error, db_proc_register(api.db, &def, &proc, &api.error));
     for (uint32_t round = 0; round < 2; round++) {
         struct upsert args = {.call = {.items = api.items}, .key = 7};
         assert_code(cellar_proc_run(api.db, proc, &args, NULL, &api.result), 0);

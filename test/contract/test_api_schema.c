@@ -1,8 +1,9 @@
 /*
  * test_api_schema.c - cellar.h: tables and indexes that tell what they are, and pools that are only looked at
- * (cellar_config.pool_private).
+ * (engine_config.pool_private).
  */
 #include "api.h"
+#include "db_index.h"
 #include "rivals.h"
 
 #include <fcntl.h>
@@ -37,7 +38,7 @@ static void tables_are_listed(void **state)
     api_open(&api, *state);
     assert_ptr_equal(cellar_table_next(api.db, NULL), api.items);
     assert_null(cellar_table_next(api.db, api.items));
-    MUST(&api.error, cellar_table_create(api.db, &schema, &wide, &api.error));
+    MUST(&api.error, db_table_create(api.db, &schema, &wide, &api.error));
     assert_ptr_equal(cellar_table_next(api.db, api.items), wide);
     assert_null(cellar_table_next(api.db, wide));
     api_close(&api);
@@ -52,7 +53,7 @@ static void a_table_tells_its_schema(void **state)
     struct cellar_schema told;
     struct cellar_column columns[CELLAR_COLUMNS_MAX];
     api_open(&api, *state);
-    MUST(&api.error, cellar_table_create(api.db, &schema, &wide, &api.error));
+    MUST(&api.error, db_table_create(api.db, &schema, &wide, &api.error));
     cellar_table_describe(wide, &told, columns);
     assert_string_equal(told.name, "wide");
     assert_int_equal(told.row_bytes, sizeof(struct wide));
@@ -66,14 +67,14 @@ static void a_table_tells_its_schema(void **state)
     }
     assert_int_equal(told.columns[0].cell, told.columns[2].cell); /* these share one */
     assert_int_not_equal(told.columns[0].cell, told.columns[1].cell);
-    MUST(&api.error, cellar_table_create(api.db, &told, &again, &api.error));
+    MUST(&api.error, db_table_create(api.db, &told, &again, &api.error));
     assert_ptr_equal(again, wide);
     told.name = "twin";
-    MUST(&api.error, cellar_table_create(api.db, &told, &again, &api.error));
+    MUST(&api.error, db_table_create(api.db, &told, &again, &api.error));
     assert_ptr_not_equal(again, wide);
     columns[0].bytes = 2;
     told.name = "wide";
-    FAILS(&api.error, cellar_table_create(api.db, &told, &again, &api.error), CELLAR_MISMATCH, "wide");
+    FAILS(&api.error, db_table_create(api.db, &told, &again, &api.error), CELLAR_MISMATCH, "wide");
     api_close(&api);
 }
 
@@ -87,12 +88,12 @@ static void an_index_tells_its_definition(void **state)
     struct cellar_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
     struct cellar_index_def def = {.name = "by_b", .columns = by, .column_count = 1, .flags = 0}, told;
     const struct api_variant *variant = *state;
-    if (variant->cc == CELLAR_CC_MOTOR) skip();
-    api_open_with(&api, variant, (struct cellar_config){.log_bytes = 1 << 20, .pool_bytes = 32 << 20});
+    if (variant->cc == CELLAR_LAB_CC_MOTOR) skip();
+    api_open_with(&api, variant, (struct engine_config){.log_bytes = 1 << 20, .pool_bytes = 32 << 20});
     assert_null(cellar_index_next(api.items, NULL));
-    MUST(&api.error, cellar_index_create(api.db, api.items, &def, &first, &api.error));
+    MUST(&api.error, db_index_create(api.db, api.items, &def, &first, &api.error));
     def = (struct cellar_index_def){.name = "by_a", .columns = one, .column_count = 1, .flags = CELLAR_UNIQUE};
-    MUST(&api.error, cellar_index_create(api.db, api.items, &def, &second, &api.error));
+    MUST(&api.error, db_index_create(api.db, api.items, &def, &second, &api.error));
     assert_ptr_equal(cellar_index_next(api.items, NULL), first);
     assert_ptr_equal(cellar_index_next(api.items, first), second);
     assert_null(cellar_index_next(api.items, second));
@@ -105,10 +106,10 @@ static void an_index_tells_its_definition(void **state)
     assert_string_equal(columns[0].column, "b");
     assert_int_equal(columns[0].sort, CELLAR_SORT_SIGNED);
     assert_true(columns[0].descending);
-    MUST(&api.error, cellar_index_create(api.db, api.items, &told, &again, &api.error));
+    MUST(&api.error, db_index_create(api.db, api.items, &told, &again, &api.error));
     assert_ptr_equal(again, first);
     columns[0].descending = false;
-    FAILS(&api.error, cellar_index_create(api.db, api.items, &told, &again, &api.error), CELLAR_MISMATCH, "by_b");
+    FAILS(&api.error, db_index_create(api.db, api.items, &told, &again, &api.error), CELLAR_MISMATCH, "by_b");
     api_close(&api);
 }
 
@@ -155,9 +156,9 @@ static void place_remove(struct place *place)
     assert_int_equal(rmdir(place->folder), 0);
 }
 
-static struct cellar_config config_of(const struct place *place, const struct api_variant *variant, bool private)
+static struct engine_config config_of(const struct place *place, const struct api_variant *variant, bool private)
 {
-    return (struct cellar_config){.cc = variant->cc,
+    return (struct engine_config){.cc = variant->cc,
                                   .pool_path = place->path,
                                   .pool_private = private,
                                   .pool_bytes = POOL_BYTES,
@@ -243,23 +244,23 @@ static void lookers_share_a_pool(void **state)
     struct place place;
     struct cellar *none;
     place_make(&place);
-    struct cellar_config use = config_of(&place, *state, false), look = config_of(&place, *state, true);
+    struct engine_config use = config_of(&place, *state, false), look = config_of(&place, *state, true);
     look.existing = true;
-    FAILS(&api.error, cellar_open(&look, &none, &api.error), CELLAR_NOT_FOUND, "there is no pool");
+    FAILS(&api.error, db_open(&look, &none, &api.error), CELLAR_NOT_FOUND, "there is no pool");
     assert_int_equal(access(place.path, F_OK), -1); /* none is made */
     api_open_with(&api, *state, use);
     api_load(&api, 0, 10);
-    FAILS(&api.error, cellar_open(&look, &none, &api.error), CELLAR_EXISTS, "in use");
+    FAILS(&api.error, db_open(&look, &none, &api.error), CELLAR_EXISTS, "in use");
     api_close(&api);
     api_open_with(&first, *state, look);
     api_open_with(&second, *state, look);
-    FAILS(&api.error, cellar_open(&use, &none, &api.error), CELLAR_EXISTS, "in use");
+    FAILS(&api.error, db_open(&use, &none, &api.error), CELLAR_EXISTS, "in use");
     rows_delete(&first, 0, 5);
     assert_int_equal(api_totals(&second).seen, 10);
     api_close(&first);
     api_close(&second);
     look.pool_path = NULL;
-    FAILS(&api.error, cellar_open(&look, &none, &api.error), CELLAR_INVALID, "pool_private");
+    FAILS(&api.error, db_open(&look, &none, &api.error), CELLAR_INVALID, "pool_private");
     place_remove(&place);
 }
 

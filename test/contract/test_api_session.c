@@ -45,7 +45,7 @@ static void records_come_and_go(void **state)
     struct cellar_txn *txn = sessions_begun(pair.one);
     assert_code(cellar_txn_insert(txn, items, 20, &item), 0);
     assert_code(cellar_txn_insert(txn, items, 20, &item), CELLAR_EXISTS); /* it has one of its own */
-    sessions_assert_line(pair.one, CELLAR_EXISTS, "table items", "key 20");
+    sessions_assert_line(CELLAR_EXISTS, "table items", "key 20");
     assert_int_equal(sessions_got(&pair.api, txn, 20), 60);
     sessions_put(&pair.api, txn, 20, 61);
     assert_code(cellar_txn_delete(txn, items, 5), 0);
@@ -91,7 +91,7 @@ static void commits_tell_what_was_taken_for_granted(void **state)
         int code = there ? CELLAR_EXISTS : CELLAR_NOT_FOUND;
         assert_code(cellar_commit(txn, &result), code);
         assert_int_equal(result.code, code);
-        sessions_assert_line(pair.one, code, "table items", there ? "key 3" : "key 30");
+        sessions_assert_line(code, "table items", there ? "key 3" : "key 30");
         assert_int_equal(look_at(&pair.api, 1).item.a, 3);
     }
     sessions_pair_close(&pair);
@@ -110,7 +110,7 @@ static void puts_merge_by_column(void **state)
     struct sessions_pair pair;
     uint64_t five = 5, six = 6, value;
     if (!sessions_pair_open(&pair, *state)) skip();
-    MUST(&pair.api.error, cellar_table_create(pair.api.db, &schema, &couples, &pair.api.error));
+    MUST(&pair.api.error, db_table_create(pair.api.db, &schema, &couples, &pair.api.error));
     struct cellar_txn *txn = sessions_begun(pair.one), *other;
     assert_code(cellar_txn_insert(txn, couples, 1, &(struct couple){1, 2}), 0);
     assert_code(cellar_commit(txn, NULL), 0);
@@ -152,7 +152,7 @@ static bool rolled_back(struct sessions_pair *pair)
     bool good = is_seen(api, txn, 1, 102) && is_seen(api, txn, 40, 120);
     assert_code(cellar_rollback_to(txn, first), 0);
     assert_code(cellar_rollback_to(txn, second), CELLAR_INVALID); /* gone with the first */
-    sessions_assert_line(pair->one, CELLAR_INVALID, "no such savepoint", "");
+    sessions_assert_line(CELLAR_INVALID, "no such savepoint", "");
     sessions_put(api, txn, 3, 300);
     assert_code(cellar_rollback_to(txn, first), 0); /* it stays */
     good = good && is_seen(api, txn, 1, 101);
@@ -168,10 +168,10 @@ static void savepoints_take_writes_back(void **state)
     struct cellar_txn *txn = sessions_begun(pair.one);
     for (int i = 0; i < CELLAR_SAVEPOINTS_MAX; i++) assert_int_equal(cellar_savepoint(txn), i);
     assert_code(cellar_savepoint(txn), CELLAR_TOO_LARGE);
-    sessions_assert_line(pair.one, CELLAR_TOO_LARGE, "more savepoints", "64");
+    sessions_assert_line(CELLAR_TOO_LARGE, "more savepoints", "64");
     assert_code(cellar_release(txn, 2), 0); /* with all behind it */
     assert_code(cellar_release(txn, 2), CELLAR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_INVALID, "no such savepoint", "");
+    sessions_assert_line(CELLAR_INVALID, "no such savepoint", "");
     assert_int_equal(cellar_savepoint(txn), 2);
     assert_code(cellar_abort(txn), 0);
     sessions_pair_close(&pair);
@@ -220,7 +220,7 @@ static void a_prefetch_spares_the_reads(void **state)
     assert_code(cellar_prefetch(txn, reads, 12), CELLAR_INVALID);
     reads[3].cells = 1u << 20;
     assert_code(cellar_prefetch(txn, reads, 12), CELLAR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_INVALID, "key 3", "cells");
+    sessions_assert_line(CELLAR_INVALID, "key 3", "cells");
     assert_code(cellar_commit(txn, NULL), 0);
     sessions_pair_close(&pair);
 }
@@ -239,7 +239,7 @@ static bool change_is_met(struct sessions_pair *pair, bool writes)
     if (writes) sessions_put(api, txn, 5, a);
     assert_int_equal(sessions_got(api, txn, 3), a); /* the first note stands */
     int code = cellar_commit(txn, NULL);
-    if (code == CELLAR_RETRY) sessions_assert_line(pair->one, CELLAR_RETRY, "table items, key 3", "was changed");
+    if (code == CELLAR_RETRY) sessions_assert_line(CELLAR_RETRY, "table items, key 3", "was changed");
     return code == CELLAR_RETRY;
 }
 
@@ -258,7 +258,7 @@ static bool insert_is_met(struct sessions_pair *pair, uint64_t key, bool inserts
     else
         sessions_put(api, txn, 5, 1);
     int code = cellar_commit(txn, NULL);
-    if (code == CELLAR_RETRY) sessions_assert_line(pair->one, CELLAR_RETRY, "table items", "was changed");
+    if (code == CELLAR_RETRY) sessions_assert_line(CELLAR_RETRY, "table items", "was changed");
     return code == CELLAR_RETRY;
 }
 
@@ -314,7 +314,7 @@ static void what_was_read_and_is_gone_dooms(void **state)
     assert_code(cellar_txn_delete(other, pair.api.items, 3), 0);
     assert_code(cellar_commit(other, NULL), 0);
     assert_code(cellar_txn_get(txn, pair.api.items, 3, ITEM_B, &b), CELLAR_RETRY);
-    sessions_assert_line(pair.one, CELLAR_RETRY, "key 3", "was changed");
+    sessions_assert_line(CELLAR_RETRY, "key 3", "was changed");
     assert_code(cellar_txn_get(txn, pair.api.items, 4, ITEM_B, &b), CELLAR_RETRY); /* it is over */
     assert_code(cellar_txn_put(txn, pair.api.items, 4, ITEM_B, &b), CELLAR_RETRY);
     assert_int_equal(cellar_savepoint(txn), CELLAR_RETRY);
@@ -336,7 +336,7 @@ static void checks_tell_before_the_commit(void **state)
     sessions_put(&pair.api, other, 4, 7);
     assert_code(cellar_commit(other, NULL), 0);
     assert_code(cellar_check(txn), CELLAR_RETRY);
-    sessions_assert_line(pair.one, CELLAR_RETRY, "key 4", "was changed");
+    sessions_assert_line(CELLAR_RETRY, "key 4", "was changed");
     assert_code(cellar_abort(txn), 0);
     sessions_pair_close(&pair);
 }
@@ -421,7 +421,7 @@ static void *count_on(void *arg)
 {
     struct counting *counting = arg;
     struct cellar_session *session;
-    if (cellar_session_open(counting->api->db, &session, NULL)) return arg;
+    if (session_open(counting->api->db, &session, NULL)) return arg;
     for (uint32_t i = 0; i < counting->turns; i++) counting->failed += cellar_transact(session, count_up, arg) != 0;
     cellar_session_close(session);
     return NULL;
@@ -495,7 +495,7 @@ static void its_plants_are_met(void **state)
 {
     struct sessions_pair pair;
     const struct api_variant *variant = *state;
-    bool local = variant->cc == CELLAR_CC_CREST || variant->cc == CELLAR_CC_CELLAR;
+    bool local = variant->cc == CELLAR_LAB_CC_CREST || variant->cc == CELLAR_LAB_CC_CELLAR;
     if (!sessions_pair_open(&pair, variant)) skip();
     assert_true(sessions_show(&pair, "draft_uncompared", a_change_is_met));
     assert_true(sessions_show(&pair, "draft_absence_unnoted", an_insert_is_met));

@@ -36,7 +36,7 @@ static bool opened(struct sessions_pair *pair, const struct api_variant *variant
 {
     struct cellar_lab_way way = {.wait_ns = 0};
     if (!sessions_pair_open(pair, variant)) return false;
-    for (int i = 0; i < 2000 && variant->cc == CELLAR_CC_CELLAR && (!way.wait_ns || i % 100); i++) {
+    for (int i = 0; i < 2000 && variant->cc == CELLAR_LAB_CC_CELLAR && (!way.wait_ns || i % 100); i++) {
         (void)look_at(&pair->api, 1);
         cellar_lab_way_read(pair->api.db, &way);
     }
@@ -132,7 +132,7 @@ static bool others_wait_for_the_bound(struct sessions_pair *pair)
     sessions_put(api, other, 3, a + 1);
     int code = cellar_commit(other, NULL), after = cellar_txn_get(txn, api->items, 4, ITEM_A, &b);
     bool waited = code == 0 && after == CELLAR_RETRY;
-    if (waited) sessions_assert_line(pair->one, CELLAR_RETRY, "lock_ns has passed", "20000000");
+    if (waited) sessions_assert_line(CELLAR_RETRY, "lock_ns has passed", "20000000");
     if (waited) assert_code(cellar_txn_put(txn, api->items, 3, ITEM_A, &a), CELLAR_RETRY);
     if (waited) assert_code(cellar_commit(txn, NULL), CELLAR_RETRY);
     if (!waited) assert_code(cellar_abort(txn), 0);
@@ -153,7 +153,7 @@ static void a_commit_within_the_bound_comes_first(void **state)
 {
     struct sessions_pair pair;
     const struct api_variant *variant = *state;
-    bool shared = variant->cc == CELLAR_CC_CREST || variant->cc == CELLAR_CC_CELLAR;
+    bool shared = variant->cc == CELLAR_LAB_CC_CREST || variant->cc == CELLAR_LAB_CC_CELLAR;
     if (!opened(&pair, *state)) skip();
     struct api *api = &pair.api;
     struct cellar_txn *txn = begun(pair.one, LONG_NS, 0), *other = begun(pair.two, 0, 1000000);
@@ -201,7 +201,7 @@ static void a_lock_stays_what_was_read(void **state)
     sessions_put(api, other, 3, 10);
     assert_code(cellar_commit(other, NULL), 0);
     assert_code(cellar_txn_get_for_update(txn, api->items, 3, ITEM_A, &a), CELLAR_RETRY);
-    sessions_assert_line(pair.one, CELLAR_RETRY, "key 3", "was changed");
+    sessions_assert_line(CELLAR_RETRY, "key 3", "was changed");
     assert_code(cellar_commit(txn, NULL), CELLAR_RETRY);
     sessions_pair_close(&pair);
 }
@@ -224,7 +224,7 @@ static void *count_on(void *arg)
 {
     struct counting *counting = arg;
     struct cellar_session *session;
-    counting->failed = cellar_session_open(counting->api->db, &session, NULL);
+    counting->failed = session_open(counting->api->db, &session, NULL);
     for (int i = 0; i < 100 && counting->failed == 0; i++) {
         counting->failed = cellar_transact(session, count_up, counting);
     }
@@ -394,7 +394,7 @@ static void a_lock_keeps_no_spin_lock(void **state)
 {
     struct sessions_pair pair;
     const struct api_variant *variant = *state;
-    if (variant->cc != CELLAR_CC_CREST || !opened(&pair, variant)) skip();
+    if (variant->cc != CELLAR_LAB_CC_CREST || !opened(&pair, variant)) skip();
     assert_true(spin_locks_are_free(&pair));
     sessions_pair_close(&pair);
 }
@@ -412,7 +412,7 @@ static bool makes_way(struct sessions_pair *pair)
     atomic_fetch_sub(&gate->waiting, 1);
     int code = cellar_commit(txn, NULL);
     assert_code(code, CELLAR_RETRY);
-    if (soon) sessions_assert_line(pair->one, CELLAR_RETRY, "stand still", "given back");
+    if (soon) sessions_assert_line(CELLAR_RETRY, "stand still", "given back");
     return soon;
 }
 
@@ -421,7 +421,7 @@ static void *leave_locked(void *arg)
     struct api *api = arg;
     struct cellar_session *session;
     uint64_t a;
-    if (cellar_session_open(api->db, &session, NULL)) return arg;
+    if (session_open(api->db, &session, NULL)) return arg;
     return cellar_txn_get_for_update(begun(session, 200000000, 0), api->items, 3, ITEM_A, &a) ? arg : NULL;
 }
 
@@ -445,14 +445,14 @@ static void a_thread_that_ends_blocks_for_the_bound(void **state)
     pthread_t thread;
     void *failed;
     if (!sessions_possible(*state)) skip();
-    api_open_with(&api, *state, (struct cellar_config){.sessions = 1});
+    api_open_with(&api, *state, (struct engine_config){.sessions = 1});
     api_load(&api, 0, 10);
     for (uint64_t turn = 0; turn < 2; turn++) {
         assert_int_equal(pthread_create(&thread, NULL, leave_locked, &api), 0);
         pthread_join(thread, &failed);
         assert_null(failed);
         struct cellar_session *session; /* in its place: the system may say a moment later that the thread has ended */
-        while (cellar_session_open(api.db, &session, &api.error) == CELLAR_FULL) usleep(100);
+        while (session_open(api.db, &session, &api.error) == CELLAR_FULL) usleep(100);
         assert_non_null(session);
         struct cellar_txn *txn = sessions_begun(session);
         sessions_put(&api, txn, 3, 50 + turn);
@@ -468,8 +468,8 @@ static void a_thread_that_ends_blocks_for_the_bound(void **state)
 static struct cellar *pool_opened(const char *path, const struct api_variant *variant, struct cellar_error *error)
 {
     struct cellar *db;
-    struct cellar_config config = {.cc = variant->cc, .pool_path = path, .pool_bytes = 16u << 20};
-    return cellar_open(&config, &db, error) ? NULL : db;
+    struct engine_config config = {.cc = variant->cc, .pool_path = path, .pool_bytes = 16u << 20};
+    return db_open(&config, &db, error) ? NULL : db;
 }
 
 static const struct cellar_table *table_of(struct cellar *db)
@@ -477,7 +477,7 @@ static const struct cellar_table *table_of(struct cellar *db)
     static const struct cellar_column columns[] = {{"a", 0, 8, CELLAR_OWN_CELL}};
     const struct cellar_schema schema = {"numbers", 8, columns, 1, 100, 0, 0, 0, 0};
     const struct cellar_table *table;
-    return cellar_table_create(db, &schema, &table, NULL) ? NULL : table;
+    return db_table_create(db, &schema, &table, NULL) ? NULL : table;
 }
 
 /* Locks, says so, and waits for its end. */
@@ -490,7 +490,7 @@ static void hold_until_killed(const char *path, const struct api_variant *varian
     struct cellar_txn *txn;
     struct cellar_txn_options options = {.lock_ns = LONG_NS};
     uint64_t a = 7;
-    if (!table || cellar_session_open(db, &session, NULL) || cellar_begin(session, NULL, &txn) ||
+    if (!table || session_open(db, &session, NULL) || cellar_begin(session, NULL, &txn) ||
         cellar_txn_insert(txn, table, 1, &a) || cellar_commit(txn, NULL) || cellar_begin(session, &options, &txn) ||
         cellar_txn_get_for_update(txn, table, 1, 0, &a) || write(pipe_end, "x", 1) != 1)
         _exit(1);
@@ -519,7 +519,7 @@ static void the_lock_of_a_dead_process_goes(void **state)
     struct cellar *db = pool_opened(path, variant, &error);
     if (!db) fail_msg("%s", error.text);
     const struct cellar_table *table = table_of(db);
-    MUST(&error, cellar_session_open(db, &session, &error));
+    MUST(&error, session_open(db, &session, &error));
     txn = begun(session, LONG_NS, SOON_NS);
     assert_code(cellar_txn_get_for_update(txn, table, 1, 0, &a), 0);
     assert_int_equal(a, 7);
@@ -542,20 +542,20 @@ static void bad_locks_are_refused(void **state)
     const struct cellar_table *items = pair.api.items;
     struct cellar_txn_options options = {.lock_ns = LONG_NS + 1};
     assert_code(cellar_begin(pair.one, &options, &txn), CELLAR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_INVALID, "lock_ns is more than a second", "");
+    sessions_assert_line(CELLAR_INVALID, "lock_ns is more than a second", "");
     options = (struct cellar_txn_options){.flags = CELLAR_READ_ONLY};
     assert_code(cellar_begin(pair.one, &options, &txn), 0);
     assert_code(cellar_txn_get_for_update(txn, items, 1, ITEM_A, &a), CELLAR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_INVALID, "begun read-only", "");
+    sessions_assert_line(CELLAR_INVALID, "begun read-only", "");
     assert_code(cellar_commit(txn, NULL), 0);
     assert_code(cellar_txn_get_for_update(txn, items, 1, ITEM_A, &a), CELLAR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_INVALID, "has ended", "");
+    sessions_assert_line(CELLAR_INVALID, "has ended", "");
     txn = sessions_begun(pair.one);
     assert_code(cellar_txn_get_for_update(txn, NULL, 1, ITEM_A, &a), CELLAR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_INVALID, "the table is NULL", "");
+    sessions_assert_line(CELLAR_INVALID, "the table is NULL", "");
     for (int column = -1; column <= ITEM_COLUMNS; column += ITEM_COLUMNS + 1) {
         assert_code(cellar_txn_get_for_update(txn, items, 1, column, &a), CELLAR_INVALID);
-        sessions_assert_line(pair.one, CELLAR_INVALID, "table items, key 1, column", "no column of this number");
+        sessions_assert_line(CELLAR_INVALID, "table items, key 1, column", "no column of this number");
     }
     assert_code(cellar_abort(txn), 0);
     sessions_pair_close(&pair);
@@ -567,7 +567,7 @@ static void its_plants_are_met(void **state)
     struct sessions_pair pair;
     const struct api_variant *variant = *state;
     /* In mode crest others wait within their attempt, without end. */
-    bool waits = variant->cc == CELLAR_CC_CREST;
+    bool waits = variant->cc == CELLAR_LAB_CC_CREST;
     if (!opened(&pair, variant)) skip();
     assert_true(sessions_show(&pair, "hold_in_the_way", makes_way));
     if (waits) assert_true(sessions_show(&pair, "hold_block_open", spin_locks_are_free));

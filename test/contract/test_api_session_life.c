@@ -9,12 +9,12 @@ static void sessions_come_and_go(void **state)
     struct api api;
     struct cellar_session *sessions[3];
     if (!sessions_possible(*state)) skip();
-    api_open_with(&api, *state, (struct cellar_config){.sessions = 2, .cns = 2});
+    api_open_with(&api, *state, (struct engine_config){.sessions = 2, .cns = 2});
     api_load(&api, 0, 10);
     for (int turn = 0; turn < 3; turn++) {
         sessions[0] = sessions_opened(&api);
         sessions[1] = sessions_opened(&api);
-        FAILS(&api.error, cellar_session_open(api.db, &sessions[2], &api.error), CELLAR_FULL, "2 sessions are open");
+        FAILS(&api.error, session_open(api.db, &sessions[2], &api.error), CELLAR_FULL, "2 sessions are open");
         assert_null(sessions[2]);
         for (uint64_t i = 0; i < 2; i++) {
             struct cellar_txn *txn = sessions_begun(sessions[i]);
@@ -33,8 +33,8 @@ static void bad_numbers_of_sessions_are_refused(void **state)
 {
     struct cellar *db;
     struct cellar_error error;
-    struct cellar_config config = {.fabric = ((const struct api_variant *)*state)->fabric, .sessions = 128};
-    FAILS(&error, cellar_open(&config, &db, &error), CELLAR_INVALID, "1 threads and 128 sessions: at most 128");
+    struct engine_config config = {.fabric = ((const struct api_variant *)*state)->fabric, .sessions = 128};
+    FAILS(&error, db_open(&config, &db, &error), CELLAR_INVALID, "1 threads and 128 sessions: at most 128");
 }
 
 static void a_mode_without_sessions_says_why(void **state)
@@ -43,7 +43,7 @@ static void a_mode_without_sessions_says_why(void **state)
     struct cellar_session *session;
     if (sessions_possible(*state)) skip();
     api_open(&api, *state);
-    FAILS(&api.error, cellar_session_open(api.db, &session, &api.error), CELLAR_UNSUPPORTED, "mode 2pl");
+    FAILS(&api.error, session_open(api.db, &session, &api.error), CELLAR_UNSUPPORTED, "mode 2pl");
     api_close(&api);
 }
 
@@ -58,7 +58,7 @@ static void *leave_open(void *arg)
     struct cellar_session *session;
     struct cellar_txn *txn;
     uint64_t a;
-    if (cellar_session_open(api->db, &session, NULL) || cellar_begin(session, NULL, &txn)) return arg;
+    if (session_open(api->db, &session, NULL) || cellar_begin(session, NULL, &txn)) return arg;
     return cellar_txn_get(txn, api->items, 1, ITEM_A, &a) ? arg : NULL;
 }
 
@@ -67,7 +67,7 @@ static void a_thread_that_ends_leaves_its_session(void **state)
     struct api api;
     int warnings = 0;
     if (!sessions_possible(*state)) skip();
-    api_open_with(&api, *state, (struct cellar_config){.sessions = 1, .log = count_warnings, .log_arg = &warnings});
+    api_open_with(&api, *state, (struct engine_config){.sessions = 1, .log = count_warnings, .log_arg = &warnings});
     api_load(&api, 0, 10);
     for (int turn = 0; turn < 3; turn++) {
         pthread_t thread;

@@ -20,18 +20,18 @@ static void misuse_is_told(void **state)
     struct item item = item_of(1);
     struct cellar_txn_options options = {.flags = 2};
     assert_code(cellar_begin(pair.one, &options, &txn), CELLAR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_INVALID, "unknown flags", "");
+    sessions_assert_line(CELLAR_INVALID, "unknown flags", "");
     assert_null(txn);
     txn = sessions_begun(pair.one);
     assert_code(cellar_begin(pair.one, NULL, &none), CELLAR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_INVALID, "has not ended", "");
+    sessions_assert_line(CELLAR_INVALID, "has not ended", "");
     assert_code(cellar_txn_get(txn, NULL, 1, ITEM_A, &a), CELLAR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_INVALID, "the table is NULL", "");
+    sessions_assert_line(CELLAR_INVALID, "the table is NULL", "");
     for (int column = -1; column <= ITEM_COLUMNS; column += ITEM_COLUMNS + 1) {
         assert_code(cellar_txn_get(txn, items, 1, column, &a), CELLAR_INVALID);
-        sessions_assert_line(pair.one, CELLAR_INVALID, "table items, key 1, column", "no column of this number");
+        sessions_assert_line(CELLAR_INVALID, "table items, key 1, column", "no column of this number");
         assert_code(cellar_txn_put(txn, items, 1, column, &a), CELLAR_INVALID);
-        sessions_assert_line(pair.one, CELLAR_INVALID, "table items, key 1, column", "no column of this number");
+        sessions_assert_line(CELLAR_INVALID, "table items, key 1, column", "no column of this number");
     }
     assert_code(cellar_rollback_to(txn, 0), CELLAR_INVALID);
     assert_code(cellar_rollback_to(txn, -1), CELLAR_INVALID);
@@ -46,7 +46,7 @@ static void misuse_is_told(void **state)
     assert_code(cellar_commit(txn, NULL), 0);
     /* After its end. */
     assert_code(cellar_txn_get(txn, items, 1, ITEM_A, &a), CELLAR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_INVALID, "has ended", "");
+    sessions_assert_line(CELLAR_INVALID, "has ended", "");
     assert_code(cellar_txn_put(txn, items, 1, ITEM_A, &a), CELLAR_INVALID);
     assert_code(cellar_txn_insert(txn, items, 1, &item), CELLAR_INVALID);
     assert_code(cellar_txn_delete(txn, items, 1), CELLAR_INVALID);
@@ -59,7 +59,7 @@ static void misuse_is_told(void **state)
     assert_code(cellar_commit(NULL, NULL), CELLAR_INVALID);
     cellar_session_close(pair.one);
     assert_code(cellar_begin(pair.one, NULL, &txn), CELLAR_CLOSED);
-    sessions_assert_line(pair.one, CELLAR_CLOSED, "is closed", "");
+    sessions_assert_line(CELLAR_CLOSED, "is closed", "");
     sessions_pair_close(&pair);
 }
 
@@ -71,13 +71,13 @@ static void nothing_where_something_is_wanted(void **state)
     uint64_t a = 7, keys[2];
     if (!sessions_pair_open(&pair, *state)) skip();
     const struct cellar_table *items = pair.api.items;
-    const struct cellar_txn_options level = {.level = (enum cellar_level)77};
+    const struct cellar_txn_options level = {.level = (enum cellar_durability)77};
     assert_code(cellar_begin(pair.one, &level, &txn), CELLAR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_INVALID, "no such level", "");
+    sessions_assert_line(CELLAR_INVALID, "no such level", "");
     assert_code(cellar_begin(pair.one, NULL, NULL), CELLAR_INVALID);
     txn = sessions_begun(pair.one);
     assert_code(cellar_txn_get(txn, items, 1, ITEM_A, NULL), CELLAR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_INVALID, "is NULL", "");
+    sessions_assert_line(CELLAR_INVALID, "is NULL", "");
     assert_code(cellar_txn_get_for_update(txn, items, 1, ITEM_A, NULL), CELLAR_INVALID);
     assert_code(cellar_txn_put(txn, items, 1, ITEM_A, NULL), CELLAR_INVALID);
     assert_code(cellar_txn_insert(txn, items, 100, NULL), CELLAR_INVALID);
@@ -93,8 +93,8 @@ static void nothing_where_something_is_wanted(void **state)
     assert_code(cellar_column_of(items, NULL), CELLAR_INVALID);
     assert_null(cellar_table_find(pair.api.db, NULL));
     assert_int_equal(cellar_cells_of(items, NULL), CELLAR_CELLS_UNKNOWN);
-    FAILS(&pair.api.error, cellar_table_create(pair.api.db, NULL, NULL, &pair.api.error), CELLAR_INVALID, "schema");
-    FAILS(&pair.api.error, cellar_open(NULL, NULL, &pair.api.error), CELLAR_INVALID, "no place");
+    FAILS(&pair.api.error, db_table_create(pair.api.db, NULL, NULL, &pair.api.error), CELLAR_INVALID, "schema");
+    FAILS(&pair.api.error, db_open(NULL, NULL, &pair.api.error), CELLAR_INVALID, "no place");
     assert_code(cellar_proc_run(pair.api.db, NULL, NULL, NULL, NULL), CELLAR_INVALID);
     assert_code(cellar_lab_run(pair.api.db, NULL, NULL), CELLAR_INVALID);
     sessions_pair_close(&pair);
@@ -122,7 +122,7 @@ static void read_only_transactions_and_bounds(void **state)
     assert_code(api_run(&pair.api, mistaken, &call), -1000);
     assert_code(cellar_begin(pair.one, &options, &txn), 0);
     assert_code(cellar_txn_put(txn, items, 1, ITEM_A, &a), CELLAR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_INVALID, "begun read-only", "");
+    sessions_assert_line(CELLAR_INVALID, "begun read-only", "");
     assert_code(cellar_txn_insert(txn, items, 50, &item), CELLAR_INVALID);
     assert_code(cellar_txn_delete(txn, items, 1), CELLAR_INVALID);
     assert_int_equal(sessions_got(&pair.api, txn, 1), 3);
@@ -132,7 +132,7 @@ static void read_only_transactions_and_bounds(void **state)
     assert_code(cellar_begin(pair.one, &options, &txn), 0);
     if (pair.api.variant->threads) usleep(10);
     if (pair.api.variant->threads) assert_code(cellar_txn_get(txn, items, 1, ITEM_A, &a), CELLAR_DEADLINE);
-    if (pair.api.variant->threads) sessions_assert_line(pair.one, CELLAR_DEADLINE, "timeout_ns, 1", "");
+    if (pair.api.variant->threads) sessions_assert_line(CELLAR_DEADLINE, "timeout_ns, 1", "");
     assert_code(cellar_abort(txn), 0);
     options = (struct cellar_txn_options){.cancel = &cancel};
     assert_code(cellar_begin(pair.one, &options, &txn), 0);
@@ -154,7 +154,7 @@ static void sizes_have_limits(void **state)
         rc = cellar_txn_put(txn, pair.api.items, key, ITEM_A, &a);
     assert_code(rc, CELLAR_TOO_LARGE);
     assert_int_equal(key, CELLAR_SESSION_RECORDS_MAX + 1);
-    sessions_assert_line(pair.one, CELLAR_TOO_LARGE, "more records", "131072");
+    sessions_assert_line(CELLAR_TOO_LARGE, "more records", "131072");
     assert_code(cellar_abort(txn), 0);
     assert_int_equal(sessions_sum_of(&pair.api), 3 * 45);
     sessions_pair_close(&pair);
@@ -177,7 +177,7 @@ static void *use_anothers(void *arg)
     stranger->codes[3] = cellar_abort(stranger->txn);
     stranger->codes[4] = cellar_begin(stranger->pair->one, NULL, &stranger->txn);
     stranger->codes[5] = cellar_transact(stranger->pair->one, end_itself, NULL);
-    cellar_session_error(stranger->pair->one, &stranger->error);
+    stranger->error = *cellar_last_error();
     cellar_session_close(stranger->pair->one);
     return NULL;
 }

@@ -271,7 +271,7 @@ static bool phantom_is_met(struct pair *pair, enum phantom kind, bool writes)
     phantom(pair, kind);
     if (writes) put(pair, txn, 10, 10);
     int code = cellar_commit(txn, NULL);
-    if (code == CELLAR_RETRY) sessions_assert_line(pair->one, CELLAR_RETRY, "by_a", "was changed");
+    if (code == CELLAR_RETRY) sessions_assert_line(CELLAR_RETRY, "by_a", "was changed");
     return code == CELLAR_RETRY;
 }
 
@@ -295,7 +295,7 @@ static void a_second_scan_ends_what_another_has_changed(void **state)
     assert_int_equal(scan(&pair, txn, 40, 50, CELL_A, 0, keys, 8), 1);
     phantom(&pair, PHANTOM_INSERT);
     assert_int_equal(scan(&pair, txn, 40, 50, CELL_A, 0, keys, 8), CELLAR_RETRY);
-    sessions_assert_line(pair.one, CELLAR_RETRY, "by_a", "was changed");
+    sessions_assert_line(CELLAR_RETRY, "by_a", "was changed");
     assert_code(cellar_commit(txn, NULL), CELLAR_RETRY);
     pair_close(&pair);
 }
@@ -357,7 +357,7 @@ static void *join_on(void *arg)
 {
     struct joining *joining = arg;
     struct cellar_session *session;
-    joining->failed = cellar_session_open(joining->pair->ordered.api.db, &session, NULL);
+    joining->failed = session_open(joining->pair->ordered.api.db, &session, NULL);
     for (uint64_t i = 0; i < 40 && joining->failed == 0; i++) {
         struct application application = {joining, i % CLUBS, joining->first + i};
         int rc = cellar_transact(session, join, &application);
@@ -405,22 +405,22 @@ static void bad_scans_are_refused(void **state)
     const struct cellar_index *by_a = pair.ordered.by_a;
     struct cellar_txn *txn = sessions_begun(pair.one);
     assert_int_equal(cellar_txn_scan(txn, NULL, &range, 0, 0, keys, 8), CELLAR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_INVALID, "the index is NULL", "");
+    sessions_assert_line(CELLAR_INVALID, "the index is NULL", "");
     assert_int_equal(cellar_txn_scan(txn, by_a, NULL, 0, 0, keys, 8), CELLAR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_INVALID, "ends of the range", "");
+    sessions_assert_line(CELLAR_INVALID, "ends of the range", "");
     assert_int_equal(cellar_txn_scan(txn, by_a, &range, 1u << 19, 0, keys, 8), CELLAR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_INVALID, "cells that the table does not have", "");
+    sessions_assert_line(CELLAR_INVALID, "cells that the table does not have", "");
     assert_int_equal(cellar_txn_scan(txn, by_a, &range, 0, 4, keys, 8), CELLAR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_INVALID, "unknown flags", "");
+    sessions_assert_line(CELLAR_INVALID, "unknown flags", "");
     for (uint64_t limit = 0; limit <= SCAN_MAX + 1; limit += SCAN_MAX + 1) {
         assert_int_equal(cellar_txn_scan(txn, by_a, &range, 0, 0, keys, limit), CELLAR_INVALID);
-        sessions_assert_line(pair.one, CELLAR_INVALID, "1 to 2,048 keys", "");
+        sessions_assert_line(CELLAR_INVALID, "1 to 2,048 keys", "");
     }
     range.low.columns = 2; /* by_a has one */
     assert_int_equal(cellar_txn_scan(txn, by_a, &range, 0, 0, keys, 8), CELLAR_INVALID);
     range = (struct cellar_range){.low = {&low, 1, false}, .high = {&high, 1, false}};
     assert_int_equal(cellar_txn_scan(txn, by_a, &range, 0, 0, keys, 8), CELLAR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_INVALID, "reversed", "");
+    sessions_assert_line(CELLAR_INVALID, "reversed", "");
     /* A procedure's cursor knows an interactive transaction. */
     assert_int_equal(cellar_proc_cursor_open(txn, by_a, &range, 0, 0, 0, 0), CELLAR_INVALID);
     assert_int_equal(cellar_proc_cursor_next(txn, 0, keys, &ref), CELLAR_INVALID);
@@ -428,7 +428,7 @@ static void bad_scans_are_refused(void **state)
     assert_int_equal(scan(&pair, txn, 0, 20, 0, 0, keys, 8), 2); /* it goes on */
     assert_code(cellar_commit(txn, NULL), 0);
     assert_int_equal(scan(&pair, txn, 0, 20, 0, 0, keys, 8), CELLAR_INVALID);
-    sessions_assert_line(pair.one, CELLAR_INVALID, "has ended", "");
+    sessions_assert_line(CELLAR_INVALID, "has ended", "");
     pair_close(&pair);
 }
 
@@ -447,7 +447,7 @@ static void a_scan_has_the_transactions_limit(void **state)
     struct cellar_txn *txn = sessions_begun(pair.one);
     assert_int_equal(scan(&pair, txn, 0, UINT64_MAX, 0, 0, keys, SCAN_MAX), 2000); /* keys alone */
     assert_int_equal(scan(&pair, txn, 0, UINT64_MAX, CELL_A, 0, keys, SCAN_MAX), CELLAR_TOO_LARGE);
-    sessions_assert_line(pair.one, CELLAR_TOO_LARGE, "more records", "2048");
+    sessions_assert_line(CELLAR_TOO_LARGE, "more records", "2048");
     assert_int_equal(scan(&pair, txn, 0, 1000, CELL_A, 0, keys, SCAN_MAX), 1000);
     assert_code(cellar_commit(txn, NULL), 0);
     pair_close(&pair);

@@ -1,7 +1,8 @@
 /*
- * test_api_snapshot.c - cellar_snapshot: a copy of the pool as of one moment, made while transactions run. Opened, it
+ * test_api_snapshot.c - db_backup: a copy of the pool as of one moment, made while transactions run. Opened, it
  * has the sums that every moment has, what was acknowledged before, and passes the audit.
  */
+#include "db_snapshot.h"
 #include "rivals.h"
 #include "session.h"
 #include "sessions.h"
@@ -34,11 +35,11 @@ static void place_remove(struct place *place)
     assert_int_equal(rmdir(place->folder), 0); /* nothing else is there */
 }
 
-static bool possible(const struct api_variant *variant) { return variant->cc != CELLAR_CC_TWOPL; }
+static bool possible(const struct api_variant *variant) { return variant->cc != CELLAR_LAB_CC_TWOPL; }
 
-static struct cellar_config config_of(uint32_t threads)
+static struct engine_config config_of(uint32_t threads)
 {
-    return (struct cellar_config){.pool_bytes = POOL_BYTES, .threads = threads, .coros = 2};
+    return (struct engine_config){.pool_bytes = POOL_BYTES, .threads = threads, .coros = 2};
 }
 
 /* The copy, opened like any pool; the variant's fabric may be another, a file is memory here. */
@@ -48,7 +49,7 @@ static void copy_open(struct api *copy, const struct place *place, const struct 
     variant = (struct api_variant){"copy", "shm", of->variant->cc, true};
     api_open_with(
         copy, &variant,
-        (struct cellar_config){.pool_path = place->path, .pool_bytes = POOL_BYTES, .coros = 2, .existing = true});
+        (struct engine_config){.pool_path = place->path, .pool_bytes = POOL_BYTES, .coros = 2, .existing = true});
 }
 
 /* ---- movers: cents go from one account to another, and records come and go in pairs ---- */
@@ -123,7 +124,7 @@ static int accounts_load(struct cellar_lab_client *client, void *arg, struct cel
     for (uint64_t key = 0; key < ACCOUNTS + 64 && rc == 0; key++) {
         struct item item = item_of(key);
         item.a = CENTS;
-        rc = cellar_lab_load(client, api->items, key, &item, error);
+        rc = db_load(client, api->items, key, &item, error);
     }
     return rc;
 }
@@ -135,7 +136,7 @@ static bool snapshot_holds(struct api *api)
     struct api copy;
     struct cellar_error error;
     place_make(&place);
-    MUST(&error, cellar_snapshot(api->db, place.path, &error));
+    MUST(&error, db_backup(api->db, place.path, &error));
     copy_open(&copy, &place, api);
     struct api_range range = {.table = copy.items};
     bool right = api_alone(&copy, api_scan_job, &range) == 0 && range.seen == ACCOUNTS + 64 &&
@@ -249,7 +250,7 @@ static void it_has_what_was_acknowledged(void **state)
     for (uint64_t round = 0; round < 3; round++) {
         api_load(&api, 100 * round, 100);
         place_make(&place);
-        MUST(&api.error, cellar_snapshot(api.db, place.path, &api.error));
+        MUST(&api.error, db_backup(api.db, place.path, &api.error));
         api_load(&api, 1000 + round, 1);
         copy_open(&copy, &place, &api);
         assert_int_equal(api_totals(&copy).seen, 100 * (round + 1) + round);
@@ -270,17 +271,17 @@ static void what_cannot_be_is_refused(void **state)
     struct place place;
     place_make(&place);
     api_open_with(&api, *state, config_of(1));
-    FAILS(&api.error, cellar_snapshot(api.db, NULL, &api.error), CELLAR_INVALID, "path");
+    FAILS(&api.error, db_backup(api.db, NULL, &api.error), CELLAR_INVALID, "path");
     if (possible(*state)) {
-        FAILS(&api.error, cellar_snapshot(api.db, "/nowhere/at/all", &api.error), CELLAR_SYSTEM, "/nowhere");
-        MUST(&api.error, cellar_snapshot(api.db, place.path, &api.error));
-        FAILS(&api.error, cellar_snapshot(api.db, place.path, &api.error), CELLAR_EXISTS, "there already");
+        FAILS(&api.error, db_backup(api.db, "/nowhere/at/all", &api.error), CELLAR_SYSTEM, "/nowhere");
+        MUST(&api.error, db_backup(api.db, place.path, &api.error));
+        FAILS(&api.error, db_backup(api.db, place.path, &api.error), CELLAR_EXISTS, "there already");
     } else {
-        FAILS(&api.error, cellar_snapshot(api.db, place.path, &api.error), CELLAR_UNSUPPORTED, "2pl");
+        FAILS(&api.error, db_backup(api.db, place.path, &api.error), CELLAR_UNSUPPORTED, "2pl");
     }
     api_close(&api);
-    api_open_with(&api, *state, (struct cellar_config){.mns = 2, .pool_bytes = 8 << 20});
-    FAILS(&api.error, cellar_snapshot(api.db, place.part, &api.error), CELLAR_UNSUPPORTED, "one memory node");
+    api_open_with(&api, *state, (struct engine_config){.mns = 2, .pool_bytes = 8 << 20});
+    FAILS(&api.error, db_backup(api.db, place.part, &api.error), CELLAR_UNSUPPORTED, "one memory node");
     api_close(&api);
     place_remove(&place);
 }

@@ -3,6 +3,7 @@
  */
 #include "api.h"
 
+#include "bulk.h"
 #include "plant.h"
 #include "sessions.h"
 
@@ -72,7 +73,7 @@ static void a_commit_without_room_ends(void **state)
     uint64_t key = 0;
     int rc = 0;
     if (!sessions_possible(*state)) skip();
-    api_open_with(&api, *state, (struct cellar_config){.pool_bytes = 2 << 20, .coros = 1});
+    api_open_with(&api, *state, (struct engine_config){.pool_bytes = 2 << 20, .coros = 1});
     struct cellar_session *session = sessions_opened(&api);
     for (; rc == 0 && key < 100000; key++) rc = look_and_insert(&api, session, key);
     assert_code(rc, CELLAR_FULL);
@@ -92,7 +93,7 @@ static void a_full_pool_loses_nothing(void **state)
     struct api api;
     uint64_t rows = 0;
     int rc = 0;
-    api_open_with(&api, *state, (struct cellar_config){.pool_bytes = 2 << 20, .coros = 1});
+    api_open_with(&api, *state, (struct engine_config){.pool_bytes = 2 << 20, .coros = 1});
     for (; rc == 0 && rows < 100000; rows += rc ? 0 : TOGETHER) rc = run_rows(&api, insert_rows, rows, TOGETHER);
     assert_code(rc, CELLAR_FULL);
     assert_int_equal(api.result.attempts, 1);
@@ -116,7 +117,7 @@ static void a_full_pool_loses_nothing(void **state)
     assert_int_equal(totals.sum_a, sum_to(rows) + 100);
     struct cellar_schema schema = {"more", sizeof(struct item), item_columns, ITEM_COLUMNS, 100000, 0, 0, 0, 0};
     const struct cellar_table *table;
-    FAILS(&api.error, cellar_table_create(api.db, &schema, &table, &api.error), CELLAR_FULL, "table more");
+    FAILS(&api.error, db_table_create(api.db, &schema, &table, &api.error), CELLAR_FULL, "table more");
     api_audit_clean(&api);
     api_close(&api);
 }
@@ -124,7 +125,7 @@ static void a_full_pool_loses_nothing(void **state)
 static void loading_into_a_full_pool_ends_clearly(void **state)
 {
     struct api api;
-    api_open_with(&api, *state, (struct cellar_config){.pool_bytes = 2 << 20, .coros = 1});
+    api_open_with(&api, *state, (struct engine_config){.pool_bytes = 2 << 20, .coros = 1});
     struct api_range range = {.table = api.items, .count = 100000};
     FAILS(&api.error, api_alone(&api, api_load_job, &range), CELLAR_FULL, "table items");
     assert_true(range.seen > 1000);
@@ -142,7 +143,7 @@ static void a_table_far_beyond_its_size_is_full(void **state)
     struct api api;
     uint64_t rows = 0;
     int rc = 0;
-    api_open_bare(&api, *state, (struct cellar_config){.coros = 1});
+    api_open_bare(&api, *state, (struct engine_config){.coros = 1});
     api.items = api_table(&api, "items", 4);
     api_procs(&api);
     for (; rc == 0 && rows < 5000; rows += rc == 0) rc = run_rows(&api, insert_rows, rows, 1);
@@ -186,7 +187,7 @@ static int end_scan(void *arg, uint64_t key, const void *row)
 static int ending_job(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct ending *ending = arg;
-    return cellar_lab_scan(client, ending->table, end_scan, ending, error);
+    return db_scan(client, ending->table, end_scan, ending, error);
 }
 
 static void a_scan_ends_when_it_is_told(void **state)
@@ -214,14 +215,14 @@ struct measure {
 static int measure_job(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct measure *measure = arg;
-    return cellar_lab_space_read(client, measure->table, &measure->space, error);
+    return db_space_read(client, measure->table, &measure->space, error);
 }
 
 static void memory_is_measured(void **state)
 {
     struct api api;
     struct cellar_lab_pool_space before, after;
-    api_open_with(&api, *state, (struct cellar_config){.mns = 2, .replicas = 1});
+    api_open_with(&api, *state, (struct engine_config){.mns = 2, .replicas = 1});
     struct measure empty = {.table = api.items};
     MUST(&api.error, api_alone(&api, measure_job, &empty));
     assert_int_equal(empty.space.records, 0);
@@ -391,7 +392,7 @@ static void backups_are_equal_and_audited(void **state)
 {
     struct api api;
     struct fabric_addr head;
-    api_open_with(&api, *state, (struct cellar_config){.mns = 3, .replicas = 2});
+    api_open_with(&api, *state, (struct engine_config){.mns = 3, .replicas = 2});
     api_load(&api, 0, 300);
     for (uint64_t key = 0; key < 100; key++) {
         assert_code(run_rows(&api, update_row, key, 1), 0);

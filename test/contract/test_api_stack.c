@@ -41,7 +41,7 @@ static const struct cellar_proc *registered(struct api *api, const char *name, u
     const struct cellar_proc_def def = {
         .name = name, .fn = deep_fn, .records_max = 1, .writes_max = 1, .stack_bytes = stack_bytes};
     const struct cellar_proc *proc;
-    if (cellar_proc_register(api->db, &def, &proc, &api->error)) fail_msg("%s", api->error.text);
+    if (db_proc_register(api->db, &def, &proc, &api->error)) fail_msg("%s", api->error.text);
     return proc;
 }
 
@@ -65,7 +65,7 @@ static void a_procedure_has_the_stack_it_asks_for(void **state)
     struct caller callers[4];
     pthread_t threads[4];
     const struct api_variant *variant = *state;
-    api_open_with(&api, variant, (struct cellar_config){.threads = 2, .coros = 2});
+    api_open_with(&api, variant, (struct engine_config){.threads = 2, .coros = 2});
     api_load(&api, 0, 10);
     const struct cellar_proc *large = registered(&api, "large", DEEP_BYTES + 65536);
     const struct cellar_proc *small = registered(&api, "small", 0);
@@ -91,8 +91,8 @@ static void stacks_out_of_range_are_refused(void **state)
     const struct cellar_proc *proc;
     const struct cellar_proc_def def = {
         .name = "huge", .fn = deep_fn, .records_max = 1, .writes_max = 1, .stack_bytes = CELLAR_STACK_BYTES_MAX + 1};
-    api_open_with(&api, *state, (struct cellar_config){.threads = 1});
-    FAILS(&api.error, cellar_proc_register(api.db, &def, &proc, &api.error), CELLAR_TOO_LARGE, "a stack of");
+    api_open_with(&api, *state, (struct engine_config){.threads = 1});
+    FAILS(&api.error, db_proc_register(api.db, &def, &proc, &api.error), CELLAR_TOO_LARGE, "a stack of");
     assert_null(proc);
     api_close(&api);
 }

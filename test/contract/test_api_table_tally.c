@@ -1,7 +1,8 @@
 /*
- * test_api_table_tally.c - cellar_table_read: what transactions did with the records of each table, against what they
- * were told to do.
+ * test_api_table_tally.c - cellar_lab_table_read: what transactions did with the records of each table, against what
+ * they were told to do.
  */
+#include "db_drop.h"
 #include "sessions.h"
 
 #include <pthread.h>
@@ -9,25 +10,25 @@
 #define THREADS 3
 #define CALLS 2000
 
-static struct cellar_table_tally tally_of(struct api *api, const struct cellar_table *table)
+static struct cellar_lab_table_tally tally_of(struct api *api, const struct cellar_table *table)
 {
-    struct cellar_table_tally tally;
+    struct cellar_lab_table_tally tally;
     memset(&tally, 0xff, sizeof tally);
-    cellar_table_read(api->db, table, &tally);
+    cellar_lab_table_read(api->db, table, &tally);
     return tally;
 }
 
 static void assert_tally(struct api *api, const struct cellar_table *table, uint64_t read, uint64_t written,
                          uint64_t inserted, uint64_t deleted)
 {
-    struct cellar_table_tally tally = tally_of(api, table);
+    struct cellar_lab_table_tally tally = tally_of(api, table);
     assert_int_equal(tally.read, read);
     assert_int_equal(tally.written, written);
     assert_int_equal(tally.inserted, inserted);
     assert_int_equal(tally.deleted, deleted);
 }
 
-static uint64_t conflicts_of(const struct cellar_table_tally *tally)
+static uint64_t conflicts_of(const struct cellar_lab_table_tally *tally)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < CELLAR_ABORT_REASONS; i++) sum += tally->conflicts[i];
@@ -98,7 +99,7 @@ static void what_many_workers_do_adds_up(void **state)
     pthread_t threads[THREADS];
     struct caller callers[THREADS];
     uint64_t seen = 0;
-    api_open_with(&api, variant, (struct cellar_config){.threads = 2, .coros = 2});
+    api_open_with(&api, variant, (struct engine_config){.threads = 2, .coros = 2});
     api_load(&api, 0, 10);
     for (uint32_t i = 0; i < THREADS; i++) {
         callers[i] = (struct caller){&api, i};
@@ -108,17 +109,17 @@ static void what_many_workers_do_adds_up(void **state)
             call_often(&callers[i]);
     }
     while (variant->threads && seen < 2 * THREADS * CALLS) { /* beside them: it only grows */
-        struct cellar_table_tally tally = tally_of(&api, api.items);
+        struct cellar_lab_table_tally tally = tally_of(&api, api.items);
         assert_true(tally.written >= seen && tally.written <= 2 * THREADS * CALLS + 16);
         seen = tally.written;
     }
     for (uint32_t i = 0; i < THREADS && variant->threads; i++) pthread_join(threads[i], NULL);
     assert_tally(&api, api.items, 0, 2 * THREADS * CALLS, 0, 0);
-    struct cellar_table_tally tally = tally_of(&api, api.items);
+    struct cellar_lab_table_tally tally = tally_of(&api, api.items);
     struct cellar_lab_stats stats;
     cellar_lab_stats_read(api.db, &stats);
     for (uint32_t i = 0; i < CELLAR_ABORT_REASONS; i++) assert_true(tally.conflicts[i] <= stats.aborts[i]);
-    if (variant->cc == CELLAR_CC_CELL) assert_int_equal(conflicts_of(&tally), stats.aborted);
+    if (variant->cc == CELLAR_LAB_CC_CELL) assert_int_equal(conflicts_of(&tally), stats.aborted);
     api_close(&api);
 }
 
@@ -132,11 +133,11 @@ static void a_conflict_names_its_table(void **state)
     (void)sessions_got(&pair.api, first, 3);
     sessions_put(&pair.api, first, 4, 1);
     sessions_put(&pair.api, second, 3, 1);
-    struct cellar_table_tally before = tally_of(&pair.api, pair.api.items);
+    struct cellar_lab_table_tally before = tally_of(&pair.api, pair.api.items);
     assert_true(before.read >= 1 && before.written == 0 && conflicts_of(&before) == 0);
     assert_code(cellar_commit(second, NULL), 0);
     assert_code(cellar_commit(first, NULL), CELLAR_RETRY);
-    struct cellar_table_tally after = tally_of(&pair.api, pair.api.items), none = tally_of(&pair.api, other);
+    struct cellar_lab_table_tally after = tally_of(&pair.api, pair.api.items), none = tally_of(&pair.api, other);
     assert_int_equal(after.written, 1);
     assert_int_equal(after.conflicts[CELLAR_ABORT_VALIDATION], 1);
     assert_int_equal(conflicts_of(&after), 1);
@@ -152,11 +153,11 @@ static void numbers_are_used_again(void **state)
     api_open(&api, *state);
     api_load(&api, 0, 10);
     (void)look_at(&api, 3);
-    assert_code(cellar_table_truncate(api.db, api.items, &error), 0);
+    assert_code(db_table_truncate(api.db, api.items, &error), 0);
     (void)look_at(&api, 3);
     assert_tally(&api, api.items, 2, 0, 0, 0);
     const struct cellar_table *gone = api.items;
-    assert_code(cellar_table_drop(api.db, api.items, &error), 0);
+    assert_code(db_table_drop(api.db, api.items, &error), 0);
     assert_tally(&api, gone, 0, 0, 0, 0);
     api.items = api_table(&api, "items", 100);
     assert_int_equal(api.items->id, gone->id);

@@ -56,17 +56,17 @@ static const struct cellar_proc *registered(struct api *api, const char *name)
 {
     const struct cellar_proc_def def = {.name = name, .fn = add, .records_max = 1, .writes_max = 1};
     const struct cellar_proc *proc;
-    if (cellar_proc_register(api->db, &def, &proc, &api->error)) fail_msg("%s", api->error.text);
+    if (db_proc_register(api->db, &def, &proc, &api->error)) fail_msg("%s", api->error.text);
     return proc;
 }
 
 /* Counts only grow; reading them changes nothing. */
 static void watch(struct api *api, const struct cellar_proc *proc, uint64_t wanted)
 {
-    struct cellar_tally tally = {0}, before;
+    struct cellar_lab_tally tally = {0}, before;
     do {
         before = tally;
-        cellar_proc_read(api->db, proc, &tally);
+        cellar_lab_proc_read(api->db, proc, &tally);
         assert_true(tally.calls >= before.calls && tally.committed >= before.committed);
         assert_true(tally.attempts >= before.attempts && tally.committed <= wanted);
     } while (tally.calls < wanted);
@@ -77,14 +77,14 @@ static void tallies_are_what_results_said(void **state)
     struct api api;
     struct told told[THREADS] = {{0}}, all = {0};
     pthread_t threads[THREADS];
-    struct cellar_tally tally;
+    struct cellar_lab_tally tally;
     const struct api_variant *variant = *state;
-    api_open_with(&api, variant, (struct cellar_config){.threads = 2, .coros = 2});
+    api_open_with(&api, variant, (struct engine_config){.threads = 2, .coros = 2});
     api_load(&api, 0, 10);
     const struct cellar_proc *proc = registered(&api, "add"), *idle = registered(&api, "idle");
-    assert_ptr_equal(cellar_proc_next(api.db, NULL), idle);
-    assert_ptr_equal(cellar_proc_next(api.db, idle), proc);
-    assert_string_equal(cellar_proc_name(proc), "add");
+    assert_ptr_equal(cellar_lab_proc_next(api.db, NULL), idle);
+    assert_ptr_equal(cellar_lab_proc_next(api.db, idle), proc);
+    assert_string_equal(cellar_lab_proc_name(proc), "add");
 
     for (uint32_t i = 0; i < THREADS; i++) {
         told[i] = (struct told){.api = &api, .add = proc};
@@ -100,16 +100,16 @@ static void tallies_are_what_results_said(void **state)
         all.committed += told[i].committed;
         all.attempts += told[i].attempts;
     }
-    cellar_proc_read(api.db, proc, &tally);
+    cellar_lab_proc_read(api.db, proc, &tally);
     assert_int_equal(tally.calls, all.calls);
     assert_int_equal(tally.committed, all.committed);
     assert_int_equal(tally.attempts, all.attempts);
     assert_int_equal(sum_of(tally.aborts, CELLAR_ABORT_REASONS), all.attempts - all.calls);
     assert_int_equal(sum_of(tally.latency, CELLAR_LATENCY_BUCKETS), all.committed);
-    assert_true(cellar_tally_latency_ns(&tally, 0.5) > 0);
-    assert_true(cellar_tally_latency_ns(&tally, 0.99) >= cellar_tally_latency_ns(&tally, 0.5));
-    cellar_proc_read(api.db, idle, &tally);
-    assert_true(tally.calls == 0 && tally.attempts == 0 && cellar_tally_latency_ns(&tally, 0.5) == 0);
+    assert_true(cellar_lab_latency_ns(&tally, 0.5) > 0);
+    assert_true(cellar_lab_latency_ns(&tally, 0.99) >= cellar_lab_latency_ns(&tally, 0.5));
+    cellar_lab_proc_read(api.db, idle, &tally);
+    assert_true(tally.calls == 0 && tally.attempts == 0 && cellar_lab_latency_ns(&tally, 0.5) == 0);
     api_close(&api);
 }
 
@@ -117,22 +117,22 @@ static void tallies_are_what_results_said(void **state)
 static void calls_that_never_began(void **state)
 {
     struct api api;
-    struct cellar_tally tally;
+    struct cellar_lab_tally tally;
     struct cellar_result result;
     uint32_t cancel = 1;
-    api_open_with(&api, *state, (struct cellar_config){.threads = 1, .coros = 1});
+    api_open_with(&api, *state, (struct engine_config){.threads = 1, .coros = 1});
     api_load(&api, 0, 10);
     const struct cellar_proc *proc = registered(&api, "add");
     struct cellar_call_options options = {.cancel = &cancel};
     struct adding adding = {&api, false};
     assert_int_equal(cellar_proc_run(api.db, proc, &adding, &options, &result), CELLAR_CANCELLED);
     assert_int_equal(result.attempts, 0);
-    cellar_proc_read(api.db, proc, &tally);
+    cellar_lab_proc_read(api.db, proc, &tally);
     assert_true(tally.calls == 0 && tally.attempts == 0 && tally.committed == 0);
     assert_int_equal(cellar_proc_run(api.db, proc, &adding, NULL, &result), 0);
-    cellar_proc_read(api.db, proc, &tally);
+    cellar_lab_proc_read(api.db, proc, &tally);
     assert_true(tally.calls == 1 && tally.attempts == 1 && tally.committed == 1);
-    uint64_t within_ns = cellar_tally_latency_ns(&tally, 1);
+    uint64_t within_ns = cellar_lab_latency_ns(&tally, 1);
     assert_true(within_ns >= result.latency_ns && within_ns <= result.latency_ns + result.latency_ns / 4 + 1);
     api_close(&api);
 }

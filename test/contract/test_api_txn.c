@@ -154,7 +154,7 @@ static void records_come_and_go(void **state)
 {
     struct api api;
     bool found;
-    api_open_bare(&api, *state, (struct cellar_config){0});
+    api_open_bare(&api, *state, (struct engine_config){0});
     api.items = api_table(&api, "items", 8);
     api_procs(&api);
     for (uint32_t round = 0; round < 3; round++) {
@@ -309,7 +309,7 @@ static void many_blocks_put_the_same_records(void **state)
 {
     struct api api;
     struct again many = {.blocks = 20000};
-    api_open_with(&api, *state, (struct cellar_config){.coros = 2});
+    api_open_with(&api, *state, (struct engine_config){.coros = 2});
     api_load(&api, 0, 10);
     assert_code(api_run(&api, put_again, &many), 0);
     assert_int_equal(last_a(&api), 20000);
@@ -377,21 +377,21 @@ static int reuse_client(struct cellar_lab_client *client, void *arg)
 static void a_slot_used_again_is_another_version(void **state)
 {
     const struct api_variant *variant = *state;
-    if (variant->cc == CELLAR_CC_TWOPL) skip(); /* no transaction replaces what a reader has locked */
+    if (variant->cc == CELLAR_LAB_CC_TWOPL) skip(); /* no transaction replaces what a reader has locked */
     struct api api;
     struct fabric_addr head;
     struct reuse reuse = {.api = &api};
     struct cellar_lab_stats stats;
     struct cellar_proc_def def = {.name = "reader", .fn = api_any, .records_max = CELLAR_TXN_RECORDS_MAX};
-    api_open_with(&api, *state, (struct cellar_config){.threads = 2, .coros = 1});
+    api_open_with(&api, *state, (struct engine_config){.threads = 2, .coros = 1});
     api_load(&api, 0, 2000);
-    MUST(&api.error, cellar_proc_register(api.db, &def, &reuse.reader_proc, &api.error));
+    MUST(&api.error, db_proc_register(api.db, &def, &reuse.reader_proc, &api.error));
     /* Once by hand, so that the slot belongs to the worker that will replace the record, wherever it is. */
     struct record_wire before = api_header(&api, 5);
     struct fabric_addr addr = api_find(&api, 5, &head);
     assert_code(cellar_lab_run(api.db, reuse_client, &reuse), 0);
     assert_true(reuse.replaced);
-    bool snapshot = api.variant->cc == CELLAR_CC_MOTOR; /* older than the replacement: nothing has changed in it */
+    bool snapshot = api.variant->cc == CELLAR_LAB_CC_MOTOR; /* older than the replacement: nothing has changed in it */
     assert_true(snapshot ? reuse.result.attempts == 1 : reuse.result.attempts >= 2);
     assert_int_equal(reuse.reader.a, 15);
     cellar_lab_stats_read(api.db, &stats);
@@ -457,16 +457,16 @@ static int late_client(struct cellar_lab_client *client, void *arg)
 static void a_fetch_says_that_its_snapshot_is_gone(void **state)
 {
     const struct api_variant *variant = *state;
-    if (variant->cc != CELLAR_CC_MOTOR) skip(); /* the other modes read what is there now */
+    if (variant->cc != CELLAR_LAB_CC_MOTOR) skip(); /* the other modes read what is there now */
     struct api api;
     struct late late = {.api = &api, .absent = 2500, .beside = 2501, .fetched = {1, 1}};
     struct cellar_lab_stats stats;
     struct cellar_proc_def def = {.name = "reader", .fn = api_any, .records_max = CELLAR_TXN_RECORDS_MAX};
-    api_open_with(&api, *state, (struct cellar_config){.threads = 2, .coros = 1});
+    api_open_with(&api, *state, (struct engine_config){.threads = 2, .coros = 1});
     api_load(&api, 0, 2000);
     const struct index_geometry *index = &api.items->index;
     while (index_bucket_addr(index, late.beside).bits != index_bucket_addr(index, late.absent).bits) late.beside++;
-    MUST(&api.error, cellar_proc_register(api.db, &def, &late.reader_proc, &api.error));
+    MUST(&api.error, db_proc_register(api.db, &def, &late.reader_proc, &api.error));
     assert_code(cellar_lab_run(api.db, late_client, &late), 0);
     assert_code(late.fetched[0], CELLAR_RETRY);
     assert_code(late.fetched[1], 0); /* with a younger snapshot */

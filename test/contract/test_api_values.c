@@ -2,6 +2,8 @@
  * test_api_values.c - columns of variable length (docs/values.md): what is put, read, replaced and deleted against a
  * plain array; by threads at once; its space; and in builds with planted bugs what an audit says of each.
  */
+#include "bulk.h"
+#include "db_drop.h"
 #include "docs.h"
 #include "plant.h"
 
@@ -111,7 +113,7 @@ static void values_agree_with_an_array(void **state)
     if (!docs_open(&docs, *state)) skip();
     if (!docs_agree(&docs, 3)) {
         struct cellar_error error;
-        cellar_session_error(docs.session, &error);
+        error = *cellar_last_error();
         fail_msg("it does not; the session: %s; the audit: %s", error.text, docs.api.error.text);
     }
     docs_close(&docs);
@@ -152,7 +154,7 @@ static void *thread_run(void *arg)
     struct cellar_session *session;
     struct cellar_error error;
     thread->bytes = malloc(LONG_MAX);
-    thread->code = thread->bytes ? cellar_session_open(thread->docs->api.db, &session, &error) : CELLAR_NOMEM;
+    thread->code = thread->bytes ? session_open(thread->docs->api.db, &session, &error) : CELLAR_NOMEM;
     if (thread->code) return NULL;
     for (; thread->number < 150 && thread->code == 0; thread->number++)
         thread->code = cellar_transact(session, turn, thread);
@@ -223,7 +225,7 @@ struct measuring {
 static int space_measure(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct measuring *measuring = arg;
-    return cellar_lab_space_read(client, measuring->table, &measuring->space, error);
+    return db_space_read(client, measuring->table, &measuring->space, error);
 }
 
 static struct cellar_lab_space space_of(struct docs *docs)
@@ -289,7 +291,7 @@ static void a_file_keeps_them(void **state)
     char path[64];
     snprintf(path, sizeof path, "/tmp/cellar-values-%d.pool", (int)getpid());
     if (strcmp(variant->fabric, "shm") != 0) skip();
-    struct cellar_config config = {.pool_path = path};
+    struct engine_config config = {.pool_path = path};
     if (!docs_open_with(&docs, variant, config)) skip();
     docs_insert(&docs, 5);
     docs_put(&docs, 5, 70000);
@@ -306,7 +308,7 @@ static void a_file_keeps_them(void **state)
     cellar_table_describe(docs.table, &schema, columns);
     assert_int_equal(schema.variable, docs_schema().variable);
     assert_true(schema.long_bytes > 0);
-    MUST(&docs.api.error, cellar_table_create(docs.api.db, &schema, &docs.table, &docs.api.error));
+    MUST(&docs.api.error, db_table_create(docs.api.db, &schema, &docs.table, &docs.api.error));
     api_audit_clean(&docs.api);
     docs_close(&docs);
     unlink(path);
@@ -332,16 +334,16 @@ static void a_table_takes_them_along(void **state)
         docs_insert(&docs, 1);
         docs_put(&docs, 1, 900000);
         if (i % 2) {
-            MUST(&docs.api.error, cellar_table_truncate(docs.api.db, docs.table, &docs.api.error));
+            MUST(&docs.api.error, db_table_truncate(docs.api.db, docs.table, &docs.api.error));
             assert_int_equal(space_of(&docs).record_bytes, 0);
             docs_insert(&docs, 1);
             docs_put(&docs, 1, 900000);
             text_is(&docs, 1, 900000);
         }
-        MUST(&docs.api.error, cellar_table_drop(docs.api.db, docs.table, &docs.api.error));
+        MUST(&docs.api.error, db_table_drop(docs.api.db, docs.table, &docs.api.error));
         api_audit_clean(&docs.api);
         schema.long_bytes = 100000u * (uint64_t)(i + 1); /* other indexes */
-        MUST(&docs.api.error, cellar_table_create(docs.api.db, &schema, &docs.table, &docs.api.error));
+        MUST(&docs.api.error, db_table_create(docs.api.db, &schema, &docs.table, &docs.api.error));
         if (i == 1) used = pool_used(&docs);
     }
     assert_true(pool_used(&docs) <= used + (1 << 20));
@@ -370,7 +372,7 @@ static void twins_keep_their_values(void **state)
                                          .key_bytes = 8,
                                          .variable = CELLAR_BIT(1)};
     if (!docs_open(&docs, *state)) skip();
-    MUST(&docs.api.error, cellar_table_create(docs.api.db, &schema, &notes, &docs.api.error));
+    MUST(&docs.api.error, db_table_create(docs.api.db, &schema, &notes, &docs.api.error));
     for (uint32_t round = 0; round < 3; round++)
         for (uint64_t i = 0; i < 24; i++) {
             uint64_t record;

@@ -2,6 +2,7 @@
  * test_api_values_misuse.c - columns of variable length (docs/values.md): calls that are refused, and what is too
  * large.
  */
+#include "db_index.h"
 #include "docs.h"
 #include "rivals.h"
 
@@ -31,7 +32,7 @@ static int raw_change(struct cellar_txn *txn, struct api_call *call)
 static int row_load(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     struct doc doc = docs_row(1);
-    return cellar_lab_load(client, arg, 256, &doc, error);
+    return db_load(client, arg, 256, &doc, error);
 }
 
 static void misuse_is_refused(void **state)
@@ -46,24 +47,24 @@ static void misuse_is_refused(void **state)
     struct cellar_txn *txn = sessions_begun(session);
     struct doc doc = docs_row(2);
     assert_code(cellar_txn_put(txn, table, 1, DOC_TEXT, &doc.text), CELLAR_INVALID);
-    sessions_assert_line(session, CELLAR_INVALID, "variable length", "text");
+    sessions_assert_line(CELLAR_INVALID, "variable length", "text");
     assert_code(cellar_txn_put_bytes(txn, table, 1, DOC_STAMP, "x", 1), CELLAR_INVALID);
-    sessions_assert_line(session, CELLAR_INVALID, "fixed length", "stamp");
+    sessions_assert_line(CELLAR_INVALID, "fixed length", "stamp");
     assert_code(cellar_txn_get_bytes(txn, table, 1, 3, docs.got, 1, NULL), CELLAR_INVALID);
     assert_code(cellar_txn_get_bytes(txn, table, 1, -1, docs.got, 1, NULL), CELLAR_INVALID);
     assert_code(cellar_txn_get_bytes(txn, NULL, 1, 1, docs.got, 1, NULL), CELLAR_INVALID);
     assert_code(cellar_txn_get_bytes(txn, docs.api.items, 1, 1, docs.got, 1, NULL), CELLAR_INVALID);
     assert_code(cellar_txn_put_bytes(txn, table, 1, DOC_TEXT, docs.got, CELLAR_VALUE_BYTES_MAX + 1), CELLAR_TOO_LARGE);
-    sessions_assert_line(session, CELLAR_TOO_LARGE, "1048576", "text");
+    sessions_assert_line(CELLAR_TOO_LARGE, "1048576", "text");
     assert_code(cellar_txn_get_bytes(txn, table, 1, DOC_TEXT, docs.got, 99, &bytes), CELLAR_TOO_LARGE);
-    sessions_assert_line(session, CELLAR_TOO_LARGE, "99", "text");
+    sessions_assert_line(CELLAR_TOO_LARGE, "99", "text");
     assert_int_equal(bytes, 100);
     assert_code(cellar_txn_get_bytes(txn, table, 9, DOC_TEXT, docs.got, 99, &bytes), CELLAR_NOT_FOUND);
     assert_code(cellar_txn_put_bytes(txn, table, 9, DOC_TEXT, docs.got, 99), CELLAR_NOT_FOUND);
     assert_code(cellar_txn_delete(txn, table, 9), CELLAR_NOT_FOUND);
     doc.text.bytes = DOCS_ROOM + 1;
     assert_code(cellar_txn_insert(txn, table, 2, &doc), CELLAR_TOO_LARGE);
-    sessions_assert_line(session, CELLAR_TOO_LARGE, "room", "text");
+    sessions_assert_line(CELLAR_TOO_LARGE, "room", "text");
     assert_code(cellar_value_set(&doc.text, sizeof doc.text, docs.got, DOCS_ROOM), 0);
     assert_code(cellar_value_set(&doc.text, sizeof doc.text, docs.got, DOCS_ROOM + 1), CELLAR_TOO_LARGE);
     assert_code(cellar_value_set(&doc.text, 3, docs.got, 0), CELLAR_TOO_LARGE);
@@ -101,7 +102,7 @@ static void what_does_not_fit_changes_nothing(void **state)
     for (; rc == 0 && puts < 400; puts++)
         rc = cellar_txn_put_bytes(txn, docs.table, 1, DOC_TEXT, docs.want, CELLAR_VALUE_BYTES_MAX - puts % 2);
     assert_code(rc, CELLAR_TOO_LARGE);
-    sessions_assert_line(docs.session, CELLAR_TOO_LARGE, "copies", "268435456");
+    sessions_assert_line(CELLAR_TOO_LARGE, "copies", "268435456");
     assert_code(cellar_txn_get_bytes(txn, docs.table, 1, DOC_TEXT, docs.got, CELLAR_VALUE_BYTES_MAX, &bytes), 0);
     assert_int_equal(bytes, CELLAR_VALUE_BYTES_MAX - puts % 2);
     assert_code(cellar_rollback_to(txn, 0), 0);
@@ -131,7 +132,7 @@ static void what_is_full_is_told(void **state)
         rc = cellar_commit(txn, NULL);
     }
     assert_code(rc, CELLAR_FULL);
-    sessions_assert_line(docs.session, CELLAR_FULL, "raise ", "docs//");
+    sessions_assert_line(CELLAR_FULL, "raise ", "docs//");
     api_audit_clean(&docs.api);
     docs_close(&docs);
 }
@@ -145,37 +146,37 @@ static void bad_schemas_are_refused(void **state)
     const struct cellar_table *table;
     struct cellar_schema schema = docs_schema();
     api_open(&api, variant);
-    if (variant->cc == CELLAR_CC_MOTOR) {
-        FAILS(&api.error, cellar_table_create(api.db, &schema, &table, &api.error), CELLAR_UNSUPPORTED, "old versions");
+    if (variant->cc == CELLAR_LAB_CC_MOTOR) {
+        FAILS(&api.error, db_table_create(api.db, &schema, &table, &api.error), CELLAR_UNSUPPORTED, "old versions");
         api_close(&api);
         return;
     }
     schema.variable = CELLAR_BIT(DOC_STAMP);
-    FAILS(&api.error, cellar_table_create(api.db, &schema, &table, &api.error), CELLAR_INVALID, "number 0");
+    FAILS(&api.error, db_table_create(api.db, &schema, &table, &api.error), CELLAR_INVALID, "number 0");
     schema.variable = CELLAR_BIT(DOC_COLUMNS);
-    FAILS(&api.error, cellar_table_create(api.db, &schema, &table, &api.error), CELLAR_INVALID, "number 3");
+    FAILS(&api.error, db_table_create(api.db, &schema, &table, &api.error), CELLAR_INVALID, "number 3");
     schema.variable = CELLAR_BIT(DOC_TEXT);
     schema.columns = shared;
-    FAILS(&api.error, cellar_table_create(api.db, &schema, &table, &api.error), CELLAR_INVALID, "a cell of its own");
+    FAILS(&api.error, db_table_create(api.db, &schema, &table, &api.error), CELLAR_INVALID, "a cell of its own");
     schema = docs_schema();
     schema.variable = 0;
     schema.long_bytes = 5;
-    FAILS(&api.error, cellar_table_create(api.db, &schema, &table, &api.error), CELLAR_INVALID, "long_bytes");
+    FAILS(&api.error, db_table_create(api.db, &schema, &table, &api.error), CELLAR_INVALID, "long_bytes");
     schema = docs_schema();
     schema.name = "a_name_of_twenty_nine_letters";
-    FAILS(&api.error, cellar_table_create(api.db, &schema, &table, &api.error), CELLAR_INVALID, "at most 28");
+    FAILS(&api.error, db_table_create(api.db, &schema, &table, &api.error), CELLAR_INVALID, "at most 28");
     schema = docs_schema();
-    MUST(&api.error, cellar_table_create(api.db, &schema, &table, &api.error));
+    MUST(&api.error, db_table_create(api.db, &schema, &table, &api.error));
     schema.variable = CELLAR_BIT(DOC_BLOB);
-    FAILS(&api.error, cellar_table_create(api.db, &schema, &table, &api.error), CELLAR_MISMATCH, "variable");
+    FAILS(&api.error, db_table_create(api.db, &schema, &table, &api.error), CELLAR_MISMATCH, "variable");
     schema = docs_schema();
     schema.long_bytes = 1 << 20;
-    FAILS(&api.error, cellar_table_create(api.db, &schema, &table, &api.error), CELLAR_MISMATCH, "long values");
+    FAILS(&api.error, db_table_create(api.db, &schema, &table, &api.error), CELLAR_MISMATCH, "long values");
     const struct cellar_index_column by[] = {{"text", CELLAR_SORT_BYTES, false}};
     const struct cellar_index_def def = {.name = "by_text", .columns = by, .column_count = 1};
     const struct cellar_index *index;
     table = cellar_table_find(api.db, "docs");
-    FAILS(&api.error, cellar_index_create(api.db, table, &def, &index, &api.error), CELLAR_INVALID, "variable length");
+    FAILS(&api.error, db_index_create(api.db, table, &def, &index, &api.error), CELLAR_INVALID, "variable length");
     api_close(&api);
 }
 

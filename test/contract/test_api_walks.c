@@ -6,6 +6,7 @@
  *     test_api_walks --plant BUG         with a planted bug, in builds that have them (test/xfail/test_walks.sh)
  */
 #include "accounts.h"
+#include "bulk.h"
 #include "fabric_shm.h"
 #include "mode.h"
 #include "plant.h"
@@ -56,13 +57,13 @@ static void *hold_main(void *arg)
     return NULL;
 }
 
-static void meeting_open(struct meeting *meeting, enum cellar_cc cc, uint32_t cns)
+static void meeting_open(struct meeting *meeting, enum cellar_lab_cc cc, uint32_t cns)
 {
-    const struct cellar_config config = {.cc = cc, .cns = cns, .threads = 2, .coros = 2};
+    const struct engine_config config = {.cc = cc, .cns = cns, .threads = 2, .coros = 2};
     const struct cellar_proc_def hold = {.name = "hold", .fn = hold_fn, .records_max = 1, .writes_max = 1};
     struct side *side = &meeting->side;
     int rc = side_open(side, &config);
-    if (rc == 0) rc = cellar_proc_register(side->db, &hold, &meeting->hold, &side->error);
+    if (rc == 0) rc = db_proc_register(side->db, &hold, &meeting->hold, &side->error);
     if (rc == 0) rc = cellar_lab_run(side->db, load_job, side);
     if (rc) fail_msg("%s: %s", cellar_strerror(rc), side->error.text);
 }
@@ -89,16 +90,16 @@ static int try_all(struct cellar_lab_client *client, void *arg)
     struct cellar_error error = {0};
     struct account row = {0};
     if (atomic_exchange(&tries->begun, 1)) return 0;
-    tries->codes[0] = cellar_lab_scan(client, side->accounts, no_row, NULL, &error);
+    tries->codes[0] = db_scan(client, side->accounts, no_row, NULL, &error);
     memcpy(tries->text, error.text, sizeof tries->text);
-    tries->codes[1] = cellar_cluster_audit(client, NULL);
-    tries->codes[2] = cellar_lab_space_read(client, side->accounts, &space, NULL);
-    tries->codes[3] = cellar_lab_load(client, side->accounts, 77, &row, NULL);
+    tries->codes[1] = db_audit(client, NULL);
+    tries->codes[2] = db_space_read(client, side->accounts, &space, NULL);
+    tries->codes[3] = db_load(client, side->accounts, 77, &row, NULL);
     atomic_store(&tries->meeting->go, 1);
     return 0;
 }
 
-static void beside_one(enum cellar_cc cc, uint32_t cns)
+static void beside_one(enum cellar_lab_cc cc, uint32_t cns)
 {
     struct meeting meeting = {0};
     struct tries tries = {.meeting = &meeting};
@@ -120,10 +121,10 @@ static void beside_one(enum cellar_cc cc, uint32_t cns)
 static void a_transaction_under_way_makes_busy(void **state)
 {
     (void)state;
-    beside_one(CELLAR_CC_CELL, 1);
-    beside_one(CELLAR_CC_CELL, 2); /* also of another compute node */
-    beside_one(CELLAR_CC_CELLAR, 2);
-    if (mode_of(CELLAR_CC_TWOPL)) beside_one(CELLAR_CC_TWOPL, 1);
+    beside_one(CELLAR_LAB_CC_CELL, 1);
+    beside_one(CELLAR_LAB_CC_CELL, 2); /* also of another compute node */
+    beside_one(CELLAR_LAB_CC_CELLAR, 2);
+    if (mode_of(CELLAR_LAB_CC_TWOPL)) beside_one(CELLAR_LAB_CC_TWOPL, 1);
 }
 
 /* ---- what begins under a walk ---- */
@@ -141,7 +142,7 @@ static int long_walk(struct cellar_lab_client *client, void *arg)
 {
     struct meeting *meeting = arg;
     if (cellar_lab_index(client) != 0) return 0;
-    return cellar_lab_scan(client, meeting->side.accounts, wait_row, meeting, NULL);
+    return db_scan(client, meeting->side.accounts, wait_row, meeting, NULL);
 }
 
 static void *walk_main(void *arg)
@@ -166,7 +167,7 @@ static void transactions_wait_for_a_walk(void **state)
     pthread_t walk, calls[2];
     void *ended;
     (void)state;
-    meeting_open(&meeting, CELLAR_CC_CELLAR, 2);
+    meeting_open(&meeting, CELLAR_LAB_CC_CELLAR, 2);
     assert_int_equal(pthread_create(&walk, NULL, walk_main, &meeting), 0);
     while (!atomic_load(&meeting.walking)) rest_ms(1);
     for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&calls[i], NULL, transfer_main, &meeting), 0);
@@ -194,7 +195,7 @@ struct crowd {
 static void walk_once(struct cellar_lab_client *client, struct crowd *crowd, int refusal)
 {
     struct sums sums = {.side = &crowd->side};
-    int rc = cellar_lab_scan(client, crowd->side.accounts, sum_row, &sums, &crowd->side.error);
+    int rc = db_scan(client, crowd->side.accounts, sum_row, &sums, &crowd->side.error);
     bool right = sums.accounts == ACCOUNTS && sums.balance == ACCOUNTS * ACCOUNT_BALANCE && sums.torn == 0;
     if (rc == refusal)
         crowd->refused++;
@@ -235,11 +236,12 @@ static int crowd_job(struct cellar_lab_client *client, void *arg)
 
 static void beside_writers_of_the_process(void **state)
 {
-    static const enum cellar_cc modes[] = {CELLAR_CC_RECORD, CELLAR_CC_CELL, CELLAR_CC_CREST, CELLAR_CC_CELLAR};
+    static const enum cellar_lab_cc modes[] = {CELLAR_LAB_CC_RECORD, CELLAR_LAB_CC_CELL, CELLAR_LAB_CC_CREST,
+                                               CELLAR_LAB_CC_CELLAR};
     (void)state;
     for (uint32_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         struct crowd crowd = {0};
-        const struct cellar_config config = {.cc = modes[i], .cns = 2, .threads = 2, .coros = 2};
+        const struct engine_config config = {.cc = modes[i], .cns = 2, .threads = 2, .coros = 2};
         int rc = side_open(&crowd.side, &config);
         if (rc == 0) rc = cellar_lab_run(crowd.side.db, load_job, &crowd.side);
         if (rc == 0) rc = cellar_lab_run(crowd.side.db, crowd_job, &crowd);
@@ -255,9 +257,9 @@ static void beside_writers_of_the_process(void **state)
 
 /* ---- writers in another process ---- */
 
-static struct cellar_config attached(const char *memnode, uint32_t cn)
+static struct engine_config attached(const char *memnode, uint32_t cn)
 {
-    return (struct cellar_config){.cc = CELLAR_CC_CELL,
+    return (struct engine_config){.cc = CELLAR_LAB_CC_CELL,
                                   .memnodes = memnode,
                                   .cn_index = cn,
                                   .threads = 1,
@@ -305,7 +307,7 @@ static int write_job(struct cellar_lab_client *client, void *arg)
 static void writer_main(const char *memnode, int start, int stop, int ready)
 {
     struct writer writer = {.stop = stop};
-    const struct cellar_config config = attached(memnode, 1);
+    const struct engine_config config = attached(memnode, 1);
     char byte;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (read(start, &byte, 1) != 1 || side_open(&writer.side, &config) != 0) _exit(1);
@@ -337,7 +339,7 @@ static void beside_writers_of_another_process(void **state)
         close(stop[1]);
         writer_main(path, start[0], stop[0], ready[1]);
     }
-    const struct cellar_config config = attached(path, 0);
+    const struct engine_config config = attached(path, 0);
     int rc = side_open(&crowd.side, &config);
     if (rc == 0) rc = cellar_lab_run(crowd.side.db, load_job, &crowd.side);
     if (rc) fail_msg("%s: %s", cellar_strerror(rc), crowd.side.error.text);

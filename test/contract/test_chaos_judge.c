@@ -1,5 +1,6 @@
 /* test_chaos_judge.c - the judge of `cellar chaos`: an honest witness, and each lie that must be found out. */
 #include "chaos_judge.h"
+#include "db_schema.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +33,7 @@ static struct chaos_bank_transfer transfer_of(const struct scene *scene, uint64_
 /* Each transfer is made, and the witness is told the truth; number 2 is given up by its client. */
 static void set_up(struct scene *scene)
 {
-    const struct cellar_config config = {.pool_bytes = MEMNODE_BYTES};
+    const struct engine_config config = {.pool_bytes = MEMNODE_BYTES};
     *scene = (struct scene){.count = 0};
     assert_int_equal(chaos_bank_open(&scene->bank, &config, MEMNODE_BYTES, &scene->error), 0);
     for (uint64_t number = 1; number <= TRANSFERS; number++) {
@@ -124,7 +125,7 @@ static void half_a_transfer_is_found(void **state)
     const struct cellar_proc *proc;
     const struct cellar_proc_def def = {.name = "half", .fn = half, .records_max = 1, .writes_max = 1};
     set_up(&scene);
-    assert_int_equal(cellar_proc_register(scene.bank.db, &def, &proc, &scene.error), 0);
+    assert_int_equal(db_proc_register(scene.bank.db, &def, &proc, &scene.error), 0);
     assert_int_equal(cellar_proc_run(scene.bank.db, proc, &scene.bank, NULL, NULL), 0);
     refuses(&scene, "its receipts make");
 }

@@ -8,8 +8,10 @@
  * `test_damage N` draws N flips of each kind of file instead of a sample; `test_damage N PLANT` with a planted bug.
  */
 #include "batch.h"
+#include "bulk.h"
 #include "coordinator.h"
 #include "db.h"
+#include "db_open.h"
 #include "plant.h"
 #include "prng.h"
 #include "rivals.h"
@@ -80,14 +82,14 @@ static int bank_prepare(struct bank *bank)
                                          .column_count = 2,
                                          .records_max = 2 * ROWS};
     const struct cellar_proc_def move = {.name = "move", .fn = move_proc, .records_max = 1, .writes_max = 1};
-    int code = cellar_table_create(bank->db, &schema, &bank->table, &bank->error);
-    return code ? code : cellar_proc_register(bank->db, &move, &bank->move, &bank->error);
+    int code = db_table_create(bank->db, &schema, &bank->table, &bank->error);
+    return code ? code : db_proc_register(bank->db, &move, &bank->move, &bank->error);
 }
 
 static int bank_open(struct bank *bank)
 {
-    const struct cellar_config config = {.pool_path = path, .pool_bytes = POOL_BYTES, .coros = 1, .log_bytes = 65536};
-    int code = cellar_open(&config, &bank->db, &bank->error);
+    const struct engine_config config = {.pool_path = path, .pool_bytes = POOL_BYTES, .coros = 1, .log_bytes = 65536};
+    int code = db_open(&config, &bank->db, &bank->error);
     return code ? code : bank_prepare(bank);
 }
 
@@ -96,7 +98,7 @@ static int load_client(struct cellar_lab_client *client, void *arg)
     struct bank *bank = arg;
     int code = 0;
     for (uint64_t key = 0; key < ROWS && code == 0; key++)
-        code = cellar_lab_load(client, bank->table, key, &(struct row){BALANCE, key}, &bank->error);
+        code = db_load(client, bank->table, key, &(struct row){BALANCE, key}, &bank->error);
     return code;
 }
 
@@ -133,8 +135,8 @@ struct judge {
 static int judge_client(struct cellar_lab_client *client, void *arg)
 {
     struct judge *judge = arg;
-    int code = cellar_cluster_audit(client, &judge->bank->error);
-    return code ? code : cellar_lab_scan(client, judge->bank->table, row_sum, &judge->sums, &judge->bank->error);
+    int code = db_audit(client, &judge->bank->error);
+    return code ? code : db_scan(client, judge->bank->table, row_sum, &judge->sums, &judge->bank->error);
 }
 
 /* ---- in a process of its own ---- */
@@ -370,27 +372,27 @@ static int insert_proc(struct cellar_txn *txn, void *arg)
 }
 
 /* Exit 0: the call ended as it should. It may not wait for ever, so it is a process of its own. */
-static int orphan_met(enum cellar_cc cc, uint32_t owner, bool bucket)
+static int orphan_met(enum cellar_lab_cc cc, uint32_t owner, bool bucket)
 {
-    struct cellar_config config = {
+    struct engine_config config = {
         .cc = cc, .cns = 2, .cns_max = 2, .coros = 1, .pool_bytes = POOL_BYTES, .pool_path = path};
     const struct cellar_proc_def insert = {.name = "insert", .fn = insert_proc, .records_max = 1, .writes_max = 1};
     struct bank bank = {0};
     const struct cellar_proc *proc;
     alarm(PATIENCE_S);
     unlink(path);
-    if (cellar_open(&config, &bank.db, &bank.error)) return 1;
+    if (db_open(&config, &bank.db, &bank.error)) return 1;
     cellar_close(bank.db);
     config.cns = 1;
-    if (cellar_open(&config, &bank.db, &bank.error) || bank_prepare(&bank)) return 1;
+    if (db_open(&config, &bank.db, &bank.error) || bank_prepare(&bank)) return 1;
     if (cellar_lab_run(bank.db, load_client, &bank)) return 2;
-    if (cellar_proc_register(bank.db, &insert, &proc, &bank.error)) return 3;
+    if (db_proc_register(bank.db, &insert, &proc, &bank.error)) return 3;
     struct orphan orphan = {.bank = &bank, .key = bucket ? ROWS : 5, .owner = owner, .bucket = bucket};
     if (db_run_on(bank.db, 0, orphan_make, &orphan)) return 4;
     struct cellar_result result;
     int code =
         cellar_proc_run(bank.db, bucket ? proc : bank.move, &(struct move_args){&bank, orphan.key}, NULL, &result);
-    bool locks_elsewhere = cc == CELLAR_CC_TWOPL && !bucket;
+    bool locks_elsewhere = cc == CELLAR_LAB_CC_TWOPL && !bucket;
     if (code != CELLAR_CORRUPT && !(locks_elsewhere && code == 0)) return 5;
     if (code && (result.detail.why != CELLAR_WHY_LOCK || result.detail.limit != owner)) return 7;
     /* Another process could be that owner: the walk, which holds up none, does not know. */
@@ -400,8 +402,9 @@ static int orphan_met(enum cellar_cc cc, uint32_t owner, bool bucket)
 
 static void tags_of_no_member_are_corrupt(void **state)
 {
-    static const enum cellar_cc modes[] = {CELLAR_CC_RECORD, CELLAR_CC_CELL,  CELLAR_CC_CREST, CELLAR_CC_CELLAR,
-                                           CELLAR_CC_FORD,   CELLAR_CC_MOTOR, CELLAR_CC_TWOPL};
+    static const enum cellar_lab_cc modes[] = {CELLAR_LAB_CC_RECORD, CELLAR_LAB_CC_CELL, CELLAR_LAB_CC_CREST,
+                                               CELLAR_LAB_CC_CELLAR, CELLAR_LAB_CC_FORD, CELLAR_LAB_CC_MOTOR,
+                                               CELLAR_LAB_CC_TWOPL};
     (void)state;
     for (uint32_t i = 0; i < 4 * sizeof modes / sizeof *modes; i++) {
         if (!mode_of(modes[i / 4])) continue;

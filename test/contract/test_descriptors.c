@@ -4,6 +4,9 @@
  */
 #include "cellar.h"
 #include "contract_shm.h"
+#include "db_open.h"
+#include "db_snapshot.h"
+#include "engine_config.h"
 #include "partial.h"
 
 #include <fcntl.h>
@@ -57,13 +60,13 @@ static int standard_open_in(pid_t pid)
 }
 
 /* Opens and closes a database, makes a snapshot of it; the standard descriptors that are open meanwhile. */
-static int database(const struct cellar_config *config, const char *snapshot, struct cellar_error *error)
+static int database(const struct engine_config *config, const char *snapshot, struct cellar_error *error)
 {
     struct cellar *db;
-    int code = cellar_open(config, &db, error);
+    int code = db_open(config, &db, error);
     if (code) return code;
     int seen = standard_open_in(0);
-    if (snapshot) code = cellar_snapshot(db, snapshot, error);
+    if (snapshot) code = db_backup(db, snapshot, error);
     cellar_close(db);
     return code ? code : seen;
 }
@@ -81,7 +84,7 @@ static void pool_files(void **state)
     (void)state;
     for (uint32_t cns_max = 1; cns_max <= 2; cns_max++) { /* with a roll, too */
         standard_close(&closed);
-        struct cellar_config config = {.pool_path = closed.path, .pool_bytes = POOL_BYTES, .cns_max = cns_max};
+        struct engine_config config = {.pool_path = closed.path, .pool_bytes = POOL_BYTES, .cns_max = cns_max};
         int made = database(&config, NULL, &error);
         int again = made < 0 ? made : database(&config, closed.other, &error);
         config.pool_private = true;
@@ -102,7 +105,7 @@ static void durable_folder(void **state)
     struct cellar_error error = {0};
     (void)state;
     standard_close(&closed);
-    struct cellar_config config = {.durable = closed.path, .pool_bytes = POOL_BYTES};
+    struct engine_config config = {.durable = closed.path, .pool_bytes = POOL_BYTES};
     int made = database(&config, NULL, &error);
     int again = made < 0 ? made : database(&config, NULL, &error);
     standard_back(&closed);
@@ -123,8 +126,8 @@ static void memory_nodes(void **state)
     (void)state;
     standard_close(&closed);
     contract_memnodes_start(&memnodes, (struct contract_shape){.mn_count = 1, .cn_count = 2, .mn_bytes = POOL_BYTES});
-    struct cellar_config config = {.memnodes = memnodes.paths};
-    int code = cellar_open(&config, &db, &error);
+    struct engine_config config = {.memnodes = memnodes.paths};
+    int code = db_open(&config, &db, &error);
     int own = code ? code : standard_open_in(0), theirs = standard_open_in(memnodes.pids[0]);
     cellar_close(db);
     contract_memnodes_stop(&memnodes);

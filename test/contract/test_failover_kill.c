@@ -7,6 +7,8 @@
 #include "accounts.h"
 #include "fabric_shm.h"
 
+#include "db_failover.h"
+#include "db_recover.h"
 #include "share.h"
 
 #include <signal.h>
@@ -28,9 +30,9 @@ static uint64_t calls(void) { return share_percent() < 100 ? CALLS_FEW : CALLS; 
 
 static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL); }
 
-static int side_open_leased(struct side *side, const char *memnodes, enum cellar_cc cc, uint32_t cn)
+static int side_open_leased(struct side *side, const char *memnodes, enum cellar_lab_cc cc, uint32_t cn)
 {
-    const struct cellar_config config = {.cc = cc,
+    const struct engine_config config = {.cc = cc,
                                          .memnodes = memnodes,
                                          .cn_index = cn,
                                          .replicas = 1,
@@ -55,7 +57,7 @@ static int work_until_told(struct cellar_lab_client *client, void *arg)
     return 0;
 }
 
-static void other_main(const char *memnodes, enum cellar_cc cc, int turn, int ready)
+static void other_main(const char *memnodes, enum cellar_lab_cc cc, int turn, int ready)
 {
     struct side side = {0};
     char byte;
@@ -85,7 +87,7 @@ static void memnode_main(const char *path, uint32_t node, int turn)
     _exit(fabric_shm_memnode_run(&config, &stop, NULL, NULL, NULL) != 0);
 }
 
-static struct process process_fork(const char *path, uint32_t node, const char *memnodes, enum cellar_cc cc)
+static struct process process_fork(const char *path, uint32_t node, const char *memnodes, enum cellar_lab_cc cc)
 {
     int turn[2], ready[2];
     assert_int_equal(pipe(turn) | pipe(ready), 0);
@@ -135,19 +137,19 @@ static void node_replaced(struct side *side, uint32_t node, const struct process
                           const char *path)
 {
     int rc = CELLAR_NOT_FOUND;
-    assert_int_equal(cellar_cluster_replace(side->db, node, &side->error), CELLAR_NOT_FOUND);
+    assert_int_equal(db_node_replace(side->db, node, &side->error), CELLAR_NOT_FOUND);
     process_kill(old);
     work(side, calls());
     /* Its memory is there as long as this process has not noticed its end: it may have been quicker. */
     for (int tries = 0; tries < TRIES_MAX && rc == CELLAR_NOT_FOUND; tries++) {
-        rc = cellar_cluster_replace(side->db, node, &side->error);
+        rc = db_node_replace(side->db, node, &side->error);
         if (rc == CELLAR_NOT_FOUND) nap();
         if (rc == CELLAR_NOT_FOUND) work(side, 2);
     }
     assert_int_equal(rc, CELLAR_UNREACHABLE);
     memnode_begin(fresh, path);
     for (int tries = 0; tries < TRIES_MAX && rc; tries++) {
-        rc = cellar_cluster_replace(side->db, node, &side->error);
+        rc = db_node_replace(side->db, node, &side->error);
         if (rc) nap();
     }
     if (rc) fail_msg("memory node %u: %s", node, side->error.text);
@@ -160,12 +162,12 @@ static void recovered(struct side *side)
     int rc = CELLAR_EXISTS;
     for (int tries = 0; tries < TRIES_MAX && rc == CELLAR_EXISTS; tries++) {
         if (tries > 0) nap();
-        rc = cellar_cluster_recover(side->db, 1, &side->error);
+        rc = db_recover(side->db, 1, &side->error);
     }
     if (rc) fail_msg("%s", side->error.text);
 }
 
-static void killed_nodes_are_replaced(enum cellar_cc cc)
+static void killed_nodes_are_replaced(enum cellar_lab_cc cc)
 {
     char folder[] = "/tmp/cellar-lost-XXXXXX", paths[MNS][64], memnodes[160];
     struct process nodes[MNS], fresh[MNS];
@@ -202,13 +204,13 @@ static void killed_nodes_are_replaced(enum cellar_cc cc)
 static void in_mode_cell(void **state)
 {
     (void)state;
-    killed_nodes_are_replaced(CELLAR_CC_CELL);
+    killed_nodes_are_replaced(CELLAR_LAB_CC_CELL);
 }
 
 static void in_mode_crest(void **state)
 {
     (void)state;
-    killed_nodes_are_replaced(CELLAR_CC_CREST);
+    killed_nodes_are_replaced(CELLAR_LAB_CC_CREST);
 }
 
 int main(void)

@@ -3,6 +3,9 @@
  * the library. The kernel's SIGXFSZ would end it.
  */
 #include "cellar.h"
+#include "db_open.h"
+#include "db_snapshot.h"
+#include "engine_config.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,18 +29,18 @@ static void limit_files(rlim_t bytes)
 }
 
 /* What that open says under the limit; with `snapshot`: it is open before, and what a snapshot says. */
-static int try(const struct cellar_config *config, rlim_t limit, const char *snapshot)
+static int try(const struct engine_config *config, rlim_t limit, const char *snapshot)
 {
     struct cellar *db = NULL;
     if (!snapshot) limit_files(limit);
-    int code = cellar_open(config, &db, NULL);
+    int code = db_open(config, &db, NULL);
     if (code || !snapshot) return code;
     limit_files(limit);
-    return cellar_snapshot(db, snapshot, NULL);
+    return db_backup(db, snapshot, NULL);
 }
 
 /* In a child: it must end by itself. */
-static void refused_as(int code, const struct cellar_config *config, rlim_t limit, const char *snapshot)
+static void refused_as(int code, const struct engine_config *config, rlim_t limit, const char *snapshot)
 {
     int status = 0;
     fflush(NULL);
@@ -56,7 +59,7 @@ static void files_that_may_not_grow_are_refused(void **state)
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/pool", folder);
     snprintf(copy, sizeof copy, "%s-copy", path);
-    struct cellar_config config = {.pool_path = path, .pool_bytes = POOL_BYTES, .cns_max = 1};
+    struct engine_config config = {.pool_path = path, .pool_bytes = POOL_BYTES, .cns_max = 1};
     refused_as(CELLAR_FULL, &config, POOL_BYTES - 1, NULL);
     config.cns_max = 2;
     refused_as(CELLAR_FULL, &config, 0, NULL); /* its roll */
@@ -64,7 +67,7 @@ static void files_that_may_not_grow_are_refused(void **state)
     refused_as(0, &config, RLIM_INFINITY, NULL);
     refused_as(CELLAR_SYSTEM, &config, POOL_BYTES - 1, copy);
     snprintf(path, sizeof path, "%s/durable", folder);
-    refused_as(CELLAR_FULL, &(struct cellar_config){.durable = path, .pool_bytes = POOL_BYTES}, 4096, NULL);
+    refused_as(CELLAR_FULL, &(struct engine_config){.durable = path, .pool_bytes = POOL_BYTES}, 4096, NULL);
     snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);
 }

@@ -5,6 +5,7 @@
 #define API_REDO_LOGS
 #include "api.h"
 #include "coordinator.h"
+#include "db_queue.h"
 #include "history_logs.h"
 #include "history_recorder.h"
 #include "loader_logs.h"
@@ -35,7 +36,7 @@ struct logged {
     struct history_recorder *recorder;
 };
 
-static void begin(struct logged *logged, const struct api_variant *variant, struct cellar_config config)
+static void begin(struct logged *logged, const struct api_variant *variant, struct engine_config config)
 {
     logged->history = (struct history){0};
     if (!config.log_bytes) config.log_bytes = 64 << 10;
@@ -133,7 +134,7 @@ static int many_client(struct cellar_lab_client *client, void *arg)
 static void rings_come_around(void **state)
 {
     struct logged logged;
-    begin(&logged, *state, (struct cellar_config){.cns = 2, .threads = 2, .coros = 2, .mns = 3, .replicas = 1});
+    begin(&logged, *state, (struct engine_config){.cns = 2, .threads = 2, .coros = 2, .mns = 3, .replicas = 1});
     assert_code(cellar_lab_run(logged.api.db, many_client, &logged), 0);
     end(&logged);
     assert_int_equal(logged.history.txn_count, 8 * 700);
@@ -148,7 +149,7 @@ static void an_entry_missing(void **state)
 {
     struct logged logged;
     uint64_t zero[8] = {0};
-    begin(&logged, *state, (struct cellar_config){.mns = 2, .replicas = 1, .coros = 1});
+    begin(&logged, *state, (struct engine_config){.mns = 2, .replicas = 1, .coros = 1});
     for (uint64_t key = 0; key < 5; key++) call(&logged, key, false, false);
     end(&logged);
     MUST(&logged.api.error, check(&logged));
@@ -169,7 +170,7 @@ static void an_entry_missing(void **state)
 static void an_entry_tells_something_else(void **state)
 {
     struct logged logged;
-    begin(&logged, *state, (struct cellar_config){.coros = 1});
+    begin(&logged, *state, (struct engine_config){.coros = 1});
     call(&logged, 1, false, false);
     call(&logged, 50, true, false);
     call(&logged, 2, false, true);
@@ -231,7 +232,7 @@ static void sequences_rise(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct logged logged;
-        begin(&logged, *state, (struct cellar_config){.coros = 1});
+        begin(&logged, *state, (struct engine_config){.coros = 1});
         for (uint64_t key = 0; key < 3; key++) call(&logged, key, false, false);
         end(&logged);
         struct seen seen = look(&logged, 0);
@@ -255,7 +256,7 @@ static void halves_are_of_different_laps(void **state, uint64_t log_bytes)
 {
     static const uint64_t sequences[] = {4, 9};
     struct logged logged;
-    begin(&logged, *state, (struct cellar_config){.coros = 1, .log_bytes = log_bytes});
+    begin(&logged, *state, (struct engine_config){.coros = 1, .log_bytes = log_bytes});
     for (uint64_t key = 0; key < 3; key++) call(&logged, key, false, false);
     end(&logged);
     struct seen seen = look(&logged, 0);
@@ -285,7 +286,7 @@ static void no_effect_without_an_entry(void **state)
 {
     struct logged logged;
     uint64_t zero = 0;
-    begin(&logged, *state, (struct cellar_config){.coros = 1});
+    begin(&logged, *state, (struct engine_config){.coros = 1});
     call(&logged, 1, false, false);
     call(&logged, 2, false, false);
     end(&logged);
@@ -311,7 +312,7 @@ static void a_node_is_lost(void **state)
 {
     struct logged logged;
     struct fabric_control kill = {.kind = FABRIC_NODE_KILL, .node = 1};
-    begin(&logged, *state, (struct cellar_config){.mns = 3, .replicas = 1, .coros = 3});
+    begin(&logged, *state, (struct engine_config){.mns = 3, .replicas = 1, .coros = 3});
     for (uint64_t i = 0; i < 30; i++) call(&logged, i % 10, false, false);
     end(&logged);
     MUST(&logged.api.error, check(&logged));
@@ -387,7 +388,7 @@ static void counts_run(struct api *api)
     struct api_call calls[COUNTS];
     struct cellar_completion ended;
     struct cellar_queue *queue;
-    MUST(&api->error, cellar_proc_queue_open(api->db, COUNTS, NULL, NULL, &queue, &api->error));
+    MUST(&api->error, db_queue_open(api->db, COUNTS, NULL, NULL, &queue, &api->error));
     for (int i = 0; i < COUNTS; i++) {
         calls[i] = (struct api_call){.body = count, .items = api->items};
         assert_code(cellar_proc_submit(queue, api->any, &calls[i], NULL, NULL), 0);
@@ -405,7 +406,7 @@ static void entries_name_what_they_rest_on(void **state)
     struct api api;
     struct counted counted = {0};
     uint64_t named = 0;
-    api_open_with(&api, *state, (struct cellar_config){.mns = 1, .coros = 4, .log_bytes = 64 << 10});
+    api_open_with(&api, *state, (struct engine_config){.mns = 1, .coros = 4, .log_bytes = 64 << 10});
     api_load(&api, 0, 10);
     counts_run(&api);
     assert_code(db_run_on(api.db, 0, counted_see_all, &counted), 0);
@@ -421,7 +422,7 @@ static void entries_name_what_they_rest_on(void **state)
         assert_int_equal(counted.entries[on].a + 1, counted.entries[i].a);
         named++;
     }
-    if (!api.variant->threads && api.variant->cc == CELLAR_CC_CREST) assert_true(named > 0);
+    if (!api.variant->threads && api.variant->cc == CELLAR_LAB_CC_CREST) assert_true(named > 0);
     api_audit_clean(&api);
     api_close(&api);
 }

@@ -37,7 +37,7 @@ static int told_client(struct cellar_lab_client *client, void *arg)
 static void what_a_lost_node_told(void **state)
 {
     struct recorded r;
-    record(&r, *state, (struct cellar_config){.cns = 2, .coros = 1}, 100);
+    record(&r, *state, (struct engine_config){.cns = 2, .coros = 1}, 100);
     assert_code(cellar_lab_run(r.api.db, told_client, &r), 0);
     assert_int_equal(history_recorder_count(r.recorder), 8);
     history_recorder_lost(r.recorder, 1, 0);
@@ -72,7 +72,7 @@ static void record_and_die(const struct api_variant *variant)
     const struct history_recorder_file file = {.path = journal, .part = 2, .parts = 4, .run = 5};
     struct recorded r = {0};
 
-    api_open_with(&r.api, variant, (struct cellar_config){0});
+    api_open_with(&r.api, variant, (struct engine_config){0});
     api_load(&r.api, 0, 10);
     MUST(&r.api.error, history_recorder_open(r.api.db, NULL, 100, &file, &r.recorder, &r.api.error));
     history_recorder_start(r.recorder);
@@ -121,7 +121,7 @@ static void what_outlives_its_process(void **state)
 static void what_another_one_covers(void **state)
 {
     struct recorded r;
-    record(&r, *state, (struct cellar_config){0}, 100);
+    record(&r, *state, (struct engine_config){0}, 100);
     history_recorder_stop(r.recorder);
     assert_code(RUN(&r.api, {ACCESS, 3, CELL_A, CELL_A, 0}, {FETCH, 0, 0, 0, 0}, {PUT, 3, 0, CELL_A, 500}), 0);
     assert_code(RUN(&r.api, {DELETE, 7, 0, 0, 0}, {FETCH, 0, 0, 0, 0}), 0);

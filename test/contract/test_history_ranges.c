@@ -19,7 +19,7 @@ struct scanned {
 static void scanned_open(struct scanned *scanned, const struct api_variant *variant)
 {
     *scanned = (struct scanned){.by_key = NULL};
-    api_open_with(&scanned->api, variant, (struct cellar_config){.log_bytes = ORDERED_LOG_BYTES});
+    api_open_with(&scanned->api, variant, (struct engine_config){.log_bytes = ORDERED_LOG_BYTES});
     api_load(&scanned->api, 0, LOADED);
     scanned->by_key = ordered_index(&scanned->api, "by_key", NULL, 0, 0);
     MUST(&scanned->api.error,

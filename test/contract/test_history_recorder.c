@@ -4,11 +4,12 @@
  */
 #include "recorded.h"
 #include "rivals.h"
+#include "session.h"
 
 static void reads_and_writes(void **state)
 {
     struct recorded r;
-    record(&r, *state, (struct cellar_config){0}, 100);
+    record(&r, *state, (struct engine_config){0}, 100);
     assert_code(RUN(&r.api, {ACCESS, 3, CELL_A | CELL_TEXT, CELL_A | CELL_B | CELL_N, 0}, {FETCH, 0, 0, 0, 0},
                     {PUT, 3, 0, CELL_A, 500}, {PUT, 3, 0, CELL_N, 77}),
                 0);
@@ -50,7 +51,7 @@ static void reads_and_writes(void **state)
 static void blocks(void **state)
 {
     struct recorded r;
-    record(&r, *state, (struct cellar_config){0}, 100);
+    record(&r, *state, (struct engine_config){0}, 100);
     assert_code(RUN(&r.api, {ACCESS, 4, CELL_A, CELL_B, 0}, {FETCH, 0, 0, 0, 0}, {PUT, 4, 0, CELL_B, 900},
                     {ACCESS, 5, CELL_A, 0, 0}, {ACCESS, 4, CELL_N, CELL_TEXT, 0}, {FETCH, 0, 0, 0, 0},
                     {PUT, 4, 0, CELL_B, 901}),
@@ -64,7 +65,7 @@ static void blocks(void **state)
 static void inserts_and_deletes(void **state)
 {
     struct recorded r;
-    record(&r, *state, (struct cellar_config){.coros = 1}, 100);
+    record(&r, *state, (struct engine_config){.coros = 1}, 100);
     uint64_t bucket = bucket_version(&r.api, 12);
     uint16_t en = layout_version_en(bucket);
     uint64_t ts = layout_version_ts(bucket);
@@ -99,7 +100,7 @@ static void inserts_and_deletes(void **state)
 static void presence_without_cells(void **state)
 {
     struct recorded r;
-    record(&r, *state, (struct cellar_config){.coros = 1}, 100);
+    record(&r, *state, (struct engine_config){.coros = 1}, 100);
     assert_code(RUN(&r.api, {OPTIONAL, 4, 0, 0, 0}, {ACCESS, 5, 0, 0, 0}, {FETCH, 0, 0, 0, 0}), 0);
     assert_code(RUN(&r.api, {INSERT, 12, 0, 0, 20}, {FETCH, 0, 0, 0, 0}), 0);
     assert_code(
@@ -114,7 +115,7 @@ static void presence_without_cells(void **state)
 static void what_fails_has_read(void **state)
 {
     struct recorded r;
-    record(&r, *state, (struct cellar_config){0}, 100);
+    record(&r, *state, (struct engine_config){0}, 100);
     uint64_t bucket = bucket_version(&r.api, 13), bucket_of_2 = bucket_version(&r.api, 2);
     assert_code(
         RUN(&r.api, {ACCESS, 1, CELL_A, CELL_B, 0}, {FETCH, 0, 0, 0, 0}, {PUT, 1, 0, CELL_B, 4}, {ABORT, 0, 0, 0, 0}),
@@ -159,7 +160,7 @@ static void what_aborts_is_not_there(void **state)
                                  {END, 0, 0, 0, 0}};
     struct script script = {.steps = steps};
     struct cellar_call_options options = {.timeout_ns = 1000000};
-    record(&r, *state, (struct cellar_config){0}, 100);
+    record(&r, *state, (struct engine_config){0}, 100);
     struct fabric_addr addr = api_find(&r.api, 3, &head);
     api_poke_word(&r.api, addr, api_foreign_tags(r.api.items), api_tag_mask(r.api.items));
     do {
@@ -181,7 +182,7 @@ static void what_is_unknown(void **state)
 {
     struct recorded r;
     struct fabric_control kill = {.kind = FABRIC_NODE_KILL, .node = 1}, also = {.kind = FABRIC_NODE_KILL, .node = 2};
-    record(&r, *state, (struct cellar_config){.mns = 3, .replicas = 2, .coros = 1}, 100);
+    record(&r, *state, (struct engine_config){.mns = 3, .replicas = 2, .coros = 1}, 100);
     uint64_t key = 0;
     while (fabric_addr_node(index_bucket_addr(&r.api.items->index, key)) != 0) key++;
     const struct step steps[] = {
@@ -236,7 +237,7 @@ static void many_at_once(void **state)
     } *chain = calloc(2 * 8 * ADDS, sizeof *chain);
     uint64_t last[2] = {layout_version_of(1, 1), layout_version_of(1, 1)}, count[2] = {0, 0};
 
-    record(&r, variant, (struct cellar_config){.threads = 2, .coros = 4}, 8 * ADDS);
+    record(&r, variant, (struct engine_config){.threads = 2, .coros = 4}, 8 * ADDS);
     assert_false(history_recorder_full(r.recorder));
     assert_code(cellar_lab_run(r.api.db, add_client, &r), 0);
     assert_true(history_recorder_full(r.recorder));
@@ -276,7 +277,7 @@ static void the_same_again(void **state)
     struct recorded r[2];
     if (variant->threads) skip();
     for (int i = 0; i < 2; i++) {
-        record(&r[i], variant, (struct cellar_config){.cns = 2, .threads = 2, .coros = 2, .seed = 9}, 10);
+        record(&r[i], variant, (struct engine_config){.cns = 2, .threads = 2, .coros = 2, .seed = 9}, 10);
         assert_code(cellar_lab_run(r[i].api.db, add_client, &r[i]), 0);
         stop(&r[i]);
     }
@@ -314,9 +315,9 @@ static void notes_are_reads(void **state)
 {
     struct recorded r;
     struct cellar_session *sessions[2];
-    if (((const struct api_variant *)*state)->cc == CELLAR_CC_TWOPL) skip(); /* which has no sessions */
-    record(&r, *state, (struct cellar_config){.cns = 2, .threads = 1, .coros = 2, .sessions = 3}, 100);
-    for (int i = 0; i < 2; i++) MUST(&r.api.error, cellar_session_open(r.api.db, &sessions[i], &r.api.error));
+    if (((const struct api_variant *)*state)->cc == CELLAR_LAB_CC_TWOPL) skip(); /* which has no sessions */
+    record(&r, *state, (struct engine_config){.cns = 2, .threads = 1, .coros = 2, .sessions = 3}, 100);
+    for (int i = 0; i < 2; i++) MUST(&r.api.error, session_open(r.api.db, &sessions[i], &r.api.error));
     uint64_t bucket = bucket_version(&r.api, 12);
     assert_code(session_commit(&r, sessions[1], 3, 12), 0);
     assert_code(session_commit(&r, sessions[0], 4, 4), CELLAR_RETRY);
@@ -363,7 +364,7 @@ static void what_finds_no_room_has_read(void **state)
     struct recorded r = {0};
     struct crowd crowd = {.key = 1};
     int code = 0;
-    api_open_bare(&r.api, *state, (struct cellar_config){.coros = 1});
+    api_open_bare(&r.api, *state, (struct engine_config){.coros = 1});
     r.api.items = api_table(&r.api, "items", 1);
     api_procs(&r.api);
     api_load(&r.api, 0, 1);

@@ -58,7 +58,7 @@ static void *interact(void *arg)
 {
     struct actor *actor = arg;
     struct cellar_session *session;
-    actor->odd = cellar_session_open(actor->recorded->api.db, &session, NULL);
+    actor->odd = session_open(actor->recorded->api.db, &session, NULL);
     for (uint32_t i = 0; i < ROUNDS && actor->odd == 0; i++) {
         const struct cellar_txn_options options = {.lock_ns = 1000000000}; /* a machine may be slow */
         struct cellar_txn *txn;
@@ -86,7 +86,7 @@ static void *call(void *arg)
 /* Is it strictly serializable? *verdict tells. `replicas`: backups, each on a memory node of its own. */
 static bool played(const struct api_variant *variant, uint32_t replicas, struct history_verdict *verdict)
 {
-    const struct cellar_config config = {.threads = 2, .coros = 2, .mns = replicas + 1, .replicas = replicas};
+    const struct engine_config config = {.threads = 2, .coros = 2, .mns = replicas + 1, .replicas = replicas};
     const struct history_check_options options = {.realtime = true, .settled = true};
     struct recorded recorded;
     struct actor actors[THREADS];

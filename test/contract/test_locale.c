@@ -3,6 +3,8 @@
  * one where bytes above 127 are letters, and numbers have a decimal comma.
  */
 #include "cellar.h"
+#include "db_open.h"
+#include "engine_config.h"
 
 #include <locale.h>
 #include <setjmp.h>
@@ -40,7 +42,7 @@ static void metrics_have_decimal_points(void **state)
     static char page[1 << 18];
     struct cellar *db;
     if (!*state) skip();
-    assert_int_equal(cellar_open(&(struct cellar_config){.pool_bytes = 16 << 20}, &db, NULL), 0);
+    assert_int_equal(db_open(&(struct engine_config){.pool_bytes = 16 << 20}, &db, NULL), 0);
     int bytes = (int)cellar_metrics(db, page, sizeof page);
     cellar_close(db);
     assert_true(bytes > 0 && (size_t)bytes < sizeof page);

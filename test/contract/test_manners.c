@@ -4,10 +4,12 @@
  * blocks for longer than a lease with a record in hand is declared dead, and its process killed, so that the others
  * go on.
  */
-#include "tsan.h"
+#include "bulk.h"
 #include "contract_shm.h"
 #include "db.h"
+#include "db_open.h"
 #include "plant.h"
+#include "tsan.h"
 
 #include <stdlib.h>
 
@@ -74,7 +76,7 @@ static int hold_fn(struct cellar_txn *txn, void *arg)
 
 static int side_open(struct side *side, const char *memnodes, uint32_t cn)
 {
-    const struct cellar_config config = {.cc = CELLAR_CC_CELL,
+    const struct engine_config config = {.cc = CELLAR_LAB_CC_CELL,
                                          .memnodes = memnodes,
                                          .mns = 1,
                                          .cn_index = cn,
@@ -86,10 +88,10 @@ static int side_open(struct side *side, const char *memnodes, uint32_t cn)
     static const struct cellar_schema schema = {"words", 8, &column, 1, INDEX_RECORDS, 0, 0, 0, 0};
     const struct cellar_proc_def add = {.name = "add", .fn = add_fn, .records_max = 1, .writes_max = 1};
     const struct cellar_proc_def hold = {.name = "hold", .fn = hold_fn, .records_max = 1, .writes_max = 1};
-    int rc = cellar_open(&config, &side->db, &side->error);
-    if (rc == 0) rc = cellar_table_create(side->db, &schema, &side->table, &side->error);
-    if (rc == 0) rc = cellar_proc_register(side->db, &add, &side->add, &side->error);
-    return rc ? rc : cellar_proc_register(side->db, &hold, &side->hold, &side->error);
+    int rc = db_open(&config, &side->db, &side->error);
+    if (rc == 0) rc = db_table_create(side->db, &schema, &side->table, &side->error);
+    if (rc == 0) rc = db_proc_register(side->db, &add, &side->add, &side->error);
+    return rc ? rc : db_proc_register(side->db, &hold, &side->hold, &side->error);
 }
 
 static int fill(struct cellar_lab_client *client, void *arg)
@@ -98,7 +100,7 @@ static int fill(struct cellar_lab_client *client, void *arg)
     const uint64_t zero = 0;
     int rc = 0;
     for (uint64_t key = 0; key < 64 && rc == 0 && cellar_lab_index(client) == 0; key++)
-        rc = cellar_lab_load(client, side->table, key, &zero, &side->error);
+        rc = db_load(client, side->table, key, &zero, &side->error);
     return rc;
 }
 

@@ -5,12 +5,12 @@
  */
 #include "api.h"
 
-#define TURNS ((enum cellar_cc)4)
+#define TURNS ((enum cellar_lab_cc)4)
 #define CALLS 40 /* of each coordinator */
 #define HOTTEST 3
 
 static const struct api_variant turns[] = {{"shm_turns", "shm", TURNS, true}, {"sim_turns", "sim", TURNS, false}};
-static const struct api_variant cell = {"sim_cell", "sim", CELLAR_CC_CELL, false};
+static const struct api_variant cell = {"sim_cell", "sim", CELLAR_LAB_CC_CELL, false};
 
 static int add(struct cellar_txn *txn, struct api_call *call)
 {
@@ -40,7 +40,7 @@ static uint64_t crowd(const struct api_variant *variant)
 {
     struct api api;
     struct cellar_lab_stats stats;
-    api_open_with(&api, variant, (struct cellar_config){.threads = 2, .coros = 4});
+    api_open_with(&api, variant, (struct engine_config){.threads = 2, .coros = 4});
     api_load(&api, 0, 10);
     uint64_t before = api_totals(&api).sum_a;
     cellar_lab_stats_reset(api.db);
@@ -56,7 +56,7 @@ static void it_is_in_the_table(void **state)
 {
     assert_int_equal(mode_find("turns"), TURNS);
     assert_string_equal(mode_of(TURNS)->name, "turns");
-    assert_null(mode_of((enum cellar_cc)(TURNS + 1)));
+    assert_null(mode_of((enum cellar_lab_cc)(TURNS + 1)));
 }
 
 static void its_attempts_take_turns(void **state)

@@ -4,6 +4,9 @@
  */
 #include "cellar.h"
 #include "contract_shm.h"
+#include "db_open.h"
+#include "db_schema.h"
+#include "engine_config.h"
 
 #include <stdlib.h>
 
@@ -11,19 +14,19 @@
 
 static const struct contract_shape shape = {.mn_count = 2, .cn_count = 8, .mn_bytes = 8 << 20};
 
-static struct cellar *opened(const struct cellar_config *config)
+static struct cellar *opened(const struct engine_config *config)
 {
     struct cellar *db;
     struct cellar_error error = {0};
-    if (cellar_open(config, &db, &error) != 0) fail_msg("%s", error.text);
+    if (db_open(config, &db, &error) != 0) fail_msg("%s", error.text);
     return db;
 }
 
-static void is_refused(const struct cellar_config *config, const char *word)
+static void is_refused(const struct engine_config *config, const char *word)
 {
     struct cellar *db;
     struct cellar_error error = {0};
-    assert_int_equal(cellar_open(config, &db, &error), CELLAR_EXISTS);
+    assert_int_equal(db_open(config, &db, &error), CELLAR_EXISTS);
     assert_null(db);
     if (!strstr(error.text, word)) fail_msg("'%s' does not say '%s'", error.text, word);
 }
@@ -35,7 +38,7 @@ static void works(struct cellar *db, const char *name)
     const struct cellar_schema schema = {name, 8, &column, 1, WORDS, 0, 0, 0, 0};
     const struct cellar_table *table;
     struct cellar_error error = {0};
-    if (cellar_table_create(db, &schema, &table, &error) != 0) fail_msg("%s", error.text);
+    if (db_table_create(db, &schema, &table, &error) != 0) fail_msg("%s", error.text);
 }
 
 static void a_process_is_a_compute_node_once(void **state)
@@ -43,19 +46,19 @@ static void a_process_is_a_compute_node_once(void **state)
     struct contract_memnodes memnodes;
     (void)state;
     contract_memnodes_start(&memnodes, shape);
-    struct cellar_config first = {.memnodes = memnodes.paths, .mns = 2, .replicas = 1, .cn_index = 2, .cns = 2};
+    struct engine_config first = {.memnodes = memnodes.paths, .mns = 2, .replicas = 1, .cn_index = 2, .cns = 2};
     struct cellar *db = opened(&first), *beside;
     const struct {
         uint32_t cn_index, cns;
     } taken[] = {{2, 2}, {2, 1}, {3, 1}, {3, 2}, {1, 2}, {0, 8}};
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
-        struct cellar_config again = first;
+        struct engine_config again = first;
         again.cn_index = taken[i].cn_index;
         again.cns = taken[i].cns;
         is_refused(&again, "compute nodes 2..3 are another database of this process");
     }
     works(db, "first");
-    struct cellar_config other = first;
+    struct engine_config other = first;
     other.cn_index = 4;
     beside = opened(&other);
     works(beside, "beside");
@@ -73,7 +76,7 @@ static void a_pool_file_is_open_once(void **state)
     (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/pool", folder);
-    struct cellar_config config = {.pool_path = path, .pool_bytes = 8 << 20, .cns_max = 1};
+    struct engine_config config = {.pool_path = path, .pool_bytes = 8 << 20, .cns_max = 1};
     struct cellar *db = opened(&config);
     is_refused(&config, "in use by another database");
     works(db, "first");

@@ -15,7 +15,7 @@
  */
 static bool counted(const struct api_variant *variant)
 {
-    return ordered_supported(variant) && variant->cc != CELLAR_CC_TWOPL && !variant->threads;
+    return ordered_supported(variant) && variant->cc != CELLAR_LAB_CC_TWOPL && !variant->threads;
 }
 
 struct cost {
@@ -129,7 +129,7 @@ static void a_change_of_an_entry_takes_one_more(void **state)
 {
     static struct cost cost;
     const struct api_variant *variant = *state;
-    bool whole = variant->cc == CELLAR_CC_RECORD || variant->cc == CELLAR_CC_FORD;
+    bool whole = variant->cc == CELLAR_LAB_CC_RECORD || variant->cc == CELLAR_LAB_CC_FORD;
     if (!counted(*state)) skip();
     cost_open(&cost, *state);
     struct move args = {.a = 4321};
@@ -178,7 +178,7 @@ static void covered_columns_need_no_records(void **state)
 {
     static struct cost cost;
     const struct api_variant *variant = *state;
-    bool whole = variant->cc == CELLAR_CC_RECORD || variant->cc == CELLAR_CC_FORD;
+    bool whole = variant->cc == CELLAR_LAB_CC_RECORD || variant->cc == CELLAR_LAB_CC_FORD;
     if (!counted(variant)) skip();
     cost_open(&cost, variant);
     static const struct cellar_index_column columns[] = {{"a", CELLAR_SORT_UNSIGNED, false},
@@ -276,7 +276,7 @@ static uint64_t reads_after_erasing(const struct api_variant *variant)
     const struct cellar_proc *many;
     cost_open(&cost, variant);
     struct api *api = &cost.ordered.api;
-    MUST(&api->error, cellar_proc_register(api->db, &def, &many, &api->error));
+    MUST(&api->error, db_proc_register(api->db, &def, &many, &api->error));
     struct api_call call = {.body = erase_many, .items = api->items};
     assert_code(cellar_proc_run(api->db, many, &call, NULL, &api->result), 0);
     uint64_t reads = reads_over_the_gap(&cost);

@@ -160,7 +160,7 @@ static int crowd_run(const struct api_variant *variant, uint64_t seed, uint32_t 
     static const struct cellar_index_column b[] = {{"b", CELLAR_SORT_UNSIGNED, false}};
     static struct crowd crowd;
     memset(&crowd, 0, sizeof crowd);
-    struct cellar_config config = {
+    struct engine_config config = {
         .cns = 2, .threads = 2, .coros = 2, .mns = 2, .replicas = replicas, .seed = seed, .log_bytes = 512u << 10};
     api_open_with(&crowd.api, variant, config);
     crowd.by_a = ordered_index(&crowd.api, "by_a", a, 1, 0);

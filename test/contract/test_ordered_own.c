@@ -189,7 +189,7 @@ static void own_run_open(struct own_run *run, const struct api_variant *variant)
     struct ordered_change change = {.count = 0};
     ordered_open(&run->ordered, variant);
     struct api *api = &run->ordered.api;
-    MUST(&api->error, cellar_proc_register(api->db, &def, &run->proc, &api->error));
+    MUST(&api->error, db_proc_register(api->db, &def, &run->proc, &api->error));
     run->txn = (struct own_txn){.ordered = &run->ordered};
     for (uint64_t key = 0; key < KEYS; key += 2) {
         run->txn.model.there[key] = true;
@@ -241,7 +241,7 @@ static void its_plant_is_met(void **state)
 {
     static struct own_run run;
     const struct api_variant *variant = *state;
-    if (variant->cc != CELLAR_CC_CELL) skip();
+    if (variant->cc != CELLAR_LAB_CC_CELL) skip();
     own_run_open(&run, variant);
     assert_true(plant_choose("tree_since_unasked"));
     bool right = true;

@@ -3,6 +3,7 @@
  * However many have passed through it, its first key is found in two leaves at most, and nodes take no more room than
  * twice what the live entries need. 20,000 inserts in each mode; nightly a million.
  */
+#include "bulk.h"
 #include "ordered.h"
 #include "tree.h"
 
@@ -64,7 +65,7 @@ static int pass(struct cellar_txn *txn, struct api_call *call)
 static int space_of(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     const struct cellar_index *const index = *(const struct cellar_index **)arg;
-    return cellar_lab_space_read(client, index->nodes, (struct cellar_lab_space *)((void **)arg)[1], error);
+    return db_space_read(client, index->nodes, (struct cellar_lab_space *)((void **)arg)[1], error);
 }
 
 static struct cellar_lab_space space(struct api *api, const struct cellar_index *index)
@@ -82,7 +83,7 @@ static void a_queue_stays_small(void **state)
     const struct api_variant *variant = *state;
     if (!ordered_supported(variant) || !variant->threads) return;
     memset(&ordered, 0, sizeof ordered);
-    api_open_with(&ordered.api, variant, (struct cellar_config){.log_bytes = ORDERED_LOG_BYTES});
+    api_open_with(&ordered.api, variant, (struct engine_config){.log_bytes = ORDERED_LOG_BYTES});
     ordered.by_key = ordered_index(&ordered.api, "by_key", NULL, 0, 0);
     queue = (struct queue){.by_key = ordered.by_key};
     const uint64_t step = inserts / SAMPLES / EACH * EACH, leaf = TREENODE_CELLS * (uint64_t)ordered.by_key->capacity;

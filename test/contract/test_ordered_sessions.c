@@ -5,13 +5,14 @@
  */
 #include "ordered.h"
 #include "rivals.h"
+#include "session.h"
 
 #define ROUNDS 300
 #define KEYS 1500
 
 static bool possible(const struct api_variant *variant)
 {
-    return ordered_supported(variant) && variant->cc != CELLAR_CC_TWOPL; /* mode 2pl has no sessions */
+    return ordered_supported(variant) && variant->cc != CELLAR_LAB_CC_TWOPL; /* mode 2pl has no sessions */
 }
 
 /* Puts a row, new or not, or takes one out; each key is read first, so that there is a note of it. */
@@ -51,7 +52,7 @@ static void sessions_keep_the_indexes(void **state)
     struct prng prng;
     if (!possible(*state)) skip();
     ordered_open(&ordered, *state);
-    MUST(&ordered.api.error, cellar_session_open(ordered.api.db, &session, &ordered.api.error));
+    MUST(&ordered.api.error, session_open(ordered.api.db, &session, &ordered.api.error));
     prng_seed(&prng, 11);
     for (uint32_t round = 0; round < ROUNDS; round++) {
         ordered_draw(&prng, &change, KEYS, round % 2 ? 40 : 1000000);
@@ -85,7 +86,7 @@ static void what_is_given_up_is_in_no_index(void **state)
     change.steps[0].key = 5;
     change.steps[0].a = 5;
     ordered_call(&ordered, &change);
-    MUST(&ordered.api.error, cellar_session_open(ordered.api.db, &session, &ordered.api.error));
+    MUST(&ordered.api.error, session_open(ordered.api.db, &session, &ordered.api.error));
     assert_int_equal(cellar_begin(session, NULL, &txn), 0);
     assert_int_equal(cellar_txn_put(txn, ordered.api.items, 5, ITEM_A, &a), 0);
     cellar_abort(txn);

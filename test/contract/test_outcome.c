@@ -1,8 +1,9 @@
 /*
- * test_outcome.c - what cellar_cluster_outcome says of a transaction before its compute node is recovered and after:
+ * test_outcome.c - what db_outcome_ask says of a transaction before its compute node is recovered and after:
  * that it committed, that it did not, that it cannot be told any more; and of names that never were.
  */
 #include "api.h"
+#include "db_recover.h"
 
 #define CALLS 64 /* entries that a log of LOG_BYTES does not hold */
 #define LOG_BYTES 65536
@@ -25,21 +26,21 @@ static int load_one(struct cellar_lab_client *client, void *arg)
 {
     struct api *api = arg;
     const struct item row = {.a = 1};
-    return cellar_lab_index(client) == 0 ? cellar_lab_load(client, api->items, 1, &row, &api->error) : 0;
+    return cellar_lab_index(client) == 0 ? db_load(client, api->items, 1, &row, &api->error) : 0;
 }
 
 static uint32_t cn_of(const uint64_t id[2]) { return (uint32_t)(id[0] >> 48); }
 
-static void lab_open(struct lab *lab, enum cellar_cc cc)
+static void lab_open(struct lab *lab, enum cellar_lab_cc cc)
 {
     const struct api_variant variant = {"outcome", "sim", cc, false};
-    const struct cellar_config config = {.cns = 2, .coros = 1, .log_bytes = LOG_BYTES};
+    const struct engine_config config = {.cns = 2, .coros = 1, .log_bytes = LOG_BYTES};
     const struct cellar_proc_def any = {.name = "any", .fn = api_any, .records_max = 1, .writes_max = 1};
     struct api *api = &lab->api;
     lab->count = 0;
     api_open_bare(api, &variant, config);
     api->items = api_table(api, "items", 16);
-    MUST(&api->error, cellar_proc_register(api->db, &any, &api->any, &api->error));
+    MUST(&api->error, db_proc_register(api->db, &any, &api->any, &api->error));
     MUST(&api->error, cellar_lab_run(api->db, load_one, api));
 }
 
@@ -65,11 +66,11 @@ static enum cellar_fate fate_of(struct lab *lab, uint64_t name, uint64_t sequenc
 {
     const uint64_t id[2] = {name, sequence};
     enum cellar_fate fate = (enum cellar_fate)77;
-    MUST(&lab->api.error, cellar_cluster_outcome(lab->api.db, id, &fate, &lab->api.error));
+    MUST(&lab->api.error, db_outcome_ask(lab->api.db, id, &fate, &lab->api.error));
     return fate;
 }
 
-static void before_and_after_recovery(enum cellar_cc cc)
+static void before_and_after_recovery(enum cellar_lab_cc cc)
 {
     struct lab lab;
     lab_open(&lab, cc);
@@ -78,7 +79,7 @@ static void before_and_after_recovery(enum cellar_cc cc)
     assert_int_equal(fate_of(&lab, name, last), CELLAR_FATE_UNKNOWN); /* it is alive */
     lab_kill(&lab);
     assert_int_equal(fate_of(&lab, name, last), CELLAR_FATE_UNKNOWN);
-    MUST(&lab.api.error, cellar_cluster_recover(lab.api.db, 1, &lab.api.error));
+    MUST(&lab.api.error, db_recover(lab.api.db, 1, &lab.api.error));
     assert_int_equal(fate_of(&lab, name, last), CELLAR_FATE_COMMITTED);
     assert_int_equal(fate_of(&lab, name, lab.ids[0][1]), CELLAR_FATE_COMMITTED);
     assert_int_equal(fate_of(&lab, name, last + 1), CELLAR_FATE_ABORTED);
@@ -88,27 +89,27 @@ static void before_and_after_recovery(enum cellar_cc cc)
 static void in_mode_cell(void **state)
 {
     (void)state;
-    before_and_after_recovery(CELLAR_CC_CELL);
+    before_and_after_recovery(CELLAR_LAB_CC_CELL);
 }
 
 static void in_mode_crest(void **state)
 {
     (void)state;
-    before_and_after_recovery(CELLAR_CC_CREST);
+    before_and_after_recovery(CELLAR_LAB_CC_CREST);
 }
 
 static void overwritten_is_unknown(void **state)
 {
     struct lab lab;
     (void)state;
-    lab_open(&lab, CELLAR_CC_CELL);
+    lab_open(&lab, CELLAR_LAB_CC_CELL);
     lab_call(&lab, CALLS);
     while (lab.api.result.txn_id[1] < LOG_BYTES / 64) { /* an entry takes a line at least */
         lab.count = CALLS - 1;
         lab_call(&lab, CALLS);
     }
     lab_kill(&lab);
-    MUST(&lab.api.error, cellar_cluster_recover(lab.api.db, 1, &lab.api.error));
+    MUST(&lab.api.error, db_recover(lab.api.db, 1, &lab.api.error));
     assert_int_equal(fate_of(&lab, lab.ids[0][0], lab.ids[0][1]), CELLAR_FATE_UNKNOWN);
     assert_int_equal(fate_of(&lab, lab.ids[CALLS - 1][0], lab.ids[CALLS - 1][1]), CELLAR_FATE_COMMITTED);
     cellar_close(lab.api.db);
@@ -119,11 +120,11 @@ static void alien_names_are_refused(void **state)
     struct lab lab;
     enum cellar_fate fate;
     (void)state;
-    lab_open(&lab, CELLAR_CC_CELL);
+    lab_open(&lab, CELLAR_LAB_CC_CELL);
     lab_call(&lab, 1);
     const uint64_t no_cn[2] = {200ull << 48, 1}, later[2] = {lab.ids[0][0] + 1, 1};
-    FAILS(&lab.api.error, cellar_cluster_outcome(lab.api.db, no_cn, &fate, &lab.api.error), CELLAR_INVALID, "200");
-    FAILS(&lab.api.error, cellar_cluster_outcome(lab.api.db, later, &fate, &lab.api.error), CELLAR_INVALID, "never");
+    FAILS(&lab.api.error, db_outcome_ask(lab.api.db, no_cn, &fate, &lab.api.error), CELLAR_INVALID, "200");
+    FAILS(&lab.api.error, db_outcome_ask(lab.api.db, later, &fate, &lab.api.error), CELLAR_INVALID, "never");
     assert_int_equal(fate, CELLAR_FATE_UNKNOWN);
     cellar_close(lab.api.db);
 }

@@ -8,6 +8,7 @@
 
 #include "plant.h"
 #include "rivals.h"
+#include "session.h"
 
 #define PROCESSES 4
 #define EVENTS 60
@@ -20,7 +21,7 @@ struct told {
 
 struct storm {
     struct place place;
-    enum cellar_cc cc;
+    enum cellar_lab_cc cc;
     struct told *told; /* of each counter */
     pid_t pids[PROCESSES];
     uint64_t kills[PROCESSES];
@@ -30,7 +31,7 @@ struct storm {
 /* Opens, works, closes, again; the process's end is the only other thing that happens to it. */
 static _Noreturn void member_main(const struct storm *storm, uint32_t number, uint64_t calls_max)
 {
-    const struct cellar_config config = {
+    const struct engine_config config = {
         .pool_path = storm->place.path, .pool_bytes = POOL_BYTES, .cc = storm->cc, .threads = 1, .coros = 2};
     struct told *told = &storm->told[number];
     struct prng prng;
@@ -71,7 +72,7 @@ static void member_kill(struct storm *storm, uint32_t number)
     storm->kills[number]++;
 }
 
-static void storm_run(enum cellar_cc cc, uint64_t calls_max, uint64_t pause_max_us)
+static void storm_run(enum cellar_lab_cc cc, uint64_t calls_max, uint64_t pause_max_us)
 {
     struct storm storm = {.cc = cc, .seed = 7 * (uint64_t)cc + 1};
     struct sums sums;
@@ -107,23 +108,23 @@ static void storm_run(enum cellar_cc cc, uint64_t calls_max, uint64_t pause_max_
 static void processes_are_killed(void **state)
 {
     (void)state;
-    storm_run(CELLAR_CC_CELLAR, 20000, 60000);
+    storm_run(CELLAR_LAB_CC_CELLAR, 20000, 60000);
 }
 static void processes_are_killed_crest(void **state)
 {
     (void)state;
-    storm_run(CELLAR_CC_CREST, 20000, 60000);
+    storm_run(CELLAR_LAB_CC_CREST, 20000, 60000);
 }
 static void processes_are_killed_2pl(void **state)
 {
     (void)state;
-    if (mode_of(CELLAR_CC_TWOPL)) storm_run(CELLAR_CC_TWOPL, 20000, 60000);
+    if (mode_of(CELLAR_LAB_CC_TWOPL)) storm_run(CELLAR_LAB_CC_TWOPL, 20000, 60000);
 }
 /* Killed while they open and close, mostly: as the first and the last one, too. */
 static void opens_and_closes_are_killed(void **state)
 {
     (void)state;
-    storm_run(CELLAR_CC_CELL, 3, 30000);
+    storm_run(CELLAR_LAB_CC_CELL, 3, 30000);
 }
 
 /* None is killed: the last one closes while another one opens, many times; all of it succeeds. */
@@ -137,7 +138,7 @@ static void last_and_first_meet(void **state)
     fflush(NULL);
     for (uint32_t i = 0; i < 2; i++)
         if ((pids[i] = fork()) == 0) {
-            const struct cellar_config config = {.pool_path = place.path, .pool_bytes = POOL_BYTES, .coros = 1};
+            const struct engine_config config = {.pool_path = place.path, .pool_bytes = POOL_BYTES, .coros = 1};
             struct prng prng;
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             prng_seed(&prng, i);
@@ -159,7 +160,7 @@ static void last_and_first_meet(void **state)
         assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
         assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     }
-    pool_judge(&place, CELLAR_CC_CELLAR, &sums);
+    pool_judge(&place, CELLAR_LAB_CC_CELLAR, &sums);
     assert_int_equal(sums.counters[0] + sums.counters[1], 120);
     place_remove(&place);
 }
@@ -176,7 +177,7 @@ static void maker_is_killed(void **state)
         fflush(NULL);
         pid_t pid = fork();
         if (pid == 0) {
-            const struct cellar_config config = {.pool_path = place.path, .pool_bytes = POOL_BYTES};
+            const struct engine_config config = {.pool_path = place.path, .pool_bytes = POOL_BYTES};
             struct bank bank = {0};
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             (void)bank_open(&bank, &config);
@@ -185,7 +186,7 @@ static void maker_is_killed(void **state)
         nap_us(us);
         kill(pid, SIGKILL);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
-        pool_judge(&place, CELLAR_CC_CELLAR, &sums);
+        pool_judge(&place, CELLAR_LAB_CC_CELLAR, &sums);
         place_remove(&place);
     }
 }
@@ -200,7 +201,7 @@ static bool stopped_one_is_ended(void)
     int ready[2], status = 0;
     char byte;
     place_make(&place);
-    const struct cellar_config config = {.pool_path = place.path, .pool_bytes = POOL_BYTES, .lease_ns = 50000000};
+    const struct engine_config config = {.pool_path = place.path, .pool_bytes = POOL_BYTES, .lease_ns = 50000000};
     assert_int_equal(pipe(ready), 0);
     fflush(NULL);
     pid_t pid = fork();
@@ -211,7 +212,7 @@ static bool stopped_one_is_ended(void)
         struct cellar_txn_options options = {.lock_ns = 1000000000};
         int64_t cents;
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (bank_open(&bank, &config) || cellar_session_open(bank.db, &session, &bank.error)) {
+        if (bank_open(&bank, &config) || session_open(bank.db, &session, &bank.error)) {
             fprintf(stderr, "%s\n", bank.error.text);
             _exit(1);
         }
@@ -247,7 +248,7 @@ static bool stopped_one_is_ended(void)
         assert_int_equal(waitpid(pid, &status, 0), pid);
     }
     close(ready[0]);
-    pool_judge(&place, CELLAR_CC_CELLAR, &sums);
+    pool_judge(&place, CELLAR_LAB_CC_CELLAR, &sums);
     assert_int_equal(sums.counters[0], 1);
     place_remove(&place);
     return ended;
@@ -269,20 +270,20 @@ static void what_stands_still_is_fenced(void **state)
 
 /* ---- bad input; databases of one process stand for those of several ---- */
 
-static void refused(const struct cellar_config *config, int code, const char *word)
+static void refused(const struct engine_config *config, int code, const char *word)
 {
     struct cellar *db;
     struct cellar_error error = {0};
-    assert_int_equal(cellar_open(config, &db, &error), code);
+    assert_int_equal(db_open(config, &db, &error), code);
     assert_null(db);
     if (!strstr(error.text, word) || strchr(error.text, '\n')) fail_msg("'%s' does not say '%s'", error.text, word);
 }
 
-static struct cellar *opened(const struct cellar_config *config)
+static struct cellar *opened(const struct engine_config *config)
 {
     struct cellar *db;
     struct cellar_error error = {0};
-    if (cellar_open(config, &db, &error)) fail_msg("%s", error.text);
+    if (db_open(config, &db, &error)) fail_msg("%s", error.text);
     return db;
 }
 
@@ -292,16 +293,16 @@ static void too_many_are_refused(void **state)
     struct cellar *dbs[3];
     (void)state;
     place_make(&place);
-    const struct cellar_config config = {.pool_path = place.path, .pool_bytes = POOL_BYTES, .cns_max = 3};
+    const struct engine_config config = {.pool_path = place.path, .pool_bytes = POOL_BYTES, .cns_max = 3};
     for (uint32_t i = 0; i < 3; i++) dbs[i] = opened(&config);
     refused(&config, CELLAR_EXISTS, "of the 3 compute nodes");
     cellar_close(dbs[1]);
     dbs[1] = opened(&config);
-    struct cellar_config two = config;
+    struct engine_config two = config;
     two.cns = 2;
     cellar_close(dbs[0]);
     refused(&two, CELLAR_EXISTS, "2 are not free");
-    struct cellar_config many = config;
+    struct engine_config many = config;
     many.cns_max = 256;
     refused(&many, CELLAR_INVALID, "cns_max 256");
     many.cns_max = many.cns = 2;
@@ -319,15 +320,15 @@ static void files_that_cannot_be_shared(void **state)
     uint32_t version = 99;
     (void)state;
     place_make(&place);
-    const struct cellar_config config = {.pool_path = place.path, .pool_bytes = POOL_BYTES};
+    const struct engine_config config = {.pool_path = place.path, .pool_bytes = POOL_BYTES};
     struct cellar *db = opened(&config);
-    struct cellar_config look = config;
+    struct engine_config look = config;
     look.pool_private = true;
     refused(&look, CELLAR_EXISTS, "in use by another database");
 
     snprintf(other, sizeof other, "%s/other", place.folder);
     assert_int_equal(link(place.path, other), 0);
-    struct cellar_config named = config;
+    struct engine_config named = config;
     named.pool_path = other;
     refused(&named, CELLAR_EXISTS, "under another name");
     unlink(other);
@@ -356,7 +357,7 @@ static void read_only_file(void **state)
     int status;
     (void)state;
     place_make(&place);
-    const struct cellar_config config = {.pool_path = place.path, .pool_bytes = POOL_BYTES};
+    const struct engine_config config = {.pool_path = place.path, .pool_bytes = POOL_BYTES};
     fflush(NULL);
     pid_t maker = fork();
     if (maker == 0) {
@@ -371,7 +372,7 @@ static void read_only_file(void **state)
         if (geteuid() == 0 && setuid(65534) != 0) _exit(0);
         struct cellar *db;
         struct cellar_error error = {0};
-        int rc = cellar_open(&config, &db, &error);
+        int rc = db_open(&config, &db, &error);
         bool told = rc == CELLAR_SYSTEM && strstr(error.text, "Permission denied");
         if (!told) fprintf(stderr, "%d %s\n", rc, error.text);
         _exit(told ? 0 : 1);
@@ -391,7 +392,7 @@ static int after_the_first_close(void)
     struct cellar *db = NULL;
     struct cellar_error error = {0};
     place_make(&place);
-    const struct cellar_config config = {.pool_path = place.path, .pool_bytes = POOL_BYTES};
+    const struct engine_config config = {.pool_path = place.path, .pool_bytes = POOL_BYTES};
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
@@ -406,7 +407,7 @@ static int after_the_first_close(void)
     }
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     pid = fork(); /* the test stays without threads */
-    if (pid == 0) _exit(-cellar_open(&config, &db, &error));
+    if (pid == 0) _exit(-db_open(&config, &db, &error));
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     unlink(place.roll);

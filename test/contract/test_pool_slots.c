@@ -5,6 +5,7 @@
 #include "pool_shared.h"
 
 #include "plant.h"
+#include "session.h"
 
 #include <pthread.h>
 
@@ -47,13 +48,13 @@ static int insert_one(struct cellar_txn *txn, void *arg)
     return ref < 0 ? ref : cellar_proc_fetch(txn);
 }
 
-static int sharer_open(struct sharer *sharer, const struct cellar_config *config)
+static int sharer_open(struct sharer *sharer, const struct engine_config *config)
 {
     const struct cellar_proc_def insert = {.name = "insert", .fn = insert_one, .records_max = 1, .writes_max = 1};
     struct bank *bank = &sharer->bank;
     int rc = bank_open(bank, config);
-    if (rc == 0) rc = cellar_proc_register(bank->db, &insert, &sharer->insert, &bank->error);
-    return rc ? rc : cellar_session_open(bank->db, &sharer->session, &bank->error);
+    if (rc == 0) rc = db_proc_register(bank->db, &insert, &sharer->insert, &bank->error);
+    return rc ? rc : session_open(bank->db, &sharer->session, &bank->error);
 }
 
 static int sharer_transact(const struct sharer *sharer, cellar_txn_fn fn, uint64_t first, int64_t cents)
@@ -108,7 +109,7 @@ struct meeting {
 };
 
 /* The one whose index is free again. It leaves by closing, or without. */
-static int first_life(const struct meeting *meeting, const struct cellar_config *config, bool killed)
+static int first_life(const struct meeting *meeting, const struct engine_config *config, bool killed)
 {
     struct sharer sharer;
     int rc = sharer_open(&sharer, config);
@@ -121,7 +122,7 @@ static int first_life(const struct meeting *meeting, const struct cellar_config 
 }
 
 /* Deletes what the first one has inserted, and inserts after that one's next life has come. */
-static int other_one(const struct meeting *meeting, const struct cellar_config *config)
+static int other_one(const struct meeting *meeting, const struct engine_config *config)
 {
     struct sharer sharer;
     int rc = sharer_open(&sharer, config);
@@ -136,7 +137,7 @@ static int other_one(const struct meeting *meeting, const struct cellar_config *
 }
 
 /* Its next life, while the other one goes on. */
-static int next_life(const struct meeting *meeting, const struct cellar_config *config)
+static int next_life(const struct meeting *meeting, const struct engine_config *config)
 {
     struct sharer sharer;
     int rc = sharer_open(&sharer, config);
@@ -166,11 +167,11 @@ static int ends(pid_t child)
 }
 
 /* Is each record of both in a slot of its own? */
-static bool slots_are_apart(bool killed, enum cellar_cc cc)
+static bool slots_are_apart(bool killed, enum cellar_lab_cc cc)
 {
     struct meeting meeting;
     place_make(&meeting.place);
-    const struct cellar_config config = {.pool_path = meeting.place.path, .pool_bytes = POOL_BYTES, .cc = cc};
+    const struct engine_config config = {.pool_path = meeting.place.path, .pool_bytes = POOL_BYTES, .cc = cc};
     for (struct line *line = &meeting.there; line <= &meeting.end; line++) line_open(line);
     pid_t first = starts();
     if (first == 0) _exit(first_life(&meeting, &config, killed) ? 1 : 0);
@@ -192,10 +193,10 @@ static bool slots_are_apart(bool killed, enum cellar_cc cc)
 
 static void who_joins_leaves_slots_that_others_have_freed(void **state)
 {
-    static const enum cellar_cc modes[] = {CELLAR_CC_CELLAR, CELLAR_CC_CELL, CELLAR_CC_RECORD};
+    static const enum cellar_lab_cc modes[] = {CELLAR_LAB_CC_CELLAR, CELLAR_LAB_CC_CELL, CELLAR_LAB_CC_RECORD};
     (void)state;
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) assert_true(slots_are_apart(false, modes[i]));
-    assert_true(slots_are_apart(true, CELLAR_CC_CELLAR));
+    assert_true(slots_are_apart(true, CELLAR_LAB_CC_CELLAR));
 }
 
 /* ---- one process ---- */
@@ -218,7 +219,7 @@ static void *consume(void *arg)
 {
     struct consumer *consumer = arg;
     struct sharer own = *consumer->sharer;
-    consumer->rc = cellar_session_open(own.bank.db, &own.session, &own.bank.error);
+    consumer->rc = session_open(own.bank.db, &own.session, &own.bank.error);
     for (;;) {
         pthread_barrier_wait(&consumer->turn);
         if (consumer->next == UINT64_MAX) break;
@@ -235,7 +236,7 @@ static int queue_stays_small(void)
     struct sharer sharer;
     struct consumer consumer = {.sharer = &sharer};
     pthread_t thread;
-    assert_int_equal(sharer_open(&sharer, &(struct cellar_config){.pool_bytes = POOL_BYTES}), 0);
+    assert_int_equal(sharer_open(&sharer, &(struct engine_config){.pool_bytes = POOL_BYTES}), 0);
     pthread_barrier_init(&consumer.turn, NULL, 2);
     assert_int_equal(pthread_create(&thread, NULL, consume, &consumer), 0);
     int rc = 0;
@@ -269,7 +270,7 @@ static void slots_that_were_freed_are_used_after_a_reopening(void **state)
     for (int life = 0; life < 12; life++) {
         struct sharer sharer;
         assert_int_equal(
-            sharer_open(&sharer, &(struct cellar_config){.pool_path = place.path, .pool_bytes = POOL_BYTES}), 0);
+            sharer_open(&sharer, &(struct engine_config){.pool_path = place.path, .pool_bytes = POOL_BYTES}), 0);
         for (int i = 0; i < 3; i++) {
             assert_int_equal(sharer_transact(&sharer, insert_rows, 1000, 1), 0);
             assert_int_equal(sharer_transact(&sharer, delete_rows, 1000, 1), 0);
@@ -286,7 +287,7 @@ static void planted_bugs_are_met(void **state)
 {
     (void)state;
     assert_true(plant_choose("slots_of_others"));
-    assert_false(slots_are_apart(false, CELLAR_CC_CELLAR));
+    assert_false(slots_are_apart(false, CELLAR_LAB_CC_CELLAR));
     assert_true(plant_choose("stock_unshared"));
     assert_int_equal(queue_stays_small(), CELLAR_FULL);
     assert_true(plant_choose(NULL));

@@ -3,8 +3,12 @@
  * that are torn, stale, forged or not ours are ignored or refused in one line; they never end the process or change
  * what they do not name.
  */
+#include "bulk.h"
 #include "cellar.h"
 #include "configuration.h"
+#include "db_open.h"
+#include "db_schema.h"
+#include "engine_config.h"
 #include "logseg.h"
 #include "plant.h"
 #include "prng.h"
@@ -67,13 +71,13 @@ static int transfer_fn(struct cellar_txn *txn, void *arg)
 
 static int bank_open(struct bank *bank, const char *path)
 {
-    const struct cellar_config config = {
-        .cc = CELLAR_CC_CELL, .pool_path = path, .pool_bytes = POOL_BYTES, .cns_max = 1, .threads = 1, .coros = 2};
+    const struct engine_config config = {
+        .cc = CELLAR_LAB_CC_CELL, .pool_path = path, .pool_bytes = POOL_BYTES, .cns_max = 1, .threads = 1, .coros = 2};
     const struct cellar_schema schema = {"accounts", sizeof(struct account), columns, 2, 4 * ACCOUNTS, 0, 0, 0, 0};
     const struct cellar_proc_def def = {.name = "transfer", .fn = transfer_fn, .records_max = 2, .writes_max = 2};
-    int rc = cellar_open(&config, &bank->db, &bank->error);
-    if (rc == 0) rc = cellar_table_create(bank->db, &schema, &bank->accounts, &bank->error);
-    return rc ? rc : cellar_proc_register(bank->db, &def, &bank->transfer, &bank->error);
+    int rc = db_open(&config, &bank->db, &bank->error);
+    if (rc == 0) rc = db_table_create(bank->db, &schema, &bank->accounts, &bank->error);
+    return rc ? rc : db_proc_register(bank->db, &def, &bank->transfer, &bank->error);
 }
 
 /* ---- the process that dies ---- */
@@ -83,7 +87,7 @@ static int load_job(struct cellar_lab_client *client, void *arg)
     struct bank *bank = arg;
     int rc = 0;
     for (uint64_t key = 0; key < ACCOUNTS && rc == 0 && cellar_lab_index(client) == 0; key++)
-        rc = cellar_lab_load(client, bank->accounts, key, &(struct account){.balance = BALANCE}, NULL);
+        rc = db_load(client, bank->accounts, key, &(struct account){.balance = BALANCE}, NULL);
     return rc;
 }
 
@@ -134,8 +138,8 @@ static int look_job(struct cellar_lab_client *client, void *arg)
 {
     struct look *look = arg;
     if (cellar_lab_index(client) != 0) return 0;
-    int rc = cellar_cluster_audit(client, &look->bank->error);
-    return rc ? rc : cellar_lab_scan(client, look->bank->accounts, sum_row, &look->sum, &look->bank->error);
+    int rc = db_audit(client, &look->bank->error);
+    return rc ? rc : db_scan(client, look->bank->accounts, sum_row, &look->sum, &look->bank->error);
 }
 
 static void recovers(const char *path, const char *what)

@@ -4,6 +4,7 @@
  * pool must pass its audit, and the dead node's index be of use again.
  */
 #include "accounts.h"
+#include "db_recover.h"
 #include "fabric_shm.h"
 
 #include <signal.h>
@@ -43,8 +44,8 @@ static int unmark_fn(struct cellar_txn *txn, void *args)
 
 static int marking_open(struct marking *marking, const char *memnodes, uint32_t replicas, uint32_t cn)
 {
-    const struct cellar_config config = {
-        .cc = CELLAR_CC_CELL,
+    const struct engine_config config = {
+        .cc = CELLAR_LAB_CC_CELL,
         .memnodes = memnodes,
         .cn_index = cn,
         .replicas = replicas,
@@ -55,8 +56,8 @@ static int marking_open(struct marking *marking, const char *memnodes, uint32_t 
     const struct cellar_proc_def unmark = {.name = "unmark", .fn = unmark_fn, .records_max = 1, .writes_max = 1};
     struct side *side = &marking->side;
     int rc = side_open(side, &config);
-    if (rc == 0) rc = cellar_proc_register(side->db, &mark, &marking->mark, &side->error);
-    return rc ? rc : cellar_proc_register(side->db, &unmark, &marking->unmark, &side->error);
+    if (rc == 0) rc = db_proc_register(side->db, &mark, &marking->mark, &side->error);
+    return rc ? rc : db_proc_register(side->db, &unmark, &marking->unmark, &side->error);
 }
 
 static bool well(int code) { return code == 0 || code == CELLAR_EXISTS || code == CELLAR_NOT_FOUND; }
@@ -155,7 +156,7 @@ static int recovered(struct side *side)
     int rc = CELLAR_EXISTS;
     for (int tries = 0; tries < 12000 && rc == CELLAR_EXISTS; tries++) {
         if (tries > 0) nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
-        rc = cellar_cluster_recover(side->db, 1, &side->error);
+        rc = db_recover(side->db, 1, &side->error);
     }
     return rc;
 }
@@ -167,7 +168,7 @@ static void round_run(struct marking *marking, struct victim *victim, int round)
     assert_int_equal(write(victim->turn, "x", 1), 1);
     assert_int_equal(read(victim->ready, &byte, 1), 1);
     work(marking, CALLS + 37 * (uint64_t)round, true);
-    assert_int_equal(cellar_cluster_recover(side->db, 1, &side->error), CELLAR_EXISTS);
+    assert_int_equal(db_recover(side->db, 1, &side->error), CELLAR_EXISTS);
     assert_non_null(strstr(side->error.text, "alive"));
     assert_int_equal(kill(victim->pid, SIGKILL), 0);
     assert_int_equal(waitpid(victim->pid, NULL, 0), victim->pid);
@@ -195,9 +196,9 @@ static void killed_nodes_are_recovered(uint32_t mns, uint32_t replicas)
     snprintf(memnodes, sizeof memnodes, mns > 1 ? "%s,%s" : "%s", paths[0], paths[1]);
     for (int round = 0; round < ROUNDS; round++) victims[round] = victim_fork(memnodes, replicas);
     if (marking_open(&marking, memnodes, replicas, 0) != 0) fail_msg("%s", side->error.text);
-    assert_int_equal(cellar_cluster_recover(side->db, 2, &side->error), CELLAR_NOT_FOUND);
-    assert_int_equal(cellar_cluster_recover(side->db, 0, &side->error), CELLAR_INVALID);
-    assert_int_equal(cellar_cluster_recover(side->db, 99, &side->error), CELLAR_INVALID);
+    assert_int_equal(db_recover(side->db, 2, &side->error), CELLAR_NOT_FOUND);
+    assert_int_equal(db_recover(side->db, 0, &side->error), CELLAR_INVALID);
+    assert_int_equal(db_recover(side->db, 99, &side->error), CELLAR_INVALID);
     assert_int_equal(cellar_lab_run(side->db, load_job, side), 0);
     for (int round = 0; round < ROUNDS; round++) round_run(&marking, &victims[round], round);
     cellar_close(side->db);

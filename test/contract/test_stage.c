@@ -14,7 +14,7 @@
 #define GIVEN_UP_NS 3000000000u /* far above COROS times a turn */
 #define HELD_US 200000
 
-static const struct api_variant cellar_on_shm = {"shm_cellar", "shm", CELLAR_CC_CELLAR, true};
+static const struct api_variant cellar_on_shm = {"shm_cellar", "shm", CELLAR_LAB_CC_CELLAR, true};
 
 /* What clients have done; of all workers. */
 struct crowd {
@@ -75,7 +75,7 @@ static int come_often(struct cellar_lab_client *client, void *arg)
     return 0;
 }
 
-static struct cellar_lab_way open_crowd(struct api *api, struct crowd *crowd, struct cellar_config config)
+static struct cellar_lab_way open_crowd(struct api *api, struct crowd *crowd, struct engine_config config)
 {
     struct cellar_lab_way way;
     api_open_with(api, &cellar_on_shm, config);
@@ -94,7 +94,7 @@ static uint64_t switches_of(const char *rules, uint32_t coros)
     struct api api;
     struct crowd crowd;
     uint64_t calls = 0;
-    const struct cellar_config config = {.threads = 1, .coros = COROS, .way = rules};
+    const struct engine_config config = {.threads = 1, .coros = COROS, .way = rules};
     struct cellar_lab_way way = open_crowd(&api, &crowd, config);
     assert_int_equal(way.plain, 1);
     assert_int_equal(way.coros, coros);
@@ -134,7 +134,7 @@ static void who_backs_off_for_long_lets_others_in(void **state)
     struct api api;
     struct crowd crowd;
     (void)state;
-    struct cellar_lab_way way = open_crowd(&api, &crowd, (struct cellar_config){.threads = 2, .coros = 2});
+    struct cellar_lab_way way = open_crowd(&api, &crowd, (struct engine_config){.threads = 2, .coros = 2});
     assert_int_equal(way.coros, 1);
     MUST(&api.error, cellar_lab_run(api.db, meet, &crowd));
     assert_int_equal(crowd.failed, 0);
@@ -148,7 +148,7 @@ static void its_plant_is_met(void **state)
     struct api api;
     struct crowd crowd;
     (void)state;
-    (void)open_crowd(&api, &crowd, (struct cellar_config){.threads = 1, .coros = COROS});
+    (void)open_crowd(&api, &crowd, (struct engine_config){.threads = 1, .coros = COROS});
     assert_true(plant_choose("stage_kept"));
     MUST(&api.error, cellar_lab_run(api.db, come_often, &crowd));
     assert_true(plant_choose(NULL));

@@ -186,8 +186,8 @@ static int freed_still(struct coro *co, struct coordinator *coordinator, void *a
 static void takers_open(struct takers *takers)
 {
     struct fabric_sim_config sim;
-    const struct cellar_config config = {.fabric = "sim",
-                                         .cc = CELLAR_CC_CELL,
+    const struct engine_config config = {.fabric = "sim",
+                                         .cc = CELLAR_LAB_CC_CELL,
                                          .cns = CNS,
                                          .mns = 1,
                                          .threads = 1,

@@ -13,9 +13,9 @@
 
 #define STEPS_MAX 4000000
 
-int failover_steps_open(struct failover_steps *steps, const struct cellar_config *shape)
+int failover_steps_open(struct failover_steps *steps, const struct engine_config *shape)
 {
-    struct cellar_config config = *shape;
+    struct engine_config config = *shape;
     config.fabric = "sim";
     config.cns = FAILOVER_STEPS_CNS;
     config.mns = FAILOVER_STEPS_MNS;
@@ -25,7 +25,7 @@ int failover_steps_open(struct failover_steps *steps, const struct cellar_config
     return db_open_on(steps->fabric, &config, &steps->db, &steps->error);
 }
 
-void failover_steps_begin(struct failover_steps *steps, const struct cellar_config *shape, fabric_sim_fault_fn fault)
+void failover_steps_begin(struct failover_steps *steps, const struct engine_config *shape, fabric_sim_fault_fn fault)
 {
     struct fabric_sim_config sim;
     fabric_sim_config_default(&sim);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "db.h"
+#include "engine_config.h"
 #include "fabric_sim.h"
 
 #define FAILOVER_STEPS_CNS 3
@@ -27,9 +28,9 @@ struct failover_steps {
     } while (0)
 
 /* `fault` gets `steps`, the first member of what the test keeps. */
-void failover_steps_begin(struct failover_steps *steps, const struct cellar_config *shape, fabric_sim_fault_fn fault);
+void failover_steps_begin(struct failover_steps *steps, const struct engine_config *shape, fabric_sim_fault_fn fault);
 /* Opens a database on the fabric. */
-NODISCARD int failover_steps_open(struct failover_steps *steps, const struct cellar_config *shape);
+NODISCARD int failover_steps_open(struct failover_steps *steps, const struct engine_config *shape);
 void failover_steps_end(struct failover_steps *steps);
 /* On the first coordinator of each compute node at once; fails the test when one of them was wrong. */
 void failover_steps_run(struct failover_steps *steps, db_fn fn);

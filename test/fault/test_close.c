@@ -3,6 +3,7 @@
  * while the backups of a lost memory node take over. All calls that run come to an end, what a client was told
  * was committed is there when the pool is opened again, and nothing else is.
  */
+#include "bulk.h"
 #include "coordinator.h"
 #include "db.h"
 #include "db_open.h"
@@ -116,7 +117,7 @@ static int load(struct cellar_lab_client *self, void *arg)
     int rc = 0;
     if (cellar_lab_index(self) != 0) return 0;
     for (uint64_t key = 0; key < ACCOUNTS && rc == 0; key++)
-        rc = cellar_lab_load(self, closing->accounts, key, &account, &closing->error);
+        rc = db_load(self, closing->accounts, key, &account, &closing->error);
     return rc;
 }
 
@@ -133,8 +134,8 @@ static int look(struct cellar_lab_client *self, void *arg)
 {
     struct closing *closing = arg;
     if (cellar_lab_index(self) != 0) return 0;
-    int rc = cellar_lab_scan(self, cellar_table_find(closing->db, "accounts"), add, closing, &closing->error);
-    return rc ? rc : cellar_cluster_audit(self, &closing->error);
+    int rc = db_scan(self, cellar_table_find(closing->db, "accounts"), add, closing, &closing->error);
+    return rc ? rc : db_audit(self, &closing->error);
 }
 
 /* Goes on, or says what is wrong. */
@@ -150,21 +151,21 @@ static bool held(struct closing *closing, const char *what, int rc)
  * Locks of mode 2pl outlive a memory node only while no other process has the pool open: the pool is not opened again
  * then.
  */
-static bool opens_again(const struct closing *closing, enum cellar_cc cc)
+static bool opens_again(const struct closing *closing, enum cellar_lab_cc cc)
 {
-    return cc != CELLAR_CC_TWOPL || closing->lose_at == UINT64_MAX;
+    return cc != CELLAR_LAB_CC_TWOPL || closing->lose_at == UINT64_MAX;
 }
 
 /* Of mode 2pl each in turn: those with words alone, with messages, with a queue in each compute node. */
-static const char *lock_of(enum cellar_cc cc, uint64_t close_at)
+static const char *lock_of(enum cellar_lab_cc cc, uint64_t close_at)
 {
     static const char *const locks[] = {"declock", "cas", "mcs", "dslr", "shiftlock", "retry", "rmarw"};
-    return cc == CELLAR_CC_TWOPL ? locks[close_at % (sizeof locks / sizeof *locks)] : NULL;
+    return cc == CELLAR_LAB_CC_TWOPL ? locks[close_at % (sizeof locks / sizeof *locks)] : NULL;
 }
 
-static bool open_pool(struct closing *closing, enum cellar_cc cc)
+static bool open_pool(struct closing *closing, enum cellar_lab_cc cc)
 {
-    const struct cellar_config config = {
+    const struct engine_config config = {
         .fabric = "sim",
         .cc = cc,
         .lock = lock_of(cc, closing->close_at),
@@ -172,14 +173,14 @@ static bool open_pool(struct closing *closing, enum cellar_cc cc)
         .mns = closing->mns,
         .threads = THREADS,
         .coros = COROS,
-        .replicas = cc != CELLAR_CC_TWOPL || closing->lose_at != UINT64_MAX,
+        .replicas = cc != CELLAR_LAB_CC_TWOPL || closing->lose_at != UINT64_MAX,
         .memnodes = opens_again(closing, cc) ? "simulated" : NULL, /* others may open it: one may be away then */
         .pool_bytes = POOL_BYTES,
         .log_bytes = 64 << 10};
     return held(closing, "opening", db_open_on(closing->fabric, &config, &closing->db, &closing->error));
 }
 
-static bool begin(struct closing *closing, enum cellar_cc cc)
+static bool begin(struct closing *closing, enum cellar_lab_cc cc)
 {
     struct fabric_sim_config sim;
     const struct cellar_proc_def def = {.name = "move", .fn = move, .records_max = 2, .writes_max = 2};
@@ -194,8 +195,8 @@ static bool begin(struct closing *closing, enum cellar_cc cc)
     sim.fault_arg = closing;
     return held(closing, "a cluster", fabric_sim_open(&sim, &closing->fabric, &closing->error)) &&
            open_pool(closing, cc) &&
-           held(closing, "a table", cellar_table_create(closing->db, &schema, &closing->accounts, &closing->error)) &&
-           held(closing, "a procedure", cellar_proc_register(closing->db, &def, &closing->move, &closing->error)) &&
+           held(closing, "a table", db_table_create(closing->db, &schema, &closing->accounts, &closing->error)) &&
+           held(closing, "a procedure", db_proc_register(closing->db, &def, &closing->move, &closing->error)) &&
            held(closing, "loading", cellar_lab_run(closing->db, load, closing));
 }
 
@@ -224,7 +225,7 @@ static bool run_and_close(struct closing *closing)
 }
 
 /* What is wrong, or an empty text; how many were committed. */
-static uint64_t judge(struct closing *closing, enum cellar_cc cc)
+static uint64_t judge(struct closing *closing, enum cellar_lab_cc cc)
 {
     uint64_t commits = 0;
     if (!open_pool(closing, cc) || !held(closing, "reading the pool", cellar_lab_run(closing->db, look, closing)))
@@ -250,9 +251,9 @@ static uint64_t loss_of(const struct closing *closing)
     return closing->close_at > ahead ? closing->close_at - ahead : 0;
 }
 
-static bool closed_at(enum cellar_cc cc, uint64_t close_at, bool lost, uint64_t *commits)
+static bool closed_at(enum cellar_lab_cc cc, uint64_t close_at, bool lost, uint64_t *commits)
 {
-    struct closing closing = {.close_at = close_at, .lose_at = UINT64_MAX, .mns = cc == CELLAR_CC_TWOPL ? 3 : 2};
+    struct closing closing = {.close_at = close_at, .lose_at = UINT64_MAX, .mns = cc == CELLAR_LAB_CC_TWOPL ? 3 : 2};
     if (lost) closing.lose_at = loss_of(&closing);
     bool right = begin(&closing, cc) && run_and_close(&closing);
     if (right && !opens_again(&closing, cc)) {
@@ -272,8 +273,8 @@ static bool closed_at(enum cellar_cc cc, uint64_t close_at, bool lost, uint64_t 
 
 static void all(bool lost)
 {
-    static const enum cellar_cc modes[] = {CELLAR_CC_RECORD, CELLAR_CC_CELL, CELLAR_CC_CREST, CELLAR_CC_CELLAR,
-                                           CELLAR_CC_TWOPL};
+    static const enum cellar_lab_cc modes[] = {CELLAR_LAB_CC_RECORD, CELLAR_LAB_CC_CELL, CELLAR_LAB_CC_CREST,
+                                               CELLAR_LAB_CC_CELLAR, CELLAR_LAB_CC_TWOPL};
     for (uint32_t m = 0; m < sizeof modes / sizeof *modes; m++) {
         uint64_t runs = 0, commits = 0, wrong = 0;
         if (!mode_of(modes[m])) continue;
@@ -308,7 +309,7 @@ static void left_amid_a_change(void **state)
     bool right = true;
     (void)state;
     assert_true(plant_choose("close_ungated"));
-    for (uint64_t at = 0; right && at < CLOSE_MAX; at++) right = closed_at(CELLAR_CC_CELL, at, true, &commits);
+    for (uint64_t at = 0; right && at < CLOSE_MAX; at++) right = closed_at(CELLAR_LAB_CC_CELL, at, true, &commits);
     assert_true(plant_choose(NULL));
     assert_false(right);
 }
@@ -321,7 +322,7 @@ static bool ends_at(uint64_t close_at)
     assert_true(child >= 0);
     if (child == 0) {
         uint64_t commits = 0;
-        _exit(!closed_at(CELLAR_CC_TWOPL, close_at, true, &commits));
+        _exit(!closed_at(CELLAR_LAB_CC_TWOPL, close_at, true, &commits));
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;

@@ -4,10 +4,15 @@
  * again; and what was begun is at its end once a process has been alone with the pool (INV-RECLAIM-1..4, 6,
  * INV-VACANT-1, 2).
  */
+#include "bulk.h"
 #include "coordinator.h"
 #include "db.h"
+#include "db_alter.h"
 #include "db_company.h"
+#include "db_drop.h"
+#include "db_index.h"
 #include "db_open.h"
+#include "db_snapshot.h"
 #include "fabric_sim.h"
 #include "plant.h"
 #include "share.h"
@@ -91,8 +96,8 @@ static bool holds(struct dropping *run, bool fact, const char *what)
 
 static int open_as(struct dropping *run, uint32_t cn, struct cellar **db)
 {
-    const struct cellar_config config = {.fabric = "sim",
-                                         .cc = CELLAR_CC_CELL,
+    const struct engine_config config = {.fabric = "sim",
+                                         .cc = CELLAR_LAB_CC_CELL,
                                          .mns = run->mns,
                                          .coros = 1,
                                          .cn_index = cn,
@@ -113,7 +118,7 @@ static int load(struct cellar_lab_client *client, void *arg)
     int rc = 0;
     for (uint64_t key = 0; key < RECORDS && rc == 0; key++) {
         struct row row = {.a = key / 2, .b = key};
-        rc = cellar_lab_load(client, table, key, &row, &run->error);
+        rc = db_load(client, table, key, &row, &run->error);
     }
     return rc;
 }
@@ -131,8 +136,8 @@ static int look(struct cellar_lab_client *client, void *arg)
     struct dropping *run = arg;
     const struct cellar_table *table = cellar_table_find(run->db, "rows");
     run->wide = table && cellar_column_of(table, "c") >= 0;
-    int rc = table ? cellar_lab_scan(client, table, seen, run, &run->error) : 0;
-    return rc ? rc : cellar_cluster_audit(client, &run->error);
+    int rc = table ? db_scan(client, table, seen, run, &run->error) : 0;
+    return rc ? rc : db_audit(client, &run->error);
 }
 
 static uint64_t used(struct dropping *run)
@@ -150,14 +155,14 @@ static bool table_make(struct dropping *run)
                                          .columns = columns,
                                          .column_count = 3,
                                          .records_max = 60}; /* so that it has overflow buckets */
-    return held(run, "a table", cellar_table_create(run->db, &schema, &table, &run->error)) &&
+    return held(run, "a table", db_table_create(run->db, &schema, &table, &run->error)) &&
            held(run, "loading", cellar_lab_run(run->db, load, run));
 }
 
 static int index_make(struct dropping *run)
 {
     const struct cellar_index *index;
-    return cellar_index_create(run->db, cellar_table_find(run->db, "rows"), &def_a, &index, &run->error);
+    return db_index_create(run->db, cellar_table_find(run->db, "rows"), &def_a, &index, &run->error);
 }
 
 /* A second table. */
@@ -167,7 +172,7 @@ static int more_make(struct dropping *run)
     const struct cellar_schema schema = {
         .name = "more", .row_bytes = sizeof(struct row), .columns = more_columns, .column_count = 2, .records_max = 60};
     const struct cellar_table *table;
-    return cellar_table_create(run->db, &schema, &table, &run->error);
+    return db_table_create(run->db, &schema, &table, &run->error);
 }
 
 static bool begin(struct dropping *run)
@@ -199,15 +204,15 @@ static int act(struct dropping *run)
     const struct cellar_table *table = cellar_table_find(run->db, "rows");
     switch (run->what) {
     case DROP:
-        return cellar_table_drop(run->db, table, &run->error);
+        return db_table_drop(run->db, table, &run->error);
     case TRUNCATE:
-        return cellar_table_truncate(run->db, table, &run->error);
+        return db_table_truncate(run->db, table, &run->error);
     case INDEX_DROP:
-        return cellar_index_drop(run->db, cellar_index_find(table, "by_a"), &run->error);
+        return db_index_drop(run->db, cellar_index_find(table, "by_a"), &run->error);
     case TABLE_CREATE:
         return more_make(run);
     case ALTER:
-        return cellar_column_add(run->db, table, "c", sizeof c_default, &c_default, &table, &run->error);
+        return db_column_add(run->db, table, "c", sizeof c_default, &c_default, &table, &run->error);
     default:
         return index_make(run);
     }
@@ -260,7 +265,7 @@ static bool judge(struct dropping *run, bool done)
 static bool goes_on(struct dropping *run)
 {
     const struct cellar_table *table = cellar_table_find(run->db, "rows");
-    if (table && !held(run, "a drop afterwards", cellar_table_drop(run->db, table, &run->error))) return false;
+    if (table && !held(run, "a drop afterwards", db_table_drop(run->db, table, &run->error))) return false;
     if (run->what == TABLE_CREATE && !held(run, "a second table afterwards", more_make(run))) return false;
     return table_make(run) && held(run, "an index afterwards", index_make(run)) &&
            held(run, "looking afterwards", cellar_lab_run(run->db, look, run));
@@ -382,16 +387,16 @@ static void another_process_is_in_the_way(void **state)
     assert_int_equal(open_as(&run, 1, &other), 0);
     assert_int_equal(act(&run), CELLAR_BUSY);
     assert_non_null(strstr(run.error.text, "compute node 1"));
-    assert_int_equal(cellar_table_truncate(run.db, table, &run.error), CELLAR_BUSY);
-    assert_int_equal(cellar_index_drop(run.db, cellar_index_find(table, "by_a"), &run.error), CELLAR_BUSY);
-    assert_int_equal(cellar_snapshot(run.db, path, &run.error), CELLAR_BUSY);
+    assert_int_equal(db_table_truncate(run.db, table, &run.error), CELLAR_BUSY);
+    assert_int_equal(db_index_drop(run.db, cellar_index_find(table, "by_a"), &run.error), CELLAR_BUSY);
+    assert_int_equal(db_backup(run.db, path, &run.error), CELLAR_BUSY);
     const struct cellar_table *altered = table;
-    assert_int_equal(cellar_index_drop(run.db, cellar_index_find(table, "by_a"), &run.error), CELLAR_BUSY);
-    assert_int_equal(cellar_column_add(run.db, table, "c", 8, NULL, &altered, &run.error), CELLAR_UNSUPPORTED);
+    assert_int_equal(db_index_drop(run.db, cellar_index_find(table, "by_a"), &run.error), CELLAR_BUSY);
+    assert_int_equal(db_column_add(run.db, table, "c", 8, NULL, &altered, &run.error), CELLAR_UNSUPPORTED);
     assert_null(altered);
     assert_non_null(cellar_table_find(other, "rows"));
     cellar_close(other);
-    assert_int_equal(cellar_snapshot(run.db, path, &run.error), 0);
+    assert_int_equal(db_backup(run.db, path, &run.error), 0);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(act(&run), 0);
     assert_int_equal(open_as(&run, 1, &other), 0); /* who comes then does not find it */
@@ -421,7 +426,7 @@ static int b_seen(void *arg, uint64_t key, const void *row)
 static int b_get(struct cellar_lab_client *client, void *arg)
 {
     struct dropping *run = arg;
-    return cellar_lab_scan(client, cellar_table_find(run->db, "rows"), b_seen, run, &run->error);
+    return db_scan(client, cellar_table_find(run->db, "rows"), b_seen, run, &run->error);
 }
 
 /*
@@ -433,7 +438,7 @@ static uint64_t value_after_a_death(uint64_t kill_at, bool *any)
     struct dropping run = {.what = DROP, .mns = 1, .again_at = UINT64_MAX, .kill_at = kill_at};
     const struct cellar_proc_def def = {.name = "put", .fn = b_put, .records_max = 1, .writes_max = 1};
     const struct cellar_proc *put;
-    bool right = begin(&run) && held(&run, "a procedure", cellar_proc_register(run.db, &def, &put, &run.error));
+    bool right = begin(&run) && held(&run, "a procedure", db_proc_register(run.db, &def, &put, &run.error));
     for (run.value = 1000; right && run.value < 1005; run.value++)
         right = held(&run, "a call", cellar_proc_run(run.db, put, &run, NULL, NULL));
     right = right && held(&run, "a drop", act(&run)) && table_make(&run);

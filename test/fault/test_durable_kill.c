@@ -6,12 +6,14 @@
  * `test_durable_kill N` kills N times in each mode; without an argument 4 times. In builds with planted bugs some of
  * them are to be met.
  */
+#include "db_open.h"
+#include "durable.h"
 #include "durable_run.h"
 #include "mode.h"
 #include "plant.h"
-#include "share.h"
 #include "prng.h"
 #include "rivals.h"
+#include "share.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -31,28 +33,28 @@
 
 static int lives = LIVES_DEFAULT;
 
-static int run_open(struct durable_run *run, const char *folder, enum cellar_cc cc)
+static int run_open(struct durable_run *run, const char *folder, enum cellar_lab_cc cc)
 {
-    struct cellar_config config = {.durable = folder,
+    struct engine_config config = {.durable = folder,
                                    .cc = cc,
                                    .threads = 2,
                                    .coros = DURABLE_RUN_CLIENTS / 2,
                                    .log_bytes = 64u << 10,
                                    .pool_bytes = 32u << 20,
                                    .durable_bytes = 64u << 20};
-    int rc = cellar_open(&config, &run->db, &run->error);
+    int rc = db_open(&config, &run->db, &run->error);
     return rc ? rc : durable_run_tables(run);
 }
 
 /* In a process that is to be killed. Half of the first loads wait, half leave it to the first commit. */
-static void victim_main(const char *folder, enum cellar_cc cc, struct durable_run_witness *witness)
+static void victim_main(const char *folder, enum cellar_lab_cc cc, struct durable_run_witness *witness)
 {
     struct durable_run run = {.witness = witness, .every = 3};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     int rc = run_open(&run, folder, cc);
     bool well = rc == 0 && durable_run_judge(&run);
     if (well) rc = durable_run_load(&run);
-    if (well && rc == 0 && witness->life % 2) rc = cellar_wait_durable(run.db, NULL, &run.error);
+    if (well && rc == 0 && witness->life % 2) rc = db_sync(run.db, 0, &run.error);
     witness->ready = 1;
     if (well && rc == 0) rc = durable_run_work(&run);
     fprintf(stderr, "victim: %s (%s) %s\n", cellar_strerror(rc), run.error.text, run.wrong);
@@ -60,7 +62,7 @@ static void victim_main(const char *folder, enum cellar_cc cc, struct durable_ru
 }
 
 /* In a process of its own: 0, or it has said what is wrong. `closes`: cleanly, else it just ends. */
-static int survivor_main(const char *folder, enum cellar_cc cc, struct durable_run_witness *witness, bool closes)
+static int survivor_main(const char *folder, enum cellar_lab_cc cc, struct durable_run_witness *witness, bool closes)
 {
     struct durable_run run = {.witness = witness};
     bool well = run_open(&run, folder, cc) == 0 && durable_run_judge(&run);
@@ -70,7 +72,7 @@ static int survivor_main(const char *folder, enum cellar_cc cc, struct durable_r
 }
 
 /* False: it did not come so far that it could be killed. */
-static bool life_lead(const char *folder, enum cellar_cc cc, struct durable_run_witness *witness, uint64_t work_us)
+static bool life_lead(const char *folder, enum cellar_lab_cc cc, struct durable_run_witness *witness, uint64_t work_us)
 {
     int status = 0;
     pid_t pid, ended = 0;
@@ -88,7 +90,7 @@ static bool life_lead(const char *folder, enum cellar_cc cc, struct durable_run_
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
-static bool life_judge(const char *folder, enum cellar_cc cc, struct durable_run_witness *witness, bool closes)
+static bool life_judge(const char *folder, enum cellar_lab_cc cc, struct durable_run_witness *witness, bool closes)
 {
     int status;
     pid_t pid = fork();
@@ -98,7 +100,7 @@ static bool life_judge(const char *folder, enum cellar_cc cc, struct durable_run
 }
 
 /* Lives in one folder, until something is wrong: then false. */
-static bool killed(enum cellar_cc cc, int count)
+static bool killed(enum cellar_lab_cc cc, int count)
 {
     char folder[] = "/tmp/cellar-durable-XXXXXX", command[64];
     struct durable_run_witness *witness =
@@ -121,17 +123,17 @@ static bool killed(enum cellar_cc cc, int count)
     return well && acked > 0;
 }
 
-static void in_mode_record(void **state) { (void)state, assert_true(killed(CELLAR_CC_RECORD, lives)); }
-static void in_mode_cell(void **state) { (void)state, assert_true(killed(CELLAR_CC_CELL, lives)); }
-static void in_mode_crest(void **state) { (void)state, assert_true(killed(CELLAR_CC_CREST, lives)); }
-static void in_mode_cellar(void **state) { (void)state, assert_true(killed(CELLAR_CC_CELLAR, lives)); }
+static void in_mode_record(void **state) { (void)state, assert_true(killed(CELLAR_LAB_CC_RECORD, lives)); }
+static void in_mode_cell(void **state) { (void)state, assert_true(killed(CELLAR_LAB_CC_CELL, lives)); }
+static void in_mode_crest(void **state) { (void)state, assert_true(killed(CELLAR_LAB_CC_CREST, lives)); }
+static void in_mode_cellar(void **state) { (void)state, assert_true(killed(CELLAR_LAB_CC_CELLAR, lives)); }
 static void in_mode_motor(void **state)
 {
-    (void)state, assert_true(!mode_of(CELLAR_CC_MOTOR) || killed(CELLAR_CC_MOTOR, lives));
+    (void)state, assert_true(!mode_of(CELLAR_LAB_CC_MOTOR) || killed(CELLAR_LAB_CC_MOTOR, lives));
 }
 static void in_mode_2pl(void **state)
 {
-    (void)state, assert_true(!mode_of(CELLAR_CC_TWOPL) || killed(CELLAR_CC_TWOPL, lives));
+    (void)state, assert_true(!mode_of(CELLAR_LAB_CC_TWOPL) || killed(CELLAR_LAB_CC_TWOPL, lives));
 }
 
 #ifdef CELLAR_PLANTS
@@ -146,7 +148,7 @@ static void plants_are_met(void **state)
     if (!share_seeks()) skip();
     for (uint32_t i = 0; i < sizeof plants / sizeof *plants; i++) {
         assert_true(plant_choose(plants[i]));
-        share_tell(plants[i], killed(CELLAR_CC_CELL, HUNT_LIVES) ? 0 : 1, 1);
+        share_tell(plants[i], killed(CELLAR_LAB_CC_CELL, HUNT_LIVES) ? 0 : 1, 1);
         assert_true(plant_choose(NULL));
     }
 }

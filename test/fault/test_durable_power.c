@@ -54,8 +54,8 @@ struct lab {
     uint64_t before;      /* operations of the disk when it began */
 };
 
-static const enum cellar_cc modes[] = {CELLAR_CC_RECORD, CELLAR_CC_CELL,  CELLAR_CC_CREST,
-                                       CELLAR_CC_CELLAR, CELLAR_CC_MOTOR, CELLAR_CC_TWOPL};
+static const enum cellar_lab_cc modes[] = {CELLAR_LAB_CC_RECORD, CELLAR_LAB_CC_CELL,  CELLAR_LAB_CC_CREST,
+                                           CELLAR_LAB_CC_CELLAR, CELLAR_LAB_CC_MOTOR, CELLAR_LAB_CC_TWOPL};
 #define MODES (sizeof modes / sizeof *modes)
 
 /* ---- one life ---- */
@@ -78,9 +78,9 @@ static void said(void *arg, enum cellar_log_level level, const char *text)
 static int life_open(struct lab *lab)
 {
     static const struct durable_shape shape = {.group_bytes = 64u << 10, .file_bytes = FILE_BYTES, .files = 8};
-    struct cellar_config config = {.fabric = "sim",
-                                   .cc =
-                                       mode_of(modes[lab->seed % MODES]) ? modes[lab->seed % MODES] : CELLAR_CC_CELLAR,
+    struct engine_config config = {.fabric = "sim",
+                                   .cc = mode_of(modes[lab->seed % MODES]) ? modes[lab->seed % MODES]
+                                                                           : CELLAR_LAB_CC_CELLAR,
                                    .threads = 2,
                                    .coros = DURABLE_RUN_CLIENTS / 2,
                                    .log_bytes = 64u << 10,
@@ -123,7 +123,7 @@ static bool life_lead(struct lab *lab)
     checkpoint_ask(lab);
     rc = durable_run_load(run);
     checkpoint_ask(lab);
-    if (rc == 0 && prng_below(&lab->prng, 2)) rc = cellar_wait_durable(run->db, NULL, &run->error);
+    if (rc == 0 && prng_below(&lab->prng, 2)) rc = db_sync(run->db, 0, &run->error);
     if (rc == 0) rc = durable_run_work(run);
     return excused(lab, rc);
 }

@@ -7,9 +7,9 @@
  *     test_failover [all [NAME]]              every scenario and variant, or those of one variant; else a part of them
  */
 #include "mode.h"
+#include "rivals.h"
 #include "share.h"
 #include "sim_scenarios.h"
-#include "rivals.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,18 +35,19 @@ static bool everything;
 static const char *only; /* the kind of cluster; NULL: all */
 
 static const struct sim_scenarios_variant variants[] = {
-    {"cell", {.cc = CELLAR_CC_CELL, .seed = 1, .torn = true, .warm = true, .mns = 2, .replicas = 1}},
-    {"record", {.cc = CELLAR_CC_RECORD, .seed = 2, .torn = true, .mns = 3, .replicas = 1, .clients_per_cn = 2}},
-    {"crest", {.cc = CELLAR_CC_CREST, .seed = 3, .torn = true, .warm = true, .mns = 2, .replicas = 1}},
-    {"crest-shared", {.cc = CELLAR_CC_CREST, .seed = 4, .torn = true, .mns = 3, .replicas = 1, .clients_per_cn = 3}},
-    {"cell-two-backups", {.cc = CELLAR_CC_CELL, .seed = 5, .torn = true, .warm = true, .mns = 3, .replicas = 2}},
+    {"cell", {.cc = CELLAR_LAB_CC_CELL, .seed = 1, .torn = true, .warm = true, .mns = 2, .replicas = 1}},
+    {"record", {.cc = CELLAR_LAB_CC_RECORD, .seed = 2, .torn = true, .mns = 3, .replicas = 1, .clients_per_cn = 2}},
+    {"crest", {.cc = CELLAR_LAB_CC_CREST, .seed = 3, .torn = true, .warm = true, .mns = 2, .replicas = 1}},
+    {"crest-shared",
+     {.cc = CELLAR_LAB_CC_CREST, .seed = 4, .torn = true, .mns = 3, .replicas = 1, .clients_per_cn = 3}},
+    {"cell-two-backups", {.cc = CELLAR_LAB_CC_CELL, .seed = 5, .torn = true, .warm = true, .mns = 3, .replicas = 2}},
     {"ford",
-     {.cc = CELLAR_CC_FORD, .seed = 7, .torn = true, .warm = true, .mns = 3, .replicas = 1, .clients_per_cn = 2}},
-    {"cell-words", {.cc = CELLAR_CC_CELL, .seed = 6, .torn = true, .words = true, .mns = 2, .replicas = 1}},
-    {"motor", {.cc = CELLAR_CC_MOTOR, .seed = 7, .torn = true, .warm = true, .mns = 2, .replicas = 1}},
+     {.cc = CELLAR_LAB_CC_FORD, .seed = 7, .torn = true, .warm = true, .mns = 3, .replicas = 1, .clients_per_cn = 2}},
+    {"cell-words", {.cc = CELLAR_LAB_CC_CELL, .seed = 6, .torn = true, .words = true, .mns = 2, .replicas = 1}},
+    {"motor", {.cc = CELLAR_LAB_CC_MOTOR, .seed = 7, .torn = true, .warm = true, .mns = 2, .replicas = 1}},
     {"2pl",
-     {.cc = CELLAR_CC_TWOPL, .seed = 8, .torn = true, .warm = true, .mns = 2, .replicas = 1, .clients_per_cn = 2}},
-    {"2pl-cas", {.cc = CELLAR_CC_TWOPL, .lock = "cas", .seed = 9, .torn = true, .mns = 3, .replicas = 1}},
+     {.cc = CELLAR_LAB_CC_TWOPL, .seed = 8, .torn = true, .warm = true, .mns = 2, .replicas = 1, .clients_per_cn = 2}},
+    {"2pl-cas", {.cc = CELLAR_LAB_CC_TWOPL, .lock = "cas", .seed = 9, .torn = true, .mns = 3, .replicas = 1}},
 };
 #define VARIANTS (sizeof variants / sizeof *variants)
 

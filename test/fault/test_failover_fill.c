@@ -7,6 +7,7 @@
  *     primary: its backup on the next one, which has taken over
  */
 #include "batch.h"
+#include "bulk.h"
 #include "coordinator.h"
 #include "failover_steps.h"
 #include "plant.h"
@@ -49,7 +50,7 @@ struct fill {
 static const struct cellar_column columns[] = {CELLAR_COLUMN(struct row, value)};
 static const struct cellar_schema schema = {
     .name = "rows", .row_bytes = sizeof(struct row), .columns = columns, .column_count = 1, .records_max = 16};
-static const struct cellar_config shape = {.cc = CELLAR_CC_CELL, .pool_bytes = 4 << 20, .log_bytes = 64 << 10};
+static const struct engine_config shape = {.cc = CELLAR_LAB_CC_CELL, .pool_bytes = 4 << 20, .log_bytes = 64 << 10};
 
 static int add(struct cellar_txn *txn, void *args)
 {
@@ -145,13 +146,13 @@ static int load(struct cellar_lab_client *client, void *arg)
     struct fill *fill = arg;
     const struct row row = {0};
     if (cellar_lab_index(client) != 0) return 0;
-    return cellar_lab_load(client, fill->table, KEY, &row, &fill->at.error);
+    return db_load(client, fill->table, KEY, &row, &fill->at.error);
 }
 
 static int audit(struct cellar_lab_client *client, void *arg)
 {
     struct fill *fill = arg;
-    return cellar_lab_index(client) ? 0 : cellar_cluster_audit(client, &fill->at.error);
+    return cellar_lab_index(client) ? 0 : db_audit(client, &fill->at.error);
 }
 
 static void begin(struct fill *fill)
@@ -159,10 +160,10 @@ static void begin(struct fill *fill)
     struct cellar_result result;
     *fill = (struct fill){.comparer = -1};
     failover_steps_begin(&fill->at, &shape, watch);
-    assert_int_equal(cellar_table_create(fill->at.db, &schema, &fill->table, &fill->at.error), 0);
+    assert_int_equal(db_table_create(fill->at.db, &schema, &fill->table, &fill->at.error), 0);
     assert_int_equal(cellar_lab_run(fill->at.db, load, fill), 0);
     const struct cellar_proc_def def = {.name = "add", .fn = add, .records_max = 1, .writes_max = 1};
-    assert_int_equal(cellar_proc_register(fill->at.db, &def, &fill->add, &fill->at.error), 0);
+    assert_int_equal(db_proc_register(fill->at.db, &def, &fill->add, &fill->at.error), 0);
     assert_int_equal(cellar_proc_run(fill->at.db, fill->add, (void *)fill->table, NULL, &result), 0);
     const struct catalog *catalog = fill->at.db->catalog;
     struct fabric_addr addr = addrcache_get(fill->at.db->workers[WRITER].home.addrs, fill->table->id, KEY);

@@ -75,15 +75,15 @@ static int stops(struct coro *co, struct coordinator *coordinator, void *arg)
     return 0;
 }
 
-static void second_loss(enum cellar_cc cc, uint32_t second)
+static void second_loss(enum cellar_lab_cc cc, uint32_t second)
 {
-    const struct cellar_config shape = {.cc = cc, .pool_bytes = 4 << 20, .log_bytes = 64 << 10};
+    const struct engine_config shape = {.cc = cc, .pool_bytes = 4 << 20, .log_bytes = 64 << 10};
     const struct cellar_proc_def def = {.name = "nothing", .fn = nothing, .records_max = 1};
     const struct cellar_proc *proc;
     struct cellar_result result;
     struct steps steps = {0};
     failover_steps_begin(&steps.at, &shape, lose_second);
-    assert_int_equal(cellar_proc_register(steps.at.db, &def, &proc, &steps.at.error), 0);
+    assert_int_equal(db_proc_register(steps.at.db, &def, &proc, &steps.at.error), 0);
     assert_int_equal(cellar_proc_run(steps.at.db, proc, NULL, NULL, &result), 0);
     steps.second = second;
     failover_steps_kill(&steps.at, 1);
@@ -100,7 +100,7 @@ static void second_loss(enum cellar_cc cc, uint32_t second)
 
 static void a_second_loss_within_an_odd_epoch_stops_everybody(void **state)
 {
-    static const enum cellar_cc modes[] = {CELLAR_CC_CELL, CELLAR_CC_CREST};
+    static const enum cellar_lab_cc modes[] = {CELLAR_LAB_CC_CELL, CELLAR_LAB_CC_CREST};
     (void)state;
     for (uint32_t m = 0; m < 2; m++) {
         second_loss(modes[m], 2); /* the new primary of what was the first one's */
@@ -170,8 +170,8 @@ static int leases(struct coro *co, struct coordinator *coordinator, void *arg)
 
 static void leases_outlive_their_memory_node(void **state)
 {
-    const struct cellar_config shape = {
-        .cc = CELLAR_CC_CELL, .pool_bytes = 4 << 20, .log_bytes = 64 << 10, .lease_ns = LEASE_NS};
+    const struct engine_config shape = {
+        .cc = CELLAR_LAB_CC_CELL, .pool_bytes = 4 << 20, .log_bytes = 64 << 10, .lease_ns = LEASE_NS};
     struct steps steps = {0};
     (void)state;
     failover_steps_begin(&steps.at, &shape, NULL);
@@ -221,7 +221,7 @@ static int freed(struct coro *co, struct coordinator *coordinator, void *arg)
 /* Did the recoverer live on? */
 static bool gives_way(void)
 {
-    const struct cellar_config shape = {.cc = CELLAR_CC_CELL, .pool_bytes = 16 << 20, .log_bytes = 1 << 20};
+    const struct engine_config shape = {.cc = CELLAR_LAB_CC_CELL, .pool_bytes = 16 << 20, .log_bytes = 1 << 20};
     struct steps steps = {0};
     failover_steps_begin(&steps.at, &shape, lose_amid);
     steps.at.fabric->stall_max_ns = STALL_NS;

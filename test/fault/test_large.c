@@ -4,11 +4,14 @@
  * and what became of the large one before it, whose entry was in the same extent, is known or not told (INV-LARGE-1,
  * 2).
  */
+#include "bulk.h"
 #include "db.h"
 #include "db_open.h"
+#include "db_recover.h"
 #include "fabric_sim.h"
 #include "plant.h"
 #include "rivals.h"
+#include "session.h"
 #include "share.h"
 
 #include <setjmp.h>
@@ -58,9 +61,9 @@ static bool held(struct dying *run, const char *what, int rc)
     return rc == 0;
 }
 
-static int pool_open(struct dying *run, enum cellar_cc cc, uint32_t mns)
+static int pool_open(struct dying *run, enum cellar_lab_cc cc, uint32_t mns)
 {
-    const struct cellar_config config = {.fabric = "sim",
+    const struct engine_config config = {.fabric = "sim",
                                          .cc = cc,
                                          .mns = mns,
                                          .cns = 2,
@@ -77,10 +80,10 @@ static int pool_open(struct dying *run, enum cellar_cc cc, uint32_t mns)
                                          .column_count = 2,
                                          .records_max = 2 * RECORDS};
     int rc = db_open_on(run->fabric, &config, &run->db, &run->error);
-    return rc ? rc : cellar_table_create(run->db, &schema, &run->table, &run->error);
+    return rc ? rc : db_table_create(run->db, &schema, &run->table, &run->error);
 }
 
-static bool begin(struct dying *run, enum cellar_cc cc, uint32_t mns)
+static bool begin(struct dying *run, enum cellar_lab_cc cc, uint32_t mns)
 {
     struct fabric_sim_config sim;
     fabric_sim_config_default(&sim);
@@ -108,7 +111,7 @@ static int stamp_all(struct dying *run, struct cellar_session *session, uint64_t
         if (stamp && rc == 0) rc = cellar_txn_put(txn, run->table, key, PAD, row.pad);
     }
     if (rc == 0) rc = cellar_commit(txn, result);
-    if (rc) cellar_session_error(session, &run->error);
+    if (rc) run->error = *cellar_last_error();
     return rc;
 }
 
@@ -137,15 +140,15 @@ static int64_t stamp_read(struct dying *run, struct cellar_session *session)
 static int audit(struct cellar_lab_client *client, void *arg)
 {
     struct dying *run = arg;
-    return cellar_cluster_audit(client, &run->error);
+    return db_audit(client, &run->error);
 }
 
 /* The other compute node recovers the one that died, and looks. `code`: what the large one said. */
 static void judge(struct dying *run, struct cellar_session *session, const struct cellar_result *before, int code)
 {
     enum cellar_fate fate;
-    if (run->dead && !held(run, "recovery", cellar_cluster_recover(run->db, DYING, &run->error))) return;
-    if (run->dead && held(run, "the outcome", cellar_cluster_outcome(run->db, before->txn_id, &fate, &run->error)))
+    if (run->dead && !held(run, "recovery", db_recover(run->db, DYING, &run->error))) return;
+    if (run->dead && held(run, "the outcome", db_outcome_ask(run->db, before->txn_id, &fate, &run->error)))
         held(run, "what had committed is said to have had no effect", fate == CELLAR_FATE_ABORTED);
     int64_t stamp = stamp_read(run, session);
     if (stamp == 1) held(run, "what was acknowledged is lost", code == 0);
@@ -159,15 +162,15 @@ static void judge(struct dying *run, struct cellar_session *session, const struc
 /*
  * It dies at that operation of its second large transaction. False: it did not come to it. *verdict: empty, or why not.
  */
-static bool run_one(enum cellar_cc cc, uint32_t mns, uint64_t kill_at, char *verdict)
+static bool run_one(enum cellar_lab_cc cc, uint32_t mns, uint64_t kill_at, char *verdict)
 {
     struct dying *run = calloc(1, sizeof *run);
     struct cellar_session *one = NULL, *two = NULL;
     struct cellar_result before = {.code = 0};
     assert_non_null(run);
     run->kill_at = kill_at;
-    if (begin(run, cc, mns) && held(run, "a session", cellar_session_open(run->db, &two, &run->error)) &&
-        held(run, "a session", cellar_session_open(run->db, &one, &run->error)) &&
+    if (begin(run, cc, mns) && held(run, "a session", session_open(run->db, &two, &run->error)) &&
+        held(run, "a session", session_open(run->db, &one, &run->error)) &&
         held(run, "the rows", stamp_all(run, one, 0, NULL)) &&
         held(run, "a large one", stamp_all(run, one, 1, &before))) {
         run->armed = true;
@@ -189,7 +192,7 @@ static bool run_one(enum cellar_cc cc, uint32_t mns, uint64_t kill_at, char *ver
 }
 
 /* At its first operations, those where the log is, and some of the others: how many it has; *verdict as above. */
-static uint64_t sweep(enum cellar_cc cc, uint32_t mns, char *verdict)
+static uint64_t sweep(enum cellar_lab_cc cc, uint32_t mns, char *verdict)
 {
     uint64_t at = 0;
     verdict[0] = 0;
@@ -201,8 +204,8 @@ static uint64_t sweep(enum cellar_cc cc, uint32_t mns, char *verdict)
 
 static void a_large_transaction_is_cut_off(void **state)
 {
-    static const enum cellar_cc modes[] = {CELLAR_CC_CELL, CELLAR_CC_RECORD, CELLAR_CC_CREST, CELLAR_CC_CELLAR,
-                                           CELLAR_CC_MOTOR};
+    static const enum cellar_lab_cc modes[] = {CELLAR_LAB_CC_CELL, CELLAR_LAB_CC_RECORD, CELLAR_LAB_CC_CREST,
+                                               CELLAR_LAB_CC_CELLAR, CELLAR_LAB_CC_MOTOR};
     char verdict[VERDICT_BYTES];
     (void)state;
     for (uint32_t m = 0; m < sizeof modes / sizeof *modes; m++)
@@ -222,8 +225,8 @@ static void its_plants_are_met(void **state)
     setenv("CELLAR_SHARE", "100", 1); /* all operations */
     for (uint32_t i = 0; i < sizeof plants / sizeof *plants; i++) {
         assert_true(plant_choose(plants[i]));
-        (void)sweep(CELLAR_CC_CELL, 1, verdict);
-        if (!verdict[0]) (void)sweep(CELLAR_CC_CREST, 1, verdict);
+        (void)sweep(CELLAR_LAB_CC_CELL, 1, verdict);
+        if (!verdict[0]) (void)sweep(CELLAR_LAB_CC_CREST, 1, verdict);
         assert_true(plant_choose(NULL));
         if (!verdict[0]) fail_msg("%s is not met", plants[i]);
     }

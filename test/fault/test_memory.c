@@ -5,6 +5,8 @@
  * leads them (tests.cmake, --wrap): the engine's own, not those of the C library.
  */
 #include "cellar.h"
+#include "db_open.h"
+#include "db_schema.h"
 #include "mode.h"
 #include "share.h"
 
@@ -65,7 +67,7 @@ static const struct cellar_column columns[] = {CELLAR_COLUMN(struct account, bal
                                                CELLAR_COLUMN(struct account, count)};
 
 struct life {
-    struct cellar_config config;
+    struct engine_config config;
     struct cellar *db;
     const struct cellar_table *table;
     const struct cellar_proc *proc;
@@ -113,13 +115,13 @@ static int live(struct life *life)
     const struct cellar_proc_def def = {.name = "add", .fn = insert_and_add, .records_max = 2, .writes_max = 2};
     uint64_t args[2] = {(uint64_t)(uintptr_t)life, 1};
     life->step = "opening";
-    int rc = cellar_open(&life->config, &life->db, &life->error);
+    int rc = db_open(&life->config, &life->db, &life->error);
     if (rc) return rc;
     life->step = "a table";
-    rc = cellar_table_create(life->db, &schema, &life->table, &life->error);
+    rc = db_table_create(life->db, &schema, &life->table, &life->error);
     if (rc) return rc;
     life->step = "a procedure";
-    rc = cellar_proc_register(life->db, &def, &life->proc, &life->error);
+    rc = db_proc_register(life->db, &def, &life->proc, &life->error);
     if (rc) return rc;
     life->step = "a run";
     rc = cellar_lab_run(life->db, client, life);
@@ -129,7 +131,7 @@ static int live(struct life *life)
 }
 
 /* With the n-th allocation failing: done, or refused for want of memory, in words where there is room for them. */
-static void one_fails(const struct cellar_config *config, const char *name, uint32_t n, bool *reached)
+static void one_fails(const struct engine_config *config, const char *name, uint32_t n, bool *reached)
 {
     struct life life = {.config = *config};
     __atomic_store_n(&allocations, 0, __ATOMIC_RELAXED);
@@ -148,7 +150,7 @@ static void one_fails(const struct cellar_config *config, const char *name, uint
     if (config->pool_path) unlink(config->pool_path);
 }
 
-static void each_fails(const char *name, struct cellar_config config)
+static void each_fails(const char *name, struct engine_config config)
 {
     bool reached = true;
     uint32_t n = 0;
@@ -162,8 +164,8 @@ static void each_fails(const char *name, struct cellar_config config)
 static void opening_on_shm(void **state)
 {
     (void)state;
-    for (enum cellar_cc cc = CELLAR_CC_CELLAR; mode_of(cc); cc++)
-        each_fails("shm", (struct cellar_config){.cc = cc, .threads = 2, .coros = 2});
+    for (enum cellar_lab_cc cc = CELLAR_LAB_CC_CELLAR; mode_of(cc); cc++)
+        each_fails("shm", (struct engine_config){.cc = cc, .threads = 2, .coros = 2});
 }
 
 static void opening_a_pool_file(void **state)
@@ -171,14 +173,14 @@ static void opening_a_pool_file(void **state)
     char path[64];
     (void)state;
     snprintf(path, sizeof path, "/tmp/cellar-test-memory.%d", (int)getpid());
-    each_fails("a pool file", (struct cellar_config){.pool_path = path, .coros = 1});
+    each_fails("a pool file", (struct engine_config){.pool_path = path, .coros = 1});
 }
 
 static void opening_with_backups(void **state)
 {
     (void)state;
-    for (enum cellar_cc cc = CELLAR_CC_CELLAR; mode_of(cc); cc++)
-        each_fails("backups", (struct cellar_config){.cc = cc, .cns = 2, .mns = 2, .replicas = 1, .coros = 1});
+    for (enum cellar_lab_cc cc = CELLAR_LAB_CC_CELLAR; mode_of(cc); cc++)
+        each_fails("backups", (struct engine_config){.cc = cc, .cns = 2, .mns = 2, .replicas = 1, .coros = 1});
 }
 
 int main(void)

@@ -4,8 +4,8 @@
  * INV-FAILOVER-3). Opening ends, no life is fenced for another one, and nothing that was told is lost.
  */
 #include "plant.h"
-#include "share.h"
 #include "restart_run.h"
+#include "share.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 
 #define SEEDS 40
 
-static const enum cellar_cc modes[] = {CELLAR_CC_CELL, CELLAR_CC_CREST, CELLAR_CC_CELLAR};
+static const enum cellar_lab_cc modes[] = {CELLAR_LAB_CC_CELL, CELLAR_LAB_CC_CREST, CELLAR_LAB_CC_CELLAR};
 
 static void right(const struct restart_run_plan *plan)
 {

@@ -4,6 +4,7 @@
  * change is led again. A step that goes on all the same is found here, though the next one may hide what it has
  * missed.
  */
+#include "bulk.h"
 #include "coordinator.h"
 #include "db_failover.h"
 #include "failover_steps.h"
@@ -119,7 +120,7 @@ static int load(struct cellar_lab_client *client, void *arg)
     const struct account account = {.cents = 100};
     int rc = 0;
     for (uint64_t key = 0; key < 2 && rc == 0 && cellar_lab_index(client) == 0; key++)
-        rc = cellar_lab_load(client, run->accounts, key, &account, &run->at.error);
+        rc = db_load(client, run->accounts, key, &account, &run->at.error);
     return rc;
 }
 
@@ -181,11 +182,11 @@ static void begin(struct refused *run)
                                                 .columns = columns,
                                                 .column_count = 2,
                                                 .records_max = 2};
-    const struct cellar_config shape = {.cc = CELLAR_CC_CELL, .pool_bytes = 2 << 20, .log_bytes = 64 << 10};
+    const struct engine_config shape = {.cc = CELLAR_LAB_CC_CELL, .pool_bytes = 2 << 20, .log_bytes = 64 << 10};
     const struct cellar_proc_def def = {.name = "move", .fn = move, .records_max = 2, .writes_max = 2};
     failover_steps_begin(&run->at, &shape, refuse);
-    assert_int_equal(cellar_table_create(run->at.db, &schema, &run->accounts, &run->at.error), 0);
-    assert_int_equal(cellar_proc_register(run->at.db, &def, &run->move, &run->at.error), 0);
+    assert_int_equal(db_table_create(run->at.db, &schema, &run->accounts, &run->at.error), 0);
+    assert_int_equal(db_proc_register(run->at.db, &def, &run->move, &run->at.error), 0);
     assert_int_equal(cellar_lab_run(run->at.db, load, run), 0);
 }
 

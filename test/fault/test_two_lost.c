@@ -5,6 +5,7 @@
  * compute nodes transfer between a few accounts; at one of many moments memory nodes go. Virtual time, so a call that
  * would never return is one that is late.
  */
+#include "bulk.h"
 #include "coordinator.h"
 #include "db.h"
 #include "db_open.h"
@@ -36,7 +37,7 @@ struct account {
     uint64_t balance;
 };
 struct shape {
-    enum cellar_cc cc;
+    enum cellar_lab_cc cc;
     uint32_t mns, replicas;
     uint32_t lost[2]; /* memory nodes */
     uint64_t at;      /* the operation of the cluster before which the first is lost, */
@@ -144,8 +145,7 @@ static int fill(struct cellar_lab_client *self, void *arg)
     const struct account row = {1000};
     int rc = 0;
     if (cellar_lab_index(self) != 0) return 0;
-    for (uint64_t key = 0; key < ACCOUNTS && rc == 0; key++)
-        rc = cellar_lab_load(self, loss->accounts, key, &row, NULL);
+    for (uint64_t key = 0; key < ACCOUNTS && rc == 0; key++) rc = db_load(self, loss->accounts, key, &row, NULL);
     return rc;
 }
 
@@ -155,7 +155,7 @@ static void open_all(struct loss *loss)
     static const struct cellar_schema schema = {"accounts", sizeof(struct account), &column, 1, 64, 0, 0, 0, 0};
     static const struct cellar_proc_def def = {.name = "transfer", .fn = transfer, .records_max = 2, .writes_max = 2};
     const struct shape *shape = loss->shape;
-    const struct cellar_config config = {.fabric = "sim",
+    const struct engine_config config = {.fabric = "sim",
                                          .cc = shape->cc,
                                          .cns = CNS,
                                          .mns = shape->mns,
@@ -166,10 +166,10 @@ static void open_all(struct loss *loss)
                                          .hot = "tries=1,losses=3",
                                          .pool_bytes = 4 << 20,
                                          .log_bytes = 64 << 10};
-    struct cellar_config plain = config;
+    struct engine_config plain = config;
     struct fabric_sim_config sim;
     struct cellar_error error = {0};
-    if (shape->cc != CELLAR_CC_CELLAR) plain.hot = NULL;
+    if (shape->cc != CELLAR_LAB_CC_CELLAR) plain.hot = NULL;
     fabric_sim_config_default(&sim);
     sim.mn_count = shape->mns;
     sim.cn_count = CNS;
@@ -179,8 +179,8 @@ static void open_all(struct loss *loss)
     sim.fault_arg = loss;
     assert_int_equal(fabric_sim_open(&sim, &loss->fabric, &error), 0);
     if (db_open_on(loss->fabric, &plain, &loss->db, &error) != 0) fail_msg("%s", error.text);
-    assert_int_equal(cellar_table_create(loss->db, &schema, &loss->accounts, &error), 0);
-    assert_int_equal(cellar_proc_register(loss->db, &def, &loss->transfer, &error), 0);
+    assert_int_equal(db_table_create(loss->db, &schema, &loss->accounts, &error), 0);
+    assert_int_equal(db_proc_register(loss->db, &def, &loss->transfer, &error), 0);
     assert_int_equal(cellar_lab_run(loss->db, fill, loss), 0);
 }
 
@@ -245,9 +245,9 @@ static bool all_well(const struct shape *shape, uint32_t moments)
 
 static void pair_with_one(bool silent)
 {
-    for (int cc = 0; mode_of((enum cellar_cc)cc); cc++)
+    for (int cc = 0; mode_of((enum cellar_lab_cc)cc); cc++)
         for (uint32_t first = 0; first < 2; first++) {
-            const struct shape shape = {.cc = (enum cellar_cc)cc,
+            const struct shape shape = {.cc = (enum cellar_lab_cc)cc,
                                         .mns = 2,
                                         .replicas = 1,
                                         .lost = {first, 1 - first},
@@ -272,9 +272,9 @@ static void one_that_is_silent(void **state)
 static void both_of_a_pair(void **state)
 {
     (void)state;
-    for (int cc = 0; mode_of((enum cellar_cc)cc); cc++)
+    for (int cc = 0; mode_of((enum cellar_lab_cc)cc); cc++)
         for (uint32_t first = 0; first < 2; first++) {
-            const struct shape shape = {.cc = (enum cellar_cc)cc,
+            const struct shape shape = {.cc = (enum cellar_lab_cc)cc,
                                         .mns = 2,
                                         .replicas = 1,
                                         .lost = {first, 1 - first},
@@ -286,9 +286,9 @@ static void both_of_a_pair(void **state)
 static void two_of_three(void **state)
 {
     (void)state;
-    for (int cc = 0; mode_of((enum cellar_cc)cc); cc++)
+    for (int cc = 0; mode_of((enum cellar_lab_cc)cc); cc++)
         for (uint32_t first = 0; first < 3; first++) {
-            const struct shape shape = {.cc = (enum cellar_cc)cc,
+            const struct shape shape = {.cc = (enum cellar_lab_cc)cc,
                                         .mns = 3,
                                         .replicas = 1,
                                         .lost = {first, (first + 1) % 3},
@@ -300,8 +300,8 @@ static void two_of_three(void **state)
 static void all_without_backups(void **state)
 {
     (void)state;
-    for (int cc = 0; mode_of((enum cellar_cc)cc); cc++) {
-        const struct shape shape = {.cc = (enum cellar_cc)cc, .mns = 2, .lost = {1, 0}, .lease_ns = 500000};
+    for (int cc = 0; mode_of((enum cellar_lab_cc)cc); cc++) {
+        const struct shape shape = {.cc = (enum cellar_lab_cc)cc, .mns = 2, .lost = {1, 0}, .lease_ns = 500000};
         assert_true(all_well(&shape, MOMENTS));
     }
 }
@@ -317,12 +317,12 @@ static bool met(const char *name, const struct shape *shape)
 
 static void its_plants_are_met(void **state)
 {
-    const struct shape pair = {.cc = CELLAR_CC_CELL, .mns = 2, .replicas = 1, .lost = {0, 1}};
+    const struct shape pair = {.cc = CELLAR_LAB_CC_CELL, .mns = 2, .replicas = 1, .lost = {0, 1}};
     const struct shape silent = {
-        .cc = CELLAR_CC_CELL, .mns = 2, .replicas = 1, .lost = {0, 1}, .apart = ONE_ONLY, .silent = true};
+        .cc = CELLAR_LAB_CC_CELL, .mns = 2, .replicas = 1, .lost = {0, 1}, .apart = ONE_ONLY, .silent = true};
     const struct shape shared = {
-        .cc = CELLAR_CC_CELLAR, .mns = 2, .replicas = 1, .lost = {0, 1}, .apart = ONE_ONLY, .silent = true};
-    const struct shape locks = {.cc = CELLAR_CC_TWOPL, .mns = 2, .lost = {1, 0}, .lease_ns = 500000};
+        .cc = CELLAR_LAB_CC_CELLAR, .mns = 2, .replicas = 1, .lost = {0, 1}, .apart = ONE_ONLY, .silent = true};
+    const struct shape locks = {.cc = CELLAR_LAB_CC_TWOPL, .mns = 2, .lost = {1, 0}, .lease_ns = 500000};
     (void)state;
     assert_true(met("agent_unanswered_waits", &pair));
     if (mode_of(locks.cc)) assert_true(met("agent_unanswered_waits", &locks));

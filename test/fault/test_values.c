@@ -3,10 +3,12 @@
  * long value: what is found after recovery is the value before, or the one after, whole, and the audit finds extents
  * and rows one to one (INV-VALUE-1, 2).
  */
+#include "bulk.h"
 #include "db.h"
 #include "db_open.h"
 #include "fabric_sim.h"
 #include "rivals.h"
+#include "session.h"
 #include "share.h"
 
 #include <setjmp.h>
@@ -39,7 +41,7 @@ struct dying {
     const struct cellar_table *table;
     struct cellar_error error;
     enum what what;
-    enum cellar_cc cc;
+    enum cellar_lab_cc cc;
     uint32_t mns;
     uint64_t kill_at, ops;
     bool armed, dead, done; /* done: the transaction said that it had committed */
@@ -65,7 +67,7 @@ static bool held(struct dying *run, const char *what, int rc)
 
 static int open_pool(struct dying *run)
 {
-    const struct cellar_config config = {.fabric = "sim",
+    const struct engine_config config = {.fabric = "sim",
                                          .cc = run->cc,
                                          .mns = run->mns,
                                          .coros = 1,
@@ -86,7 +88,7 @@ static int table_make(struct dying *run)
                                          .column_count = 2,
                                          .records_max = 10,
                                          .variable = CELLAR_BIT(TEXT)};
-    return cellar_table_create(run->db, &schema, &run->table, &run->error);
+    return db_table_create(run->db, &schema, &run->table, &run->error);
 }
 
 /* ---- transactions ---- */
@@ -131,10 +133,10 @@ static int look(struct cellar_txn *txn, void *arg)
 static int transact(struct dying *run, cellar_txn_fn fn)
 {
     struct cellar_session *session;
-    int rc = cellar_session_open(run->db, &session, &run->error);
+    int rc = session_open(run->db, &session, &run->error);
     if (rc) return rc;
     rc = cellar_transact(session, fn, run);
-    if (rc) cellar_session_error(session, &run->error);
+    if (rc) run->error = *cellar_last_error();
     cellar_session_close(session);
     return rc;
 }
@@ -142,7 +144,7 @@ static int transact(struct dying *run, cellar_txn_fn fn)
 static int audit(struct cellar_lab_client *client, void *arg)
 {
     struct dying *run = arg;
-    return cellar_cluster_audit(client, &run->error);
+    return db_audit(client, &run->error);
 }
 
 /* ---- one death ---- */
@@ -175,7 +177,7 @@ static void judge(struct dying *run)
 }
 
 /* False: it did not come to that operation. */
-static bool run_one(enum what what, enum cellar_cc cc, uint32_t mns, uint64_t kill_at)
+static bool run_one(enum what what, enum cellar_lab_cc cc, uint32_t mns, uint64_t kill_at)
 {
     struct dying *run = calloc(1, sizeof *run);
     assert_non_null(run);
@@ -203,7 +205,7 @@ static bool run_one(enum what what, enum cellar_cc cc, uint32_t mns, uint64_t ki
 
 static void sweep(enum what what)
 {
-    static const enum cellar_cc modes[] = {CELLAR_CC_CELL, CELLAR_CC_CREST, CELLAR_CC_FORD};
+    static const enum cellar_lab_cc modes[] = {CELLAR_LAB_CC_CELL, CELLAR_LAB_CC_CREST, CELLAR_LAB_CC_FORD};
     for (uint32_t m = 0; m < sizeof modes / sizeof *modes; m++)
         for (uint32_t mns = 1; mns <= 2 && mode_of(modes[m]); mns++) {
             uint64_t at = 0;

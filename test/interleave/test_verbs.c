@@ -3,8 +3,8 @@
  * optimisation turns red here without a network card; a new one changes the table.
  */
 #include "mode.h"
-#include "sim_scenario.h"
 #include "rivals.h"
+#include "sim_scenario.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -82,7 +82,7 @@ static const struct expectation expectations[] = {
      {{4, 2, 2, 0, 1, 2, 2}, {4, 2, 2, 0, 1, 2, 2}, {4, 2, 2, 0, 1, 3, 2}, {5, 2, 2, 0, 2, 4, 2}}},
 };
 
-static struct sim_scenario_options options_of(enum cellar_cc cc, enum setting setting)
+static struct sim_scenario_options options_of(enum cellar_lab_cc cc, enum setting setting)
 {
     struct sim_scenario_options options = {.cc = cc, .seed = 1, .warm = setting != COLD, .words = setting == WORDS};
     if (setting == REPLICA) options.mns = 2;
@@ -91,7 +91,7 @@ static struct sim_scenario_options options_of(enum cellar_cc cc, enum setting se
 }
 
 /* Counts of the scenario's first `txns` transactions. */
-static void count(const struct sim_scenario *scenario, uint32_t txns, enum cellar_cc cc, enum setting setting,
+static void count(const struct sim_scenario *scenario, uint32_t txns, enum cellar_lab_cc cc, enum setting setting,
                   struct cellar_lab_stats *stats)
 {
     struct sim_scenario_options options = options_of(cc, setting);
@@ -128,14 +128,14 @@ static uint64_t ops_sum(const struct cellar_lab_stats *stats)
 }
 
 /* Mode `motor`, a writer: one addition to the clock, and one to each backup of it. */
-static uint32_t clock_adds(enum cellar_cc cc, enum setting setting, const struct cost *want)
+static uint32_t clock_adds(enum cellar_lab_cc cc, enum setting setting, const struct cost *want)
 {
     if (!mode_of(cc)->versions || want->apply_writes == 0) return 0;
     return setting == REPLICA ? 2 : 1;
 }
 
 /* Mode `2pl`: a lock is an addition, and so is its release, for each record that is not new. */
-static uint32_t lock_adds(enum cellar_cc cc, const struct sim_scenario_txn *txn)
+static uint32_t lock_adds(enum cellar_lab_cc cc, const struct sim_scenario_txn *txn)
 {
     uint32_t adds = 0;
     for (uint32_t i = 0; i < SIM_SCENARIO_ACCESSES && mode_of(cc)->locks; i++) {
@@ -154,7 +154,7 @@ static uint64_t adds_sum(const struct cellar_lab_stats *stats)
 }
 
 /* True when the last transaction costs what is wanted, and nothing that its table has no column for. */
-static bool check(const struct expectation *expectation, enum cellar_cc cc, enum setting setting, struct cost want)
+static bool check(const struct expectation *expectation, enum cellar_lab_cc cc, enum setting setting, struct cost want)
 {
     struct cellar_lab_stats before, with;
     uint32_t txns = sim_scenario_txn_count(&expectation->scenario);
@@ -184,7 +184,7 @@ static bool check(const struct expectation *expectation, enum cellar_cc cc, enum
 }
 
 /* Of all scenarios, in their order; NULL: as they say themselves. */
-static void costs_are(enum cellar_cc cc, const struct cost (*costs)[SETTINGS])
+static void costs_are(enum cellar_lab_cc cc, const struct cost (*costs)[SETTINGS])
 {
     uint32_t wrong = 0;
     if (!mode_of(cc)) skip(); /* of the laboratory, which is not linked */
@@ -197,13 +197,13 @@ static void costs_are(enum cellar_cc cc, const struct cost (*costs)[SETTINGS])
     assert_int_equal(wrong, 0);
 }
 
-static void transactions_cost_what_the_table_says(void **state) { costs_are(CELLAR_CC_CELL, NULL); }
+static void transactions_cost_what_the_table_says(void **state) { costs_are(CELLAR_LAB_CC_CELL, NULL); }
 
 /* Sharing costs nothing to a transaction that meets no other. */
-static void transactions_of_mode_crest_cost_the_same(void **state) { costs_are(CELLAR_CC_CREST, NULL); }
+static void transactions_of_mode_crest_cost_the_same(void **state) { costs_are(CELLAR_LAB_CC_CREST, NULL); }
 
 /* Nor does watching for hot records. */
-static void transactions_of_mode_cellar_cost_the_same(void **state) { costs_are(CELLAR_CC_CELLAR, NULL); }
+static void transactions_of_mode_cellar_cost_the_same(void **state) { costs_are(CELLAR_LAB_CC_CELLAR, NULL); }
 
 /*
  * Mode `ford`, whose transactions are told after their writes: of the same scenarios, in their order. The check and
@@ -235,7 +235,7 @@ static const struct cost ford_costs[][SETTINGS] = {
     {{4, 2, 2, 0, 1, 2, 2}, {4, 2, 2, 0, 1, 2, 2}, {4, 2, 2, 0, 1, 3, 2}, {4, 2, 2, 0, 2, 4, 2}},
 };
 
-static void transactions_of_mode_ford_keep_to_its_budget(void **state) { costs_are(CELLAR_CC_FORD, ford_costs); }
+static void transactions_of_mode_ford_keep_to_its_budget(void **state) { costs_are(CELLAR_LAB_CC_FORD, ford_costs); }
 
 /*
  * Mode `motor`: a reader pays a READ and a round trip for its snapshot, and nothing for validation; a writer a round
@@ -267,7 +267,7 @@ static const struct cost motor_costs[][SETTINGS] = {
     {{5, 2, 2, 0, 1, 2, 2}, {5, 2, 2, 0, 1, 2, 2}, {5, 2, 2, 0, 1, 3, 2}, {6, 2, 2, 0, 2, 4, 2}},
 };
 
-static void transactions_of_mode_motor_keep_to_its_budget(void **state) { costs_are(CELLAR_CC_MOTOR, motor_costs); }
+static void transactions_of_mode_motor_keep_to_its_budget(void **state) { costs_are(CELLAR_LAB_CC_MOTOR, motor_costs); }
 
 /*
  * Mode `2pl`: two round trips for each lock, the second one after the acknowledgement, one after the other; nothing
@@ -299,7 +299,7 @@ static const struct cost twopl_costs[][SETTINGS] = {
     {{6, 2, 2, 0, 1, 2, 2}, {6, 2, 2, 0, 1, 2, 2}, {6, 2, 2, 0, 1, 3, 2}, {7, 2, 2, 0, 2, 4, 2}},
 };
 
-static void transactions_of_mode_2pl_keep_to_its_budget(void **state) { costs_are(CELLAR_CC_TWOPL, twopl_costs); }
+static void transactions_of_mode_2pl_keep_to_its_budget(void **state) { costs_are(CELLAR_LAB_CC_TWOPL, twopl_costs); }
 
 /* Apply and unlock come after the acknowledgement: one batch, or with backups two. */
 static void acknowledgements_take_so_many_round_trips(void **state)
@@ -357,7 +357,7 @@ static const struct meeting {
 
 static bool check_meeting(const struct meeting *meeting, enum setting setting, bool threads)
 {
-    struct sim_scenario_options options = options_of(CELLAR_CC_CREST, setting);
+    struct sim_scenario_options options = options_of(CELLAR_LAB_CC_CREST, setting);
     struct sim_scenario_report report;
     options.clients_per_cn = sim_scenario_txn_count(&meeting->scenario); /* each has a client of its own */
     options.threads = threads;

@@ -28,11 +28,11 @@ engine     lockmgr storage durable fabric base include
 workload   base include
 WORKLOAD   workload base include
 trace      engine storage fabric base include
-cli        mode.h base include
+cli        mode.h engine_config.h db_open.h base include
 etcd       base include
-shell      etcd cli base include
+shell      engine_config.h etcd cli base include
 bench      etcd cli trace history workload engine lockmgr storage fabric base include
-chaos      etcd cli mode.h base include
+chaos      etcd cli mode.h engine_config.h db_open.h base include
 program    chaos bench shell etcd cli sim trace history workload engine lockmgr storage durable fabric base include
 history    engine storage durable fabric base include
 sim        rivals.h workload trace history engine storage durable fabric base include
@@ -55,6 +55,7 @@ edges=$(while read -r room seen; do
 done <<<"$edges")
 # The same of the folders of the engine: below its own, and besides the rooms that it may include.
 parts='
+engine/face         engine/db engine/tree engine/modes engine/txn engine/cluster engine/recovery
 engine/db           engine/tree engine/modes engine/txn engine/cluster engine/recovery
 engine/modes        engine/modes/crest engine/modes/hot engine/modes/locks engine/txn engine/cluster engine/recovery
 engine/tree         engine/txn engine/cluster engine/recovery
@@ -157,7 +158,7 @@ function names_mode(code, line) {
     gsub(/LOCKWORD_HOT|CELLAR_HOT_[A-Z]*/, "", code)
     if (modes != "" && code ~ ("(^|[^A-Za-z0-9_])(" modes ")_[A-Za-z0-9_]+")) return 1
     if (modes != "" && code ~ ("struct[ ]+(" modes ")([^A-Za-z0-9_]|$)")) return 1
-    return code ~ /CELLAR_CC_[A-Z]/ || line ~ /[Mm]odes?,? `?(crest|cellar|ford|motor|2pl)([^a-z]|$)/
+    return code ~ /CELLAR_LAB_CC_[A-Z]/ || line ~ /[Mm]odes?,? `?(crest|cellar|ford|motor|2pl)([^a-z]|$)/
 }
 BEGIN {
     n = split(parts, lines, "\n")
@@ -221,7 +222,11 @@ for header in $(grep '[.]h$' "$sources"); do
     folder=$(sed -E 's#^(proof|lab)/##; s#/.*##' <<<"$header")
     flags="-Iinclude $(folders_of "$folder" | sed 's/^/-iquote /' | tr '\n' ' ') -iquote $(dirname "$header")"
     for seen in $(awk -v room="$folder" '$1 == room { for (i = 2; i <= NF; i++) print $i }' <<<"$edges"); do
-        flags="$flags $(folders_of "$seen" | sed 's/^/-iquote /' | tr '\n' ' ')"
+        if [[ $seen == *.* ]]; then # one header
+            flags="$flags -iquote $(dirname "$(grep -m1 "/$seen\$" "$sources")")"
+        else
+            flags="$flags $(folders_of "$seen" | sed 's/^/-iquote /' | tr '\n' ' ')"
+        fi
     done
     # shellcheck disable=SC2086
     printf '#include "%s"\n' "$(basename "$header")" |

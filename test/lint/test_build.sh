@@ -27,7 +27,7 @@ cat >embed.c <<'C'
 int main(void)
 {
     struct cellar *db;
-    if (cellar_open(&(struct cellar_config){.pool_bytes = 8 << 20}, &db, 0)) return 1;
+    if (db_open(&(struct engine_config){.pool_bytes = 8 << 20}, &db, 0)) return 1;
     cellar_close(db);
     return 0;
 }

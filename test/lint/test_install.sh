@@ -17,7 +17,7 @@ lib=$(pkg-config --variable=libdir cellar)
 for expected in "$lib/libcellar.a" "$lib/libcellar.so" "$root/include/cellar.h"; do
     [ -e "$expected" ] || { echo "not installed: $expected"; exit 1; }
 done
-foreign=$(nm -D --defined-only "$lib/libcellar.so" | awk '$3 !~ /^cellar_/ && $3 !~ /^(_|__.*|.*asan.*|.*tsan.*)$/ {print $3}')
+foreign=$(nm -D --defined-only "$lib/libcellar.so" | awk '$3 !~ /^cellar_/ && $2 != "A" && $3 !~ /^(_|__.*|.*asan.*|.*tsan.*)$/ {print $3}')
 foreign+=$(nm -g --defined-only "$lib/libcellar.a" 2>/dev/null | awk 'NF == 3 && $3 !~ /^cellar_/ {print $3}')
 [ -z "$foreign" ] || { echo "exported, but not public: $foreign"; exit 1; }
 

@@ -80,7 +80,7 @@ planted 'header that leans on others' engine/ring.h '#pragma once\nuint64_t log_
 planted 'cluster includes db' engine/cluster/halt.c '#include "db.h"' 'may not include'
 planted 'core includes a mode' engine/txn/fetch.c '#include "crest.h"' 'may not include'
 planted 'core calls a mode' engine/txn/commit.c 'int rc = crest_serialize(co, txn);' 'a mode is named'
-planted 'core compares modes' engine/db/coordinator.c 'if (config->cc == CELLAR_CC_MOTOR) return;' 'a mode is named'
+planted 'core compares modes' engine/db/coordinator.c 'if (config->cc == CELLAR_LAB_CC_MOTOR) return;' 'a mode is named'
 planted 'core has a struct of a mode' engine/db/db.c 'struct crest *crest;' 'a mode is named'
 planted 'core tells of a mode' engine/cluster/gate.c '/* In mode `ford` it waits. */' 'a mode is named'
 planted 'workload includes another' smallbank/other.c '#include "tpcc_schema.h"' 'may not include'
@@ -99,7 +99,7 @@ unplanted engine/txn.c 'p = calloc(1, 8); /* set-up */' # set-up allocation
 unplanted fabric/shm/fabric_shm.c 'clock_gettime(CLOCK_MONOTONIC, &now);' # clock in shm
 unplanted tpcc/tpcc.c '#include "workload.h"\n#include "cellar.h"\n#include "zipf.h"' # workload contract
 unplanted engine/txn/commit.c 'bool bad = PLANT(crest_ts_of_base) || LOCKWORD_HOT; /* as at a crest */'
-unplanted engine/modes/crest/crest_a.c '#include "crest.h"\nint rc = crest_a(CELLAR_CC_CREST); /* mode `crest` */'
+unplanted engine/modes/crest/crest_a.c '#include "crest.h"\nint rc = crest_a(CELLAR_LAB_CC_CREST); /* mode `crest` */'
 unplanted engine/db/db.c '#include "db.h"\n#include "txn.h"'
 unplanted storage/record.c 'int fd = descriptor_high(open(path, 0)), rc = disk->ops->open(disk);\nmode_open(x);'
 unplanted engine/txn.c 'x = cache_free(y); z->free(q); snprintf(b, 1, "");' # longer names

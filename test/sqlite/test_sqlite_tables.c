@@ -34,7 +34,7 @@ static struct cellar *library_open(void)
 {
     struct cellar *db;
     struct cellar_error error;
-    if (cellar_open(&(struct cellar_config){.pool_path = pool, .pool_bytes = 16u << 20}, &db, &error) == 0) return db;
+    if (cellar_open(pool, CELLAR_OPTIONS(.bytes = 16u << 20, .durability = CELLAR_MEMORY), &db) == 0) return db;
     fprintf(stderr, "%s\n", error.text);
     exit(1);
 }
@@ -80,10 +80,10 @@ static void pool_make(void)
         {"number", CELLAR_SORT_SIGNED, false}, {"large", CELLAR_COVERED, false}, {"hash", CELLAR_COVERED, false}};
     const struct cellar_index_def defs[] = {
         {"by_port", by_port, 1, CELLAR_UNIQUE}, {"by_name", by_name, 2, 0}, {"by_number", by_number, 3, 0}};
-    assert_int_equal(cellar_table_create(db, &row_schema, &rows, NULL), 0);
-    assert_int_equal(cellar_table_create(db, &word_schema, &words, NULL), 0);
-    for (int i = 0; i < 3; i++) assert_int_equal(cellar_index_create(db, rows, &defs[i], &index, NULL), 0);
-    assert_int_equal(cellar_session_open(db, &session, NULL), 0);
+    assert_int_equal(cellar_table_create(db, &row_schema, &rows), 0);
+    assert_int_equal(cellar_table_create(db, &word_schema, &words), 0);
+    for (int i = 0; i < 3; i++) assert_int_equal(cellar_index_create(db, rows, &defs[i], &index), 0);
+    assert_int_equal(cellar_session_open(db, &session), 0);
     assert_int_equal(cellar_transact(session, fill, db), 0);
     cellar_session_close(session);
     cellar_close(db);
@@ -198,7 +198,7 @@ static void rows_of_sql_are_a_programs(void **state)
     struct cellar_session *session;
     struct cellar_txn *txn;
     uint8_t bytes[16];
-    assert_int_equal(cellar_session_open(db, &session, NULL), 0);
+    assert_int_equal(cellar_session_open(db, &session), 0);
     assert_int_equal(cellar_begin(session, NULL, &txn), 0);
     assert_int_equal(cellar_txn_get(txn, table, UINT64_MAX, cellar_column_of(table, "n:I"), bytes), 0);
     assert_memory_equal(bytes, "\1\x80\0\0\0\0\0\1\2", 9);

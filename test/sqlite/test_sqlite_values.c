@@ -227,7 +227,7 @@ static int doc_look(struct cellar_txn *txn, void *arg)
 }
 
 /* Runs fn on the table of the pool, which no SQLite connection has open. */
-static void by_library(cellar_txn_fn fn)
+static void by_library(cellar_txn_fn fn, enum cellar_durability durability)
 {
     struct cellar *db;
     struct cellar_session *session;
@@ -238,23 +238,22 @@ static void by_library(cellar_txn_fn fn)
                                          .column_count = 3,
                                          .records_max = 100,
                                          .variable = CELLAR_BIT(1) | CELLAR_BIT(2)};
-    assert_int_equal(cellar_open(&(struct cellar_config){.pool_path = pool}, &db, NULL), 0);
-    assert_int_equal(cellar_table_create(db, &schema, &table, NULL), 0);
-    assert_int_equal(cellar_session_open(db, &session, NULL), 0);
+    assert_int_equal(cellar_open(pool, CELLAR_OPTIONS(.durability = durability), &db), 0);
+    assert_int_equal(cellar_table_create(db, &schema, &table), 0);
+    assert_int_equal(cellar_session_open(db, &session), 0);
     assert_int_equal(cellar_transact(session, fn, (void *)(uintptr_t)table), 0);
     cellar_session_close(session);
     cellar_close(db);
 }
 
-static void columns_of_a_program(void **state)
+static void columns_of_a_program(enum cellar_durability durability)
 {
-    (void)state;
     close_all(first_connection(), connection());
-    by_library(doc_fill);
+    by_library(doc_fill, durability);
     sqlite3 *db = sqlite_run_open(":memory:");
-    snprintf(create, sizeof create, "CREATE VIRTUAL TABLE docs USING cellar(pool='%s', table='docs', text='text')",
-             pool);
-    sqlite_run_must(db, create);
+    char docs[sizeof create];
+    snprintf(docs, sizeof docs, "CREATE VIRTUAL TABLE docs USING cellar(pool='%s', table='docs', text='text')", pool);
+    sqlite_run_must(db, docs);
     assert_true(has(db, "SELECT text FROM docs", SQLITE_TEXT, -1, 3000));
     assert_true(has(db, "SELECT data FROM docs", SQLITE_BLOB, 0xff, 1));
     assert_runs(db, "INSERT INTO docs VALUES(2, 5, 'two', x'')");
@@ -263,8 +262,23 @@ static void columns_of_a_program(void **state)
     assert_int_equal(run_with(db, "UPDATE docs SET data = ? WHERE key = 1", true, 0xff, LARGEST), SQLITE_OK);
     assert_true(has(db, "SELECT data FROM docs WHERE key = 1", SQLITE_BLOB, 0xff, LARGEST));
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
-    by_library(doc_look);
+    by_library(doc_look, durability);
+}
+
+static void columns_of_a_programs_file(void **state)
+{
+    (void)state;
+    columns_of_a_program(CELLAR_MEMORY);
     unlink(pool);
+}
+
+static void columns_of_a_programs_folder(void **state)
+{
+    char command[sizeof pool + 8];
+    (void)state;
+    columns_of_a_program(CELLAR_DURABLE);
+    snprintf(command, sizeof command, "rm -r %s", pool);
+    assert_int_equal(system(command), 0);
 }
 
 int main(void)
@@ -272,7 +286,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_kept_comes_back),     cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(statements_are_undone_whole), cmocka_unit_test(two_over_one_value),
-        cmocka_unit_test(columns_of_a_program),
+        cmocka_unit_test(columns_of_a_programs_file),  cmocka_unit_test(columns_of_a_programs_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

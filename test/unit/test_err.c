@@ -1,4 +1,5 @@
 /* test_err.c - the tables of cellar.h and the filling of a struct cellar_error. */
+#include "cellar_lab.h"
 #include "err.h"
 
 #include <ctype.h>

@@ -1,5 +1,9 @@
 /* test_indexload.c - the workload index: that runs keep their records, and that the check notices what went wrong. */
+#include "bulk.h"
+#include "db_open.h"
+#include "db_schema.h"
 #include "driver.h"
+#include "engine_config.h"
 #include "indexload.h"
 
 #include <setjmp.h>
@@ -25,7 +29,7 @@ struct store {
 
 static void store_open(struct store *store, const char *operation, bool sorted, bool rows)
 {
-    struct cellar_config config = {.threads = 2, .coros = 2};
+    struct engine_config config = {.threads = 2, .coros = 2};
     struct indexload_config workload = {0};
     struct cellar_error error = {0};
     memset(store, 0, sizeof(*store));
@@ -35,7 +39,7 @@ static void store_open(struct store *store, const char *operation, bool sorted, 
     workload.operation = operation;
     workload.sorted = sorted;
     workload.rows = rows;
-    if (cellar_open(&config, &store->db, &error) < 0) fail_msg("%s", error.text);
+    if (db_open(&config, &store->db, &error) < 0) fail_msg("%s", error.text);
     if (indexload_workload.open(store->db, &workload.base, TXNS, &store->run, &error) < 0) fail_msg("%s", error.text);
     store->driver = (struct driver){
         .workload = &indexload_workload, .run = store->run, .db = store->db, .txns = TXNS, .stop = &store->stop};
@@ -58,7 +62,7 @@ static int check_job(struct cellar_lab_client *client, void *arg, struct cellar_
     memset(&store->report, 0, sizeof(store->report));
     int code = indexload_workload.check(store->run, client, store->driver.clients, store->driver.session_count,
                                         &store->report, error);
-    return code ? code : cellar_cluster_audit(client, error);
+    return code ? code : db_audit(client, error);
 }
 
 /* The names of the checks that fail, each followed by a semicolon. */
@@ -144,7 +148,7 @@ static void forged(const char *operation, struct forgery forgery, const char *wa
     const struct cellar_proc_def def = {.name = "forge", .fn = forge, .records_max = 1, .writes_max = 1};
     const struct cellar_proc *proc;
     store_open(&store, operation, true, false);
-    assert_int_equal(cellar_proc_register(store.db, &def, &proc, NULL), 0);
+    assert_int_equal(db_proc_register(store.db, &def, &proc, NULL), 0);
     forgery.run = store.run;
     assert_int_equal(cellar_proc_run(store.db, proc, &forgery, NULL, NULL), 0);
     assert_string_equal(failing(&store), want);

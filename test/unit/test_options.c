@@ -203,7 +203,7 @@ static void bench_defaults(void **state)
     (void)state;
     assert_int_equal(bench_parse("smallbank", &settings, &error), 0);
     assert_string_equal(settings.db.fabric, "shm");
-    assert_int_equal(settings.db.cc, CELLAR_CC_CELLAR);
+    assert_int_equal(settings.db.cc, CELLAR_LAB_CC_CELLAR);
     assert_int_equal(settings.db.threads, 3);
     assert_int_equal(settings.db.coros, 4);
     assert_int_equal(settings_coordinators(&settings), 12);
@@ -220,7 +220,7 @@ static void bench_defaults(void **state)
     assert_int_equal(bench_parse("ycsb --core E --scan-max 7", &settings, &error), 0);
     assert_true(settings.workload == &ycsb_core_workload && ycsb->records == 100000 && ycsb->scan_max == 7);
     assert_int_equal(bench_parse("ycsb --txns 10 --cc record", &settings, &error), 0);
-    assert_true(settings.txns == 10 && settings.warmup_s == 0 && settings.db.cc == CELLAR_CC_RECORD);
+    assert_true(settings.txns == 10 && settings.warmup_s == 0 && settings.db.cc == CELLAR_LAB_CC_RECORD);
     assert_int_equal(bench_parse("smallbank --memnodes a,b --replicas 1", &settings, &error), 0);
     assert_int_equal(settings.db.mns, 2);
 }

@@ -4,6 +4,8 @@
  * fields of the JSON and its sizes.
  */
 #include "bench.h"
+#include "bulk.h"
+#include "db_schema.h"
 #include "processes.h"
 #include "report.h"
 #include "sim_run.h"
@@ -152,8 +154,8 @@ static int open_run(struct cellar *db, const struct workload_config *base, uint6
     if (!run) return err_set(error, CELLAR_NOMEM, "no memory");
     opened = run->tallies = config->tallies;
     run->step = strcmp(config->flavour, "double") ? 1 : 2;
-    int code = cellar_table_create(db, &schema, &run->table, error);
-    if (code == 0) code = cellar_proc_register(db, &def, &run->add, error);
+    int code = db_table_create(db, &schema, &run->table, error);
+    if (code == 0) code = db_proc_register(db, &def, &run->add, error);
     if (code == 0)
         *out = run;
     else
@@ -169,7 +171,7 @@ static int load(struct workload_run *run, struct cellar_lab_client *self, uint64
     const uint64_t zero = 0;
     int code = 0;
     for (uint64_t key = cellar_lab_index(self); code == 0 && key < run->tallies; key += cellar_lab_count(self)) {
-        code = cellar_lab_load(self, run->table, key, &zero, error);
+        code = db_load(self, run->table, key, &zero, error);
         __atomic_fetch_add(progress, 1, __ATOMIC_RELAXED);
     }
     return code;
@@ -207,7 +209,7 @@ static int check(struct workload_run *run, struct cellar_lab_client *self, struc
 {
     uint64_t sum = 0, added = 0;
     for (uint32_t i = 0; i < client_count; i++) added += ((const struct tally_client *)clients[i])->added;
-    int code = cellar_lab_scan(self, run->table, sum_up, &sum, error);
+    int code = db_scan(self, run->table, sum_up, &sum, error);
     workload_report_check(report, "sum of the tallies", sum == added ? NULL : "%llu, not %llu", (unsigned long long)sum,
                           (unsigned long long)added);
     return code;

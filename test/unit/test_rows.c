@@ -6,6 +6,9 @@
 #include "rows.h"
 
 #include "cellar.h"
+#include "db_open.h"
+#include "db_schema.h"
+#include "engine_config.h"
 #include "prng.h"
 #include "share.h"
 
@@ -57,9 +60,9 @@ static int world_open(void **state)
     const struct cellar_schema words = {"words", sizeof(struct word), word_columns, 2, 100, 0, KEY_MAX, 0, 0};
     *state = world;
     prng_seed(&world->prng, 21);
-    return cellar_open(&(struct cellar_config){.pool_bytes = 16 << 20}, &world->db, &world->error) ||
-           cellar_table_create(world->db, &things, &table, &world->error) ||
-           cellar_table_create(world->db, &words, &table, &world->error) ||
+    return db_open(&(struct engine_config){.pool_bytes = 16 << 20}, &world->db, &world->error) ||
+           db_table_create(world->db, &things, &table, &world->error) ||
+           db_table_create(world->db, &words, &table, &world->error) ||
            relation_open(world->db, "things", THING_KINDS, &world->things, &world->error) ||
            relation_open(world->db, "words", NULL, &world->words, &world->error);
 }

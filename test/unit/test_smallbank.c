@@ -1,5 +1,8 @@
 /* test_smallbank.c - what each procedure does to the balances, and that the check notices money that comes or goes. */
+#include "db_open.h"
+#include "db_schema.h"
 #include "driver.h"
+#include "engine_config.h"
 #include "smallbank.h"
 
 #include <setjmp.h>
@@ -23,7 +26,7 @@ struct bank {
 
 static void bank_open(struct bank *bank, bool two_tables)
 {
-    struct cellar_config config = {.threads = 2, .coros = 2};
+    struct engine_config config = {.threads = 2, .coros = 2};
     struct smallbank_config workload = {0};
     struct cellar_error error = {0};
     memset(bank, 0, sizeof(*bank));
@@ -31,7 +34,7 @@ static void bank_open(struct bank *bank, bool two_tables)
     workload.accounts = ACCOUNTS;
     workload.two_tables = two_tables;
     workload.theta = 0.9;
-    if (cellar_open(&config, &bank->db, &error) < 0) fail_msg("%s", error.text);
+    if (db_open(&config, &bank->db, &error) < 0) fail_msg("%s", error.text);
     if (smallbank_workload.open(bank->db, &workload.base, TXNS, &bank->run, &error) < 0) fail_msg("%s", error.text);
     bank->driver = (struct driver){
         .workload = &smallbank_workload, .run = bank->run, .db = bank->db, .txns = TXNS, .stop = &bank->stop};
@@ -205,7 +208,7 @@ static void forged_accounts_are_noticed(void **state)
     const struct cellar_proc *proc;
     (void)state;
     bank_open(&bank, false);
-    assert_int_equal(cellar_proc_register(bank.db, &def, &proc, NULL), 0);
+    assert_int_equal(db_proc_register(bank.db, &def, &proc, NULL), 0);
     assert_true(holds(&bank, "accounts"));
     assert_true(holds(&bank, "no savings below zero"));
     assert_int_equal(cellar_proc_run(bank.db, proc, bank.run, NULL, NULL), 0);

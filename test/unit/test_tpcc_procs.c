@@ -3,7 +3,11 @@
  * afterwards; and the audit over all that, with what was done counted by hand. All of it by helper tables, and again by
  * ordered indexes.
  */
+#include "bulk.h"
 #include "cellar.h"
+#include "db_open.h"
+#include "db_schema.h"
+#include "engine_config.h"
 #include "tpcc_audit.h"
 #include "tpcc_load.h"
 
@@ -82,17 +86,17 @@ static int run_proc(enum tpcc_type type, void *args)
 
 static int setup(bool by_index)
 {
-    const struct cellar_config config = {.threads = 2, .coros = 2, .pool_bytes = 128 << 20, .log_bytes = 256 << 10};
+    const struct engine_config config = {.threads = 2, .coros = 2, .pool_bytes = 128 << 20, .log_bytes = 256 << 10};
     const struct cellar_proc_def reader = {.name = "read_one", .fn = read_one, .records_max = 1};
     struct tpcc_nurand nurand;
     struct cellar_error error = {0};
     store = (struct store){.scale = tpcc_schema_scale(2, true, by_index)};
     tpcc_input_nurand_init(&nurand, &store.scale, 1);
-    if (cellar_open(&config, &store.db, &error) < 0) fail_msg("%s", error.text);
+    if (db_open(&config, &store.db, &error) < 0) fail_msg("%s", error.text);
     if (tpcc_schema_open(store.db, &store.scale, false, 1000, &store.tables, &error) < 0) fail_msg("%s", error.text);
     for (int i = 0; i < TPCC_PROCS; i++)
-        if (cellar_proc_register(store.db, &tpcc_procs[i], &store.procs[i], &error) < 0) fail_msg("%s", error.text);
-    if (cellar_proc_register(store.db, &reader, &store.reader, &error) < 0) fail_msg("%s", error.text);
+        if (db_proc_register(store.db, &tpcc_procs[i], &store.procs[i], &error) < 0) fail_msg("%s", error.text);
+    if (db_proc_register(store.db, &reader, &store.reader, &error) < 0) fail_msg("%s", error.text);
     tpcc_load_init(&store.load, &store.tables, &store.scale, &nurand, 1);
     if (cellar_lab_run(store.db, load_all, NULL) < 0) fail_msg("not loaded");
     return tpcc_schema_index(store.db, &store.scale, &store.tables, &error);
@@ -132,9 +136,9 @@ static int audit_by_first(struct cellar_lab_client *client, void *arg)
     for (int i = 0; i < TPCC_TABLES && cellar_lab_index(client) == 0; i++) {
         if (!store.tables.table[tpcc_audit_steps[i]]) continue;
         TRY(tpcc_audit_begin(audit, tpcc_audit_steps[i], &error));
-        TRY(cellar_lab_scan(client, store.tables.table[tpcc_audit_steps[i]], feed, audit, &error));
+        TRY(db_scan(client, store.tables.table[tpcc_audit_steps[i]], feed, audit, &error));
     }
-    return cellar_lab_index(client) == 0 ? cellar_cluster_audit(client, &error) : 0;
+    return cellar_lab_index(client) == 0 ? db_audit(client, &error) : 0;
 }
 
 static void all_is_consistent(void)
@@ -401,8 +405,8 @@ static int load_long_name(struct cellar_lab_client *client, void *arg)
     for (uint32_t part = 0; part * TPCC_NAME_IDS < count && cellar_lab_index(client) == 0; part++) {
         struct tpcc_customer_by_name names = {.count = (uint16_t)count};
         for (uint32_t i = 0; i < TPCC_NAME_IDS; i++) names.ids[i] = (uint16_t)(1 + part * TPCC_NAME_IDS + i);
-        TRY(cellar_lab_load(client, store.tables.table[TPCC_CUSTOMER_BY_NAME],
-                            tpcc_schema_name_key(1, count % 10 + 1, NAME_UNUSED, part), &names, &error));
+        TRY(db_load(client, store.tables.table[TPCC_CUSTOMER_BY_NAME],
+                    tpcc_schema_name_key(1, count % 10 + 1, NAME_UNUSED, part), &names, &error));
     }
     return 0;
 }

@@ -2,7 +2,10 @@
  * test_tpcc_run.c - whole runs of TPC-C by several sessions: all checks hold and the rates are right; also on a pool
  * that an earlier run has worked on, with the same random numbers.
  */
+#include "bulk.h"
+#include "db_open.h"
 #include "driver.h"
+#include "engine_config.h"
 #include "tpcc.h"
 #include "tpcc_input.h"
 
@@ -27,7 +30,7 @@ struct pool {
     struct workload_report report;
 };
 
-static void pool_open(struct pool *pool, const struct cellar_config *config, bool mix_crest, bool by_index)
+static void pool_open(struct pool *pool, const struct engine_config *config, bool mix_crest, bool by_index)
 {
     struct cellar_error error = {0};
     memset(pool, 0, sizeof(*pool));
@@ -38,7 +41,7 @@ static void pool_open(struct pool *pool, const struct cellar_config *config, boo
     pool->config.scale = "small";
     if (mix_crest) pool->config.mix = "crest";
     if (by_index) pool->config.access = "index";
-    if (cellar_open(config, &pool->db, &error) < 0) fail_msg("%s", error.text);
+    if (db_open(config, &pool->db, &error) < 0) fail_msg("%s", error.text);
 }
 
 /* Opens the workload anew and runs it; what its clients counted starts at nothing. */
@@ -71,7 +74,7 @@ static int check_job(struct cellar_lab_client *client, void *arg, struct cellar_
     memset(&pool->report, 0, sizeof(pool->report));
     int code =
         tpcc_workload.check(pool->run, client, pool->driver.clients, pool->driver.session_count, &pool->report, error);
-    return code < 0 ? code : cellar_cluster_audit(client, error);
+    return code < 0 ? code : db_audit(client, error);
 }
 
 static void all_checks_hold(struct pool *pool, uint32_t check_count)
@@ -99,7 +102,7 @@ static uint32_t checks_of(bool by_index) { return by_index ? 20 : 22; }
 
 static void a_run_is_consistent(bool mix_crest, bool by_index, uint32_t rate_count)
 {
-    const struct cellar_config config = {.threads = 2, .coros = 2, .pool_bytes = 192 << 20, .log_bytes = 256 << 10};
+    const struct engine_config config = {.threads = 2, .coros = 2, .pool_bytes = 192 << 20, .log_bytes = 256 << 10};
     struct cellar_error error = {0};
     struct pool pool;
     pool_open(&pool, &config, mix_crest, by_index);
@@ -116,7 +119,7 @@ static void a_run_is_consistent(bool mix_crest, bool by_index, uint32_t rate_cou
 /* A run on a pool kept in a file, once with a load before it; the clients of both draw the same numbers. */
 static void a_run_on_a_file(const char *path, bool by_index, bool first)
 {
-    const struct cellar_config config = {
+    const struct engine_config config = {
         .threads = 2, .coros = 2, .pool_bytes = 192 << 20, .log_bytes = 256 << 10, .pool_path = path};
     struct cellar_error error = {0};
     struct pool pool;
@@ -157,7 +160,7 @@ static void so_it_does_by_ordered_indexes(void **state)
 static void a_pool_keeps_its_access(void **state)
 {
     (void)state;
-    const struct cellar_config config = {.pool_bytes = 192 << 20};
+    const struct engine_config config = {.pool_bytes = 192 << 20};
     struct cellar_error error = {0};
     struct workload_run *other;
     struct pool pool;
@@ -189,7 +192,7 @@ static void runs_of_the_comparison_mix_are_consistent(void **state)
 
 static void a_simulated_run(bool by_index)
 {
-    const struct cellar_config config = {.fabric = "sim",
+    const struct engine_config config = {.fabric = "sim",
                                          .cns = 2,
                                          .mns = 2,
                                          .replicas = 1,

@@ -1,5 +1,8 @@
 /* test_ycsb.c - that a run keeps its values, and that the check notices each way in which they can go wrong. */
+#include "db_open.h"
+#include "db_schema.h"
 #include "driver.h"
+#include "engine_config.h"
 #include "ycsb.h"
 
 #include <setjmp.h>
@@ -23,7 +26,7 @@ struct store {
 
 static void store_open(struct store *store, double write_ratio, uint32_t per_txn)
 {
-    struct cellar_config config = {.threads = 2, .coros = 2};
+    struct engine_config config = {.threads = 2, .coros = 2};
     struct ycsb_config workload = {0};
     struct cellar_error error = {0};
     memset(store, 0, sizeof(*store));
@@ -31,7 +34,7 @@ static void store_open(struct store *store, double write_ratio, uint32_t per_txn
     workload.records = RECORDS;
     workload.write_ratio = write_ratio;
     workload.per_txn = per_txn;
-    if (cellar_open(&config, &store->db, &error) < 0) fail_msg("%s", error.text);
+    if (db_open(&config, &store->db, &error) < 0) fail_msg("%s", error.text);
     if (ycsb_workload.open(store->db, &workload.base, TXNS, &store->run, &error) < 0) fail_msg("%s", error.text);
     store->driver = (struct driver){
         .workload = &ycsb_workload, .run = store->run, .db = store->db, .txns = TXNS, .stop = &store->stop};
@@ -174,7 +177,7 @@ static void forgeries_are_noticed(void **state)
     const struct cellar_proc *proc;
     (void)state;
     store_open(&store, 1, 4);
-    assert_int_equal(cellar_proc_register(store.db, &def, &proc, NULL), 0);
+    assert_int_equal(db_proc_register(store.db, &def, &proc, NULL), 0);
     if (driver_run(&store.driver, &error) < 0) fail_msg("%s", error.text);
     assert_string_equal(failing(&store), "");
     for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -195,7 +198,7 @@ static void a_broken_checksum_is_noticed(void **state)
     const struct cellar_proc *proc;
     (void)state;
     store_open(&store, 1, 4);
-    assert_int_equal(cellar_proc_register(store.db, &def, &proc, NULL), 0);
+    assert_int_equal(db_proc_register(store.db, &def, &proc, NULL), 0);
     struct forgery forgery = {.run = store.run, .change = break_checksum};
     assert_int_equal(cellar_proc_run(store.db, proc, &forgery, NULL, NULL), 0);
     assert_string_equal(failing(&store), "values match their checksums");
@@ -210,7 +213,7 @@ static void foreign_reads_are_noticed(void **state)
     const struct cellar_proc *proc;
     (void)state;
     store_open(&store, 0, 4);
-    assert_int_equal(cellar_proc_register(store.db, &def, &proc, NULL), 0);
+    assert_int_equal(db_proc_register(store.db, &def, &proc, NULL), 0);
     struct forgery forgery = {.run = store.run, .change = move_key};
     assert_int_equal(cellar_proc_run(store.db, proc, &forgery, NULL, NULL), 0);
     struct cellar_error error = {0};

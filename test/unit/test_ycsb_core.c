@@ -1,5 +1,9 @@
 /* test_ycsb_core.c - the core workloads: that runs keep their records, and that the check notices what went wrong. */
+#include "bulk.h"
+#include "db_open.h"
+#include "db_schema.h"
 #include "driver.h"
+#include "engine_config.h"
 #include "ycsb_core.h"
 
 #include <setjmp.h>
@@ -25,7 +29,7 @@ struct store {
 
 static void store_open(struct store *store, const char *core)
 {
-    struct cellar_config config = {.threads = 2, .coros = 2};
+    struct engine_config config = {.threads = 2, .coros = 2};
     struct ycsb_config workload = {0};
     struct cellar_error error = {0};
     memset(store, 0, sizeof(*store));
@@ -33,7 +37,7 @@ static void store_open(struct store *store, const char *core)
     workload.records = RECORDS;
     workload.scan_max = 20;
     workload.core = core;
-    if (cellar_open(&config, &store->db, &error) < 0) fail_msg("%s", error.text);
+    if (db_open(&config, &store->db, &error) < 0) fail_msg("%s", error.text);
     if (ycsb_core_workload.open(store->db, &workload.base, TXNS, &store->run, &error) < 0) fail_msg("%s", error.text);
     store->driver = (struct driver){
         .workload = &ycsb_core_workload, .run = store->run, .db = store->db, .txns = TXNS, .stop = &store->stop};
@@ -56,7 +60,7 @@ static int check_job(struct cellar_lab_client *client, void *arg, struct cellar_
     memset(&store->report, 0, sizeof(store->report));
     int code = ycsb_core_workload.check(store->run, client, store->driver.clients, store->driver.session_count,
                                         &store->report, error);
-    return code ? code : cellar_cluster_audit(client, error);
+    return code ? code : db_audit(client, error);
 }
 
 /* The names of the checks that fail, each followed by a semicolon. */
@@ -170,7 +174,7 @@ static void forged(const char *core, struct forgery forgery, const char *want)
     const struct cellar_proc_def def = {.name = "forge", .fn = forge, .records_max = 1, .writes_max = 1};
     const struct cellar_proc *proc;
     store_open(&store, core);
-    assert_int_equal(cellar_proc_register(store.db, &def, &proc, NULL), 0);
+    assert_int_equal(db_proc_register(store.db, &def, &proc, NULL), 0);
     forgery.run = store.run;
     if (forgery.key == 0) /* the first record that client 1 has inserted */
         forgery.key = ycsb_core_key(RECORDS + 1);

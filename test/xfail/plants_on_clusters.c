@@ -36,11 +36,11 @@ static void plan_draw(const struct plants_shape *shape, uint64_t seed, struct si
     plan->schedule = shape->words ? SIM_SCHEDULE_RANDOM : SIM_SCHEDULE_TIME;
     plan->lease_ns = shape->lease_us * 1000ull;
     plan->workload = shape->workload ? shape->workload : "cells";
-    plan->cc = shape->cellar  ? CELLAR_CC_CELLAR
-               : shape->motor ? CELLAR_CC_MOTOR
-               : shape->ford  ? CELLAR_CC_FORD
-               : shape->twopl ? CELLAR_CC_TWOPL
-                              : CELLAR_CC_CREST;
+    plan->cc = shape->cellar  ? CELLAR_LAB_CC_CELLAR
+               : shape->motor ? CELLAR_LAB_CC_MOTOR
+               : shape->ford  ? CELLAR_LAB_CC_FORD
+               : shape->twopl ? CELLAR_LAB_CC_TWOPL
+                              : CELLAR_LAB_CC_CREST;
     if (shape->crest || shape->cellar || shape->motor || shape->ford || shape->twopl) fixed |= SIM_FIXED_CC;
     plan->lock = shape->twopl;
     if (shape->twopl) fixed |= SIM_FIXED_LOCK;

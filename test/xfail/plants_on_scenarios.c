@@ -335,7 +335,7 @@ void plants_run_both_lost(const struct plants_search *search, uint64_t seed, str
     struct prng prng;
     prng_seed(&prng, seed);
     const struct sim_scenario *scenario = &sim_scenarios_all[prng_below(&prng, sim_scenarios_quick)];
-    struct sim_scenario_options options = {.cc = CELLAR_CC_CELL,
+    struct sim_scenario_options options = {.cc = CELLAR_LAB_CC_CELL,
                                            .seed = seed,
                                            .torn = true,
                                            .warm = true,

@@ -146,7 +146,7 @@ static const struct sim_scenario scenarios[] = {
 
 #define VARIANT(...)                                                                                                   \
     {                                                                                                                  \
-        .cc = CELLAR_CC_CREST, .seed = 1, .torn = true, .warm = true, __VA_ARGS__                                      \
+        .cc = CELLAR_LAB_CC_CREST, .seed = 1, .torn = true, .warm = true, __VA_ARGS__                                  \
     }
 
 static const struct sim_scenarios_variant variants[] = {
@@ -160,12 +160,12 @@ static const struct sim_scenarios_variant variants[] = {
     {"crest-one-cn-replicas", VARIANT(.clients_per_cn = 3, .mns = 2, .replicas = 1)},
     {"crest-spread", VARIANT(.clients_per_cn = 3, .mns = 2)},
     {"crest-spread-threads", VARIANT(.clients_per_cn = 3, .mns = 2, .threads = true)},
-    {"cell-spread", {.cc = CELLAR_CC_CELL, .seed = 1, .torn = true, .warm = true, .clients_per_cn = 3, .mns = 2}},
-    {"cell-apart", {.cc = CELLAR_CC_CELL, .seed = 1, .warm = true}},
-    {"cell-apart-words", {.cc = CELLAR_CC_CELL, .seed = 1, .warm = true, .words = true}},
-    {"ford-apart", {.cc = CELLAR_CC_FORD, .seed = 1, .warm = true}},
-    {"motor-apart", {.cc = CELLAR_CC_MOTOR, .seed = 1, .warm = true}},
-    {"motor-replicas", {.cc = CELLAR_CC_MOTOR, .seed = 1, .warm = true, .mns = 2, .replicas = 1}},
+    {"cell-spread", {.cc = CELLAR_LAB_CC_CELL, .seed = 1, .torn = true, .warm = true, .clients_per_cn = 3, .mns = 2}},
+    {"cell-apart", {.cc = CELLAR_LAB_CC_CELL, .seed = 1, .warm = true}},
+    {"cell-apart-words", {.cc = CELLAR_LAB_CC_CELL, .seed = 1, .warm = true, .words = true}},
+    {"ford-apart", {.cc = CELLAR_LAB_CC_FORD, .seed = 1, .warm = true}},
+    {"motor-apart", {.cc = CELLAR_LAB_CC_MOTOR, .seed = 1, .warm = true}},
+    {"motor-replicas", {.cc = CELLAR_LAB_CC_MOTOR, .seed = 1, .warm = true, .mns = 2, .replicas = 1}},
     {"crest-ring", VARIANT(.clients_per_cn = 4, .threads = true, .log_bytes_max = 128)},
     {"crest-crowd", VARIANT(.clients_per_cn = 2, .crowd = true, .ends_only = true)},
     {"crest-words", VARIANT(.clients_per_cn = 2, .words = true)},

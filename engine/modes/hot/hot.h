@@ -20,6 +20,7 @@
 #pragma once
 
 #include "crest.h"
+#include "engine_config.h"
 #include "way.h"
 
 #include <stdbool.h>
@@ -52,8 +53,8 @@ enum hot_heat { HOT_COLD, HOT_UNQUEUED, HOT_QUEUED };
 /* ---- birth and death (hot_keeper.c) ---- */
 
 /* A row of mode.h. */
-NODISCARD int hot_check(const struct cellar_config *config, struct cellar_error *error);
-uint64_t hot_stacks(const struct cellar_config *config);
+NODISCARD int hot_check(const struct engine_config *config, struct cellar_error *error);
+uint64_t hot_stacks(const struct engine_config *config);
 NODISCARD int hot_open(struct node *node, struct cellar_error *error);
 NODISCARD int hot_start(struct node *node, struct cellar_error *error);
 void hot_close(struct node *node);

@@ -301,7 +301,7 @@ static int tables_make(struct hot *hot)
     return 0;
 }
 
-int hot_check(const struct cellar_config *config, struct cellar_error *error)
+int hot_check(const struct engine_config *config, struct cellar_error *error)
 {
     struct hot_policy policy;
     struct way_policy way;
@@ -309,7 +309,7 @@ int hot_check(const struct cellar_config *config, struct cellar_error *error)
     return rc ? rc : way_policy_parse(config->way, &way, error);
 }
 
-uint64_t hot_stacks(const struct cellar_config *config) { return (HOT_KEEPERS + 2ull) * config->cns; }
+uint64_t hot_stacks(const struct engine_config *config) { return (HOT_KEEPERS + 2ull) * config->cns; }
 
 static struct hot *hot_of_node(const struct node *node) { return node->shared; }
 

@@ -79,7 +79,7 @@ int way_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t att
 
     if (PLANT(way_kept) && home->gate_worker) plain = false;
     if (own->sample_in-- == 0) sample_next(way, own);
-    home->mode = plain ? &plain_mode : mode_of(CELLAR_CC_CELLAR);
+    home->mode = plain ? &plain_mode : mode_of(CELLAR_LAB_CC_CELLAR);
     home->coros_most = plain ? (uint32_t)rule_of(way, WAY_RULE_COROS) : 0;
     cache_zeroes(&txn->cache, home->mode);
     return plain ? plain_begin(co, txn, log_bytes) : crest_begin(co, txn, log_bytes, attempts);

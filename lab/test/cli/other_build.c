@@ -10,11 +10,9 @@
 int main(int argc, char **argv)
 {
     struct cellar *db;
-    struct cellar_error error = {0};
     if (argc != 3) return 2;
-    struct cellar_config config = {.pool_path = argv[1], .pool_bytes = strtoull(argv[2], NULL, 10), .existing = true};
-    int rc = cellar_open(&config, &db, &error);
-    puts(rc ? error.text : "open");
+    int rc = cellar_open(argv[1], CELLAR_OPTIONS(.flags = CELLAR_EXISTING, .bytes = strtoull(argv[2], NULL, 10)), &db);
+    puts(rc ? cellar_last_error()->text : "open");
     if (rc == 0) cellar_close(db);
     return rc != 0;
 }

@@ -33,10 +33,10 @@ static void what_was_learnt_is_forgotten_when_it_is_too_much(void **state)
     const struct api_variant *variant = *state;
     const struct cellar_proc *proc;
     const struct cellar_proc_def def = {.name = "wander", .fn = wander, .records_max = READS + 1, .writes_max = 1};
-    if (variant->cc != CELLAR_CC_TWOPL) skip();
-    api_open_with(&api, variant, (struct cellar_config){.threads = 1, .coros = 1});
+    if (variant->cc != CELLAR_LAB_CC_TWOPL) skip();
+    api_open_with(&api, variant, (struct engine_config){.threads = 1, .coros = 1});
     api_load(&api, 0, READS * ATTEMPTS);
-    MUST(&api.error, cellar_proc_register(api.db, &def, &proc, &api.error));
+    MUST(&api.error, db_proc_register(api.db, &def, &proc, &api.error));
     struct wanderer wanderer = {.items = api.items};
     assert_code(cellar_proc_run(api.db, proc, &wanderer, NULL, NULL), 0);
     assert_true(wanderer.attempts >= ATTEMPTS);
@@ -69,10 +69,10 @@ static void who_knows_more_tries_again_at_once(void **state)
     const struct cellar_proc *proc;
     const struct cellar_proc_def def = {
         .name = "upgrade", .fn = api_any, .records_max = UPGRADES, .writes_max = UPGRADES};
-    if (variant->cc != CELLAR_CC_TWOPL || variant->threads) skip();
-    api_open_with(&api, variant, (struct cellar_config){.threads = 1, .coros = 1});
+    if (variant->cc != CELLAR_LAB_CC_TWOPL || variant->threads) skip();
+    api_open_with(&api, variant, (struct engine_config){.threads = 1, .coros = 1});
     api_load(&api, 0, UPGRADES);
-    MUST(&api.error, cellar_proc_register(api.db, &def, &proc, &api.error));
+    MUST(&api.error, db_proc_register(api.db, &def, &proc, &api.error));
     struct api_call call = {.body = upgrade, .items = api.items};
     assert_code(cellar_proc_run(api.db, proc, &call, NULL, &api.result), 0);
     assert_int_equal(api.result.attempts, UPGRADES + 1);

@@ -1,0 +1,167 @@
+/*
+ * face.c - calls of the public headers: each is one of the engine's, which says in a struct cellar_error what was
+ * wrong; here that becomes the thread's last error.
+ */
+#include "bulk.h"
+#include "coordinator.h"
+#include "db_alter.h"
+#include "db_drop.h"
+#include "db_failover.h"
+#include "db_index.h"
+#include "db_open.h"
+#include "db_queue.h"
+#include "db_recover.h"
+#include "db_schema.h"
+#include "db_snapshot.h"
+#include "durable.h"
+#include "face_options.h"
+#include "session.h"
+
+/* ---- cellar.h ---- */
+
+int cellar_open(const char *path, const struct cellar_options *options, struct cellar **db)
+{
+    struct cellar_error error = {0};
+    struct engine_config config;
+    if (db) *db = NULL;
+    int rc = face_options_read(&config, path, options, &error);
+    return err_last_is(rc ? rc : db_open(&config, db, &error), &error);
+}
+
+int cellar_sync(struct cellar *db, uint64_t epoch)
+{
+    struct cellar_error error = {0};
+    return err_last_is(db_sync(db, epoch, &error), &error);
+}
+
+int cellar_backup(struct cellar *db, const char *path)
+{
+    struct cellar_error error = {0};
+    return err_last_is(db_backup(db, path, &error), &error);
+}
+
+int cellar_table_create(struct cellar *db, const struct cellar_schema *schema, const struct cellar_table **out)
+{
+    struct cellar_error error = {0};
+    return err_last_is(db_table_create(db, schema, out, &error), &error);
+}
+
+int cellar_table_drop(struct cellar *db, const struct cellar_table *table)
+{
+    struct cellar_error error = {0};
+    return err_last_is(db_table_drop(db, table, &error), &error);
+}
+
+int cellar_table_truncate(struct cellar *db, const struct cellar_table *table)
+{
+    struct cellar_error error = {0};
+    return err_last_is(db_table_truncate(db, table, &error), &error);
+}
+
+int cellar_table_alter(struct cellar *db, const struct cellar_table *table, const struct cellar_schema *schema,
+                       const void *row, const struct cellar_table **out)
+{
+    struct cellar_error error = {0};
+    return err_last_is(db_table_alter(db, table, schema, row, out, &error), &error);
+}
+
+int cellar_column_add(struct cellar *db, const struct cellar_table *table, const char *column, uint32_t bytes,
+                      const void *value, const struct cellar_table **out)
+{
+    struct cellar_error error = {0};
+    return err_last_is(db_column_add(db, table, column, bytes, value, out, &error), &error);
+}
+
+int cellar_column_drop(struct cellar *db, const struct cellar_table *table, const char *column,
+                       const struct cellar_table **out)
+{
+    struct cellar_error error = {0};
+    return err_last_is(db_column_drop(db, table, column, out, &error), &error);
+}
+
+int cellar_index_create(struct cellar *db, const struct cellar_table *table, const struct cellar_index_def *def,
+                        const struct cellar_index **out)
+{
+    struct cellar_error error = {0};
+    return err_last_is(db_index_create(db, table, def, out, &error), &error);
+}
+
+int cellar_index_drop(struct cellar *db, const struct cellar_index *index)
+{
+    struct cellar_error error = {0};
+    return err_last_is(db_index_drop(db, index, &error), &error);
+}
+
+int cellar_session_open(struct cellar *db, struct cellar_session **out)
+{
+    struct cellar_error error = {0};
+    return err_last_is(session_open(db, out, &error), &error);
+}
+
+/* ---- cellar_proc.h ---- */
+
+int cellar_proc_register(struct cellar *db, const struct cellar_proc_def *def, const struct cellar_proc **out)
+{
+    struct cellar_error error = {0};
+    return err_last_is(db_proc_register(db, def, out, &error), &error);
+}
+
+int cellar_proc_queue_open(struct cellar *db, uint32_t calls_max, cellar_notify_fn notify, void *notify_arg,
+                           struct cellar_queue **out)
+{
+    struct cellar_error error = {0};
+    return err_last_is(db_queue_open(db, calls_max, notify, notify_arg, out, &error), &error);
+}
+
+/* ---- cellar_cluster.h ---- */
+
+int cellar_cluster_recover(struct cellar *db, uint32_t cn)
+{
+    struct cellar_error error = {0};
+    return err_last_is(db_recover(db, cn, &error), &error);
+}
+
+int cellar_cluster_replace(struct cellar *db, uint32_t node)
+{
+    struct cellar_error error = {0};
+    return err_last_is(db_node_replace(db, node, &error), &error);
+}
+
+int cellar_cluster_outcome(struct cellar *db, const uint64_t txn_id[2], enum cellar_fate *fate)
+{
+    struct cellar_error error = {0};
+    return err_last_is(db_outcome_ask(db, txn_id, fate, &error), &error);
+}
+
+static int audit_here(struct coro *co, struct coordinator *coordinator, void *error)
+{
+    (void)co;
+    return db_audit(coordinator->client, error);
+}
+
+int cellar_cluster_audit(struct cellar *db)
+{
+    struct cellar_error error = {0};
+    return err_last_is(db_call_on(db, 0, audit_here, &error, &error), &error);
+}
+
+/* ---- cellar_lab.h ---- */
+
+int cellar_lab_load(struct cellar_lab_client *client, const struct cellar_table *table, uint64_t key, const void *row)
+{
+    struct cellar_error error = {0};
+    return err_last_is(db_load(client, table, key, row, &error), &error);
+}
+
+int cellar_lab_scan(struct cellar_lab_client *client, const struct cellar_table *table, cellar_lab_row_fn fn, void *arg)
+{
+    struct cellar_error error = {0};
+    return err_last_is(db_scan(client, table, fn, arg, &error), &error);
+}
+
+int cellar_lab_space_read(struct cellar_lab_client *client, const struct cellar_table *table,
+                          struct cellar_lab_space *space)
+{
+    struct cellar_error error = {0};
+    return err_last_is(db_space_read(client, table, space, &error), &error);
+}

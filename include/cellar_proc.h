@@ -1,0 +1,196 @@
+/*
+ * cellar_proc.h - stored procedures: transaction functions that the engine runs by itself, on this thread or on a
+ * worker's, one or many at a time. For what is short, what many want at once, and what one thread keeps in flight.
+ *
+ * A procedure works in blocks: declare records, fetch, compute; then the next block, when its keys depend on what was
+ * just read. It has at most CELLAR_TXN_RECORDS_MAX records, and its redo-log entry is within half a log segment
+ * (cellar_lab.log_bytes); both are declared when it is registered. Functions that take a struct cellar_txn are called
+ * from the procedure that was handed it, and nowhere else.
+ */
+#pragma once
+
+#include "cellar.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- stored procedures ----------------------------------------------------------------------------- */
+
+/*
+ * A procedure may run several times for one call (each aborted attempt is retried), so it must have no effect
+ * but through these calls and its `args`, must set all its results anew in each run, and must end on any input, even
+ * inconsistent: what it has read is validated only afterwards. Returns 0 to commit, CELLAR_USER_ABORT
+ * to abort, or the negative code a call below gave it, at once.
+ */
+typedef int (*cellar_proc_fn)(struct cellar_txn *txn, void *args);
+
+struct cellar_proc; /* a registered procedure; valid until cellar_close */
+struct cellar_proc_def {
+    const char *name;
+    cellar_proc_fn fn;
+    uint32_t records_max;   /* records it declares at most, inserts and deletes included */
+    uint32_t writes_max;    /* of these, how many it writes, inserts or deletes at most */
+    uint64_t log_bytes_max; /* redo-log bytes at most; 0: computed from writes_max and the widest table */
+    uint64_t stack_bytes;   /* that it may use; 0: CELLAR_STACK_BYTES, less what the engine needs of it (16 KiB) */
+};
+#define CELLAR_STACK_BYTES (256u << 10)
+#define CELLAR_STACK_BYTES_MAX (64u << 20)
+/*
+ * Refused with TOO_LARGE when such a transaction cannot fit the engine's limits. A procedure that asks for a larger
+ * stack runs on one of its own, which each coordinator has, and which takes memory as far as it is used.
+ *
+ * A procedure returns. A C++ exception that leaves it ends the program (std::terminate, before anything is unwound); a
+ * longjmp out of it is as undefined as one to a function that has returned. Within it both may be used, but for a
+ * longjmp over a call of this header.
+ */
+CELLAR_NODISCARD int cellar_proc_register(struct cellar *db, const struct cellar_proc_def *def,
+                                          const struct cellar_proc **out);
+
+enum cellar_access_flags {
+    CELLAR_OPTIONAL = 1, /* the key may be absent: ask cellar_proc_found. Else absence ends the call with NOT_FOUND */
+    CELLAR_DELETE = 2,   /* delete the record; its declared cells can still be read */
+};
+
+/*
+ * Declares one record of the coming block: cells to read and cells to write (a cell to write may also be
+ * read). A call that names no cells asks whether the record is there. It is as serializable as any read: it
+ * reads the cell of the table's first column, so it conflicts with transactions that write that cell, and
+ * with no others. It gives no values. Returns a reference (>= 0), valid until the procedure returns, or a
+ * negative code.
+ */
+CELLAR_NODISCARD int cellar_proc_access(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key,
+                                        cellar_cells read, cellar_cells write, uint32_t flags);
+/* Declares the insert of a whole row (copied now); the call ends with EXISTS if the key is present. */
+CELLAR_NODISCARD int cellar_proc_insert(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key,
+                                        const void *row);
+/* Fetches, and locks for writing, all that was declared since the last fetch. 0, or a code to return at once. */
+CELLAR_NODISCARD int cellar_proc_fetch(struct cellar_txn *txn);
+
+/* After the fetch: is there such a record? */
+bool cellar_proc_found(struct cellar_txn *txn, int ref);
+/*
+ * Copies one column out of, or into, the transaction's own copy. UNDECLARED: its cell was not declared so.
+ * UNFETCHED: before the fetch.
+ */
+CELLAR_NODISCARD int cellar_proc_get(struct cellar_txn *txn, int ref, int column, void *value);
+CELLAR_NODISCARD int cellar_proc_put(struct cellar_txn *txn, int ref, int column, const void *value);
+/* The same for all columns of the declared cells (get: to read or write; put: to write); other bytes of *row stay. */
+CELLAR_NODISCARD int cellar_proc_get_row(struct cellar_txn *txn, int ref, void *row);
+CELLAR_NODISCARD int cellar_proc_put_row(struct cellar_txn *txn, int ref, const void *row);
+
+/*
+ * Ordered indexes, in a procedure. What a cursor or a lookup says is as serializable as any read: an insert into the
+ * range, too, that commits between is a conflict. The transaction's own changes so far are seen. Both fetch what was
+ * declared before, as cellar_proc_fetch does.
+ */
+#define CELLAR_CURSORS_MAX 8 /* open at once, in one transaction */
+/*
+ * Opens a cursor over a range, of `limit` records at most (0: all). `read` and `write` are cells of the records that
+ * the procedure will read or write (none: only keys are wanted, and no record is read). Each record of which cells are
+ * wanted counts to the procedure's records_max. Returns its number (>= 0), or a negative code: INVALID when the ends
+ * are reversed or the columns are not the index's. Nothing is read before the first cellar_proc_cursor_next, which then
+ * reads for all cursors that are open and have read nothing yet.
+ *
+ * It shows its range as it is for the transaction when it is opened. Of what the procedure changes from then on it
+ * shows one thing: what is deleted does not come any more. So the records that a cursor gives may be moved, and others
+ * inserted: none comes twice, and none is missed.
+ */
+CELLAR_NODISCARD int cellar_proc_cursor_open(struct cellar_txn *txn, const struct cellar_index *index,
+                                             const struct cellar_range *range, cellar_cells read, cellar_cells write,
+                                             uint32_t flags, uint64_t limit);
+/*
+ * The next record: 1, with its key, and in *ref (NULL if not wanted) its reference if cells were wanted. 0: there is
+ * none. INVALID: no such cursor is open.
+ */
+CELLAR_NODISCARD int cellar_proc_cursor_next(struct cellar_txn *txn, int cursor, uint64_t *key, int *ref);
+/*
+ * Of the record that cellar_proc_cursor_next gave last: the index's columns, covered ones too, as its entry had them
+ * when the cursor read it, into the table's row struct, whose other bytes stay. A string key that the index is sorted
+ * by has its bytes there, but not its length.
+ */
+CELLAR_NODISCARD int cellar_proc_cursor_row(struct cellar_txn *txn, int cursor, void *row);
+/* It may be opened again; all are closed when the procedure returns. */
+int cellar_proc_cursor_close(struct cellar_txn *txn, int cursor);
+/* The first record whose columns equal the row's, all of the index's: 1 with its key, or 0. */
+CELLAR_NODISCARD int cellar_proc_lookup(struct cellar_txn *txn, const struct cellar_index *index, const void *row,
+                                        uint64_t *key);
+
+/* ---- calls -------------------------------------------------------------------------------------------- */
+
+struct cellar_call_options {
+    /*
+     * 0: none. Counts from the call, the time in a queue included. After it no attempt starts, and the call
+     * ends with DEADLINE. A call without a timeout ends, too (UNREACHABLE, INDETERMINATE or FENCED), when
+     * more memory nodes are lost than backups stand in for: within 25 s on shm.
+     */
+    uint64_t timeout_ns;
+    /*
+     * NULL, or a word that another thread sets to non-zero: no attempt starts, and the call ends with
+     * CANCELLED, in a queue within 1 ms.
+     */
+    const uint32_t *cancel;
+    uint32_t attempts_max; /* 0: none. When so many attempts have been aborted, the call ends with RETRY */
+    /*
+     * DURABLE: the call returns when it is (its deadline does not count then). A disk that fails, or is full, meanwhile
+     * ends it with INDETERMINATE, or, if it has written nothing, with SYSTEM or FULL. Without a folder it is MEMORY.
+     */
+    enum cellar_durability level;
+};
+
+/* How the call ended, as code and line: what the code means, and which table, key, column or limit it is about. */
+void cellar_proc_error(const struct cellar_result *result, struct cellar_error *error);
+
+/*
+ * Runs a procedure from any thread, on this one or on a worker's, and waits for it. `args` must stay valid
+ * until the return. Returns result->code; result may be NULL.
+ */
+CELLAR_NODISCARD int cellar_proc_run(struct cellar *db, const struct cellar_proc *proc, void *args,
+                                     const struct cellar_call_options *options, struct cellar_result *result);
+
+/*
+ * A completion queue: calls that one thread keeps in flight without waiting for each. One thread at a time
+ * uses a queue; a database may have many. cellar_close closes the queues that are still open.
+ */
+struct cellar_queue;
+#define CELLAR_QUEUE_CALLS_MAX 65536
+/*
+ * Called when a call has ended and no ended call was waiting to be reaped, by the thread that served it, with
+ * a lock of the queue held. It may write to an eventfd or call uv_async_send, but must not wait, nor call any
+ * function of this header. Not called after cellar_proc_queue_close has returned.
+ */
+typedef void (*cellar_notify_fn)(void *arg);
+/*
+ * At most calls_max calls are in flight, counting ended ones that are not reaped. notify: NULL for none.
+ * INVALID, NOMEM, CLOSED.
+ */
+CELLAR_NODISCARD int cellar_proc_queue_open(struct cellar *db, uint32_t calls_max, cellar_notify_fn notify,
+                                            void *notify_arg, struct cellar_queue **out);
+/*
+ * Ends calls that have not begun, without effect; waits for those that have; drops what was not reaped. NULL
+ * is allowed.
+ */
+void cellar_proc_queue_close(struct cellar_queue *queue);
+/*
+ * Hands a call to a worker and returns. `args`, and the word that options->cancel names, must stay valid
+ * until the call is reaped; `options` is copied. 0: the call will be reaped, once, with `user`. QUEUE_FULL:
+ * reap first. CLOSED: the database is closing. With any code but 0 nothing was begun.
+ */
+CELLAR_NODISCARD int cellar_proc_submit(struct cellar_queue *queue, const struct cellar_proc *proc, void *args,
+                                        const struct cellar_call_options *options, void *user);
+struct cellar_completion {
+    void *user;                  /* as submitted */
+    struct cellar_result result; /* as of cellar_proc_run */
+};
+/*
+ * Takes up to `max` calls that have ended, in the order in which they ended. Waits for the first of them for
+ * timeout_ns (0: not at all, UINT64_MAX: without end), unless none is in flight. Returns how many; 0 is not
+ * an error. CLOSED: the database is closing, and all calls that were not reaped before have ended. Also
+ * checks deadlines and cancel words of calls that have not begun.
+ */
+CELLAR_NODISCARD int cellar_proc_reap(struct cellar_queue *queue, struct cellar_completion *completions, uint32_t max,
+                                      uint64_t timeout_ns);
+
+#ifdef __cplusplus
+}
+#endif
