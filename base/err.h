@@ -25,8 +25,8 @@ int err_about(struct cellar_error *error, int rc, const char *what);
  */
 int err_last_is(int rc, const struct cellar_error *error);
 /*
- * Returns rc. If that is a code it becomes the thread's. What is said of it is made when somebody asks: by `write`, of
- * a copy of these bytes, ERR_ABOUT_BYTES at most. NULL: the code's own text.
+ * The same, with a line that `write` makes when somebody asks for it: from a copy of these bytes, ERR_ABOUT_BYTES at
+ * most. NULL: the code's own text.
  */
 int err_last_about(int rc, void (*write)(const void *about, struct cellar_error *error), const void *about,
                    size_t bytes);

@@ -104,7 +104,7 @@ struct cellar_error {
 
 /*
  * The last call of this thread that has returned a negative code; valid until the next one does. Never NULL. Calls on a
- * transaction within a procedure say nothing here: the result of the call has it (cellar_proc_error).
+ * transaction within a procedure, and cellar_lab_exec, say nothing here: the result has it (cellar_proc_error).
  */
 const struct cellar_error *cellar_last_error(void);
 /* The text of a code; never NULL. */

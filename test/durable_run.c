@@ -4,6 +4,7 @@
 #include "cellar_lab.h"
 #include "db_schema.h"
 #include "prng.h"
+#include "durable.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -168,7 +169,7 @@ static int client_work(struct cellar_lab_client *client, void *arg)
     int rc = cellar_lab_exec(client, run->look, &own, NULL, NULL);
     for (uint64_t i = 0; rc == 0 && (i < run->calls || !run->calls); i++) {
         if (own.client == CLIENTS - 1) {
-            rc = reader(client, run, &prng);
+            rc = run->unawaited ? 0 : reader(client, run, &prng);
             continue;
         }
         struct step next = own;
@@ -176,18 +177,32 @@ static int client_work(struct cellar_lab_client *client, void *arg)
         next.from = prng_below(&prng, ACCOUNTS);
         next.to = (next.from + 1 + prng_below(&prng, ACCOUNTS - 1)) % ACCOUNTS;
         /* Some at level memory, which others then rest on. */
-        bool memory = own.client % 2 || i % run->every;
+        bool memory = run->unawaited || own.client % 2 || i % run->every;
         struct cellar_call_options options = {.level = memory ? CELLAR_MEMORY : CELLAR_DURABLE};
         rc = cellar_lab_exec(client, run->work, &next, &options, &result);
         own.number = next.number;
         if (rc == 0 && !memory) witness->acked[own.client] = own.number;
+        if (rc == 0) run->ended[own.client].number = own.number;
+        if (rc == 0) run->ended[own.client].epoch = result.epoch;
         struct later newest = {own.number, result.epoch};
-        if (rc == 0 && own.client % 2) rc = acknowledge_later(client, run, &later, &newest, i % run->every == 0);
+        if (rc == 0 && own.client % 2)
+            rc = acknowledge_later(client, run, &later, &newest, !run->unawaited && i % run->every == 0);
     }
     return rc;
 }
 
 int durable_run_work(struct durable_run *run) { return cellar_lab_run(run->db, client_work, run); }
+
+int durable_run_sync(struct durable_run *run)
+{
+    int rc = 0;
+    for (int i = 0; i < CLIENTS && rc == 0; i++) {
+        if (!run->ended[i].number) continue;
+        rc = db_sync(run->db, run->ended[i].epoch, &run->error);
+        if (rc == 0) run->witness->acked[i] = run->ended[i].number;
+    }
+    return rc;
+}
 
 /* ---- judging ---- */
 

@@ -28,7 +28,11 @@ struct durable_run {
     struct durable_run_witness *witness;
     uint64_t calls; /* of each client; 0: for ever */
     uint64_t every; /* so many-th call is of level DURABLE, the others of level MEMORY */
+    bool unawaited; /* all calls are of level MEMORY, none is waited for, and none only reads */
     bool found;     /* the accounts were there */
+    struct {
+        uint64_t number, epoch;
+    } ended[DURABLE_RUN_CLIENTS]; /* each client's last call that was told, and what it waits for to be durable */
     char wrong[320];
     struct cellar_error error;
 };
@@ -41,3 +45,5 @@ bool durable_run_judge(struct durable_run *run);
 int durable_run_load(struct durable_run *run);
 /* Until all calls are made, or one ends badly: its code. */
 int durable_run_work(struct durable_run *run);
+/* Then: each client's last call is durable, and acknowledged, by a sync to its epoch. */
+int durable_run_sync(struct durable_run *run);

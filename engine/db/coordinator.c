@@ -5,7 +5,6 @@
 #include "counter.h"
 #include "db.h"
 #include "db_plants.h"
-#include "db_result.h"
 #include "db_tally.h"
 #include "draft.h"
 #include "must.h"
@@ -551,8 +550,7 @@ int cellar_lab_exec(struct cellar_lab_client *client, const struct cellar_proc *
     if (!result) result = &unused;
     if (!proc || proc->db != client->coordinator->worker->db) {
         *result = (struct cellar_result){.code = CELLAR_INVALID, .detail = {.why = CELLAR_WHY_FOREIGN, .column = -1}};
-        return db_result_last(result->code, &result->detail);
+        return result->code;
     }
-    int rc = coordinator_exec(client->co, client->coordinator, proc, args, options, 0, result);
-    return __builtin_expect(rc == 0, 1) ? 0 : db_result_last(rc, &result->detail);
+    return coordinator_exec(client->co, client->coordinator, proc, args, options, 0, result);
 }

@@ -196,7 +196,7 @@ int cellar_proc_run(struct cellar *db, const struct cellar_proc *proc, void *arg
     if (fabric_count_left(&pending)) call_await(db, by, &request);
     rc = result->code;
     db_call_end(db, counted);
-    return __builtin_expect(rc == 0, 1) ? 0 : db_result_last(rc, &result->detail);
+    return db_result_last(rc, &result->detail);
 }
 
 struct client {

@@ -37,6 +37,7 @@
     X(tag_orphan_awaited, "a tag that names no member is waited for")                                                  \
     X(reopen_locks_kept, "locks that an earlier opening of a pool has left in use stay so")                            \
     /* durability */                                                                                                   \
+    X(durable_sync_early, "a sync to an epoch does not wait for it")                                                   \
     X(durable_rings_first, "rings are emptied before it is seen that none in flight has the epoch")                    \
     X(durable_acked_early, "an epoch counts as durable when its end is written, not when it is synced")                \
     X(durable_loads_ignored, "epochs are closed though rows were loaded that no checkpoint has")                       \

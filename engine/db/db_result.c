@@ -71,7 +71,7 @@ static void about_write(const void *kept, struct cellar_error *error)
     cellar_proc_error(&result, error);
 }
 
-int db_result_last(int code, const struct cellar_detail *detail)
+int db_result_failed(int code, const struct cellar_detail *detail)
 {
     struct about about = {.code = code, .detail = *detail};
     return err_last_about(code, about_write, &about, sizeof about);

@@ -3,5 +3,10 @@
 
 #include "err.h"
 
+/* Of a code that is negative. */
+__attribute__((cold, noinline)) int db_result_failed(int code, const struct cellar_detail *detail);
 /* Returns the code, which, if it is negative, becomes the thread's last (cellar_last_error), with what it is about. */
-int db_result_last(int code, const struct cellar_detail *detail);
+static inline int db_result_last(int code, const struct cellar_detail *detail)
+{
+    return __builtin_expect(code < 0, 0) ? db_result_failed(code, detail) : code;
+}

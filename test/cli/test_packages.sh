@@ -71,7 +71,7 @@ if command -v systemd-analyze >/dev/null; then
 fi
 
 # an embedder: what the header cites is there, pkg-config and CMake find it, an example runs
-for page in $(grep -ohE 'docs/[a-z-]+[.]md' "$root/usr/include/cellar.h" "$root/usr/include/cellar.hpp" | sort -u); do
+for page in $(grep -ohE 'docs/[a-z-]+[.]md' "$root"/usr/include/cellar* | sort -u); do
     ls "$root/usr/share/doc/libcellar-dev/${page#docs/}"* >/dev/null 2>&1 || fail "the header cites $page, which is not installed"
 done
 export PKG_CONFIG_PATH=$lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=

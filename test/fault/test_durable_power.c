@@ -52,6 +52,7 @@ struct lab {
     struct fabric *fabric;
     struct mishap mishap; /* of this life */
     uint64_t before;      /* operations of the disk when it began */
+    uint64_t epoch_ns;    /* 0: short */
 };
 
 static const enum cellar_lab_cc modes[] = {CELLAR_LAB_CC_RECORD, CELLAR_LAB_CC_CELL,  CELLAR_LAB_CC_CREST,
@@ -86,7 +87,7 @@ static int life_open(struct lab *lab)
                                    .log_bytes = 64u << 10,
                                    .pool_bytes = POOL_BYTES,
                                    .seed = lab->seed,
-                                   .epoch_ns = 100000,
+                                   .epoch_ns = lab->epoch_ns ? lab->epoch_ns : 100000,
                                    .log = said,
                                    .durable = "simulated"};
     struct durable *durable;
@@ -259,6 +260,47 @@ static void power_fails_at_each_operation(void **state) { (void)state, in_each_m
 static void power_fails_amid_a_recovery(void **state) { (void)state, in_each_mode(recoveries, 2000); }
 static void syncs_fail_at_each_operation(void **state) { (void)state, in_each_mode(lost_syncs, 3000); }
 
+/* Its process just ends: what it does from now on reaches no disk. */
+static void power_cut(struct lab *lab)
+{
+    disk_sim_off(lab->disk, true);
+    cellar_close(lab->run.db);
+    disk_sim_off(lab->disk, false);
+    fabric_close(lab->fabric);
+    disk_sim_power_cycle(lab->disk);
+}
+
+/* ---- syncs ---- */
+
+/* Calls of level MEMORY, a sync to their epochs, and at once the power fails. False: what was synced is not there. */
+static bool synced_lives(uint64_t seed)
+{
+    struct lab lab;
+    lab_open(&lab, seed);
+    mishap_set(&lab, (struct mishap){NONE, 0}, 0);
+    lab.epoch_ns = 100000000; /* only what is waited for is on the disk soon */
+    lab.run = (struct durable_run){.witness = &lab.witness, .calls = 20, .every = 60, .unawaited = true};
+    assert_int_equal(life_open(&lab), 0);
+    assert_true(life_lead(&lab));
+    assert_int_equal(durable_run_sync(&lab.run), 0);
+    power_cut(&lab);
+    bool well = life(&lab, (struct mishap){NONE, 0});
+    if (!well) print_message("seed %llu: %s\n", (unsigned long long)seed, lab.run.wrong);
+    disk_sim_close(lab.disk);
+    return well;
+}
+
+static void what_is_synced_is_there(void **state)
+{
+    (void)state;
+    in_each_mode(synced_lives, 6000);
+#ifdef CELLAR_PLANTS
+    assert_true(plant_choose("durable_sync_early"));
+    for (uint64_t mode = 0; mode < MODES; mode++) assert_false(synced_lives(6000 + mode));
+    assert_true(plant_choose(NULL));
+#endif
+}
+
 /* ---- space ---- */
 
 /* Virtual time passes. */
@@ -287,11 +329,7 @@ static void space_ends_and_comes_back(void **state)
         pass(&lab, 100000000);
         lab.run.calls = 20;
         assert_int_equal(durable_run_work(&lab.run), 0);
-        disk_sim_off(lab.disk, true); /* its process just ends */
-        cellar_close(lab.run.db);
-        disk_sim_off(lab.disk, false);
-        fabric_close(lab.fabric);
-        disk_sim_power_cycle(lab.disk);
+        power_cut(&lab);
         if (!life(&lab, (struct mishap){NONE, 0})) fail_msg("seed %llu: %s", (unsigned long long)seed, lab.run.wrong);
         disk_sim_close(lab.disk);
     }
@@ -352,6 +390,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(power_fails_at_each_operation),
         cmocka_unit_test(power_fails_amid_a_recovery),
         cmocka_unit_test(syncs_fail_at_each_operation),
+        cmocka_unit_test(what_is_synced_is_there),
         cmocka_unit_test(space_ends_and_comes_back),
 #ifdef CELLAR_PLANTS
         cmocka_unit_test(planted_bugs_are_met),

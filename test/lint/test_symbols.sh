@@ -31,8 +31,10 @@ differ() {
 differ headers map "the public headers" engine/face/cellar.map
 differ map library engine/face/cellar.map "the shared library"
 differ list library debian/libcellar0.symbols "the shared library"
-for header in "$here"/include/*.h; do
+for header in "$here"/include/*.h "$here"/include/*.hpp; do
     name=$(basename "$header")
+    grep -qx "usr/include/$name" "$here/debian/libcellar-dev.install" || { echo "debian/libcellar-dev.install does not have $name"; status=1; }
+    [ "${name##*.}" = h ] || continue
     echo "#include <$name>" >"$folder/alone.c"
     for standard in "${CC:-cc} -std=c11 -x c" "c++ -std=c++11 -x c++" "c++ -std=c++20 -x c++"; do
         command -v "${standard%% *}" >/dev/null || continue
