@@ -1,5 +1,6 @@
 /*
- * err.c - the tables of cellar.h (error codes, abort reasons, version) and the one way to fill a struct cellar_error.
+ * err.c - the tables of the public headers (error codes, abort reasons, version) and the one way to fill a struct
+ * cellar_error.
  */
 #include "err.h"
 

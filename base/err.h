@@ -31,5 +31,8 @@ int err_last_is(int rc, const struct cellar_error *error);
 int err_last_about(int rc, void (*write)(const void *about, struct cellar_error *error), const void *about,
                    size_t bytes);
 static inline int err_last_code(int rc) { return rc < 0 ? err_last_about(rc, NULL, NULL, 0) : rc; }
-/* Returns rc, which a call of cellar.h has returned: if it is a code, *error (NULL is allowed) is the thread's last. */
+/*
+ * Returns rc, which a call of the public headers has returned: if it is a code, *error (NULL is allowed) is the
+ * thread's last.
+ */
 int err_last(struct cellar_error *error, int rc);

@@ -1,7 +1,7 @@
 /*
  * chaos.h - one cluster of real processes on this host: `cellar cluster` starts them, shows them and takes them down;
  * `cellar chaos` kills and stops them by a seed, and judges what is left. The engine is used as its embedders use it,
- * through cellar.h, and processes are those of the `cellar` program. (docs/chaos.md)
+ * through the public headers, and processes are those of the `cellar` program. (docs/chaos.md)
  */
 #pragma once
 

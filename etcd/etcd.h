@@ -1,6 +1,6 @@
 /*
- * etcd.h - the register that decides (cellar.h: struct cellar_decider) over etcd: one key, moved by compare-and-swap
- * (docs/membership.md).
+ * etcd.h - the register that decides (cellar_cluster.h: struct cellar_decider) over etcd: one key, moved by
+ * compare-and-swap (docs/membership.md).
  *
  *     begin ─> [slot] ─> its thread: read the key ─> is its epoch `from`? ─> txn (mod_revision) ─> [slot] ─> end
  *

@@ -48,12 +48,9 @@ int transfer(cellarpp::transaction &txn, cellarpp::table accounts, std::uint64_t
 
 int work(const cellarpp::database &db, cellarpp::table accounts, std::uint64_t first)
 {
-    cellarpp::error error;
-    auto session = cellarpp::session::open(db, error);
-    if (!session) return ends("a session", error.text);
     for (std::uint64_t i = 0; i < transfers; i++) {
         std::uint64_t from = (first + 7 * i) % accounts_count, to = (from + 1 + i % 5) % accounts_count;
-        int code = session.transact([&](cellarpp::transaction &txn) { return transfer(txn, accounts, from, to, 10); });
+        int code = db.run([&](cellarpp::transaction &txn) { return transfer(txn, accounts, from, to, 10); });
         if (code) return ends("a transfer", ::cellar_last_error()->text);
     }
     return 0;
@@ -91,9 +88,7 @@ int main()
                                        error);
     if (!accounts || !owners) return ends("a table", error.text);
 
-    auto session = cellarpp::session::open(db, error);
-    if (!session) return ends("a session", error.text);
-    auto txn = session.begin();
+    auto txn = db.begin();
     for (std::uint64_t i = 0; i < accounts_count; i++)
         if (txn.insert(accounts, i, account{cents_each})) return ends("an account", ::cellar_last_error()->text);
     person ada{.name = {}, .account = 3};
@@ -106,9 +101,9 @@ int main()
     for (auto &thread : threads) thread.join();
 
     std::int64_t sum = 0, hers = 0;
-    cellar_txn_options read_only{};
+    cellarpp::txn_options read_only;
     read_only.flags = CELLAR_READ_ONLY;
-    auto reading = session.begin(read_only);
+    auto reading = db.begin(read_only);
     for (std::uint64_t i = 0; i < accounts_count; i++) sum += reading.get<std::int64_t>(accounts, i, 0).value;
     auto record = reading.find(owners, cellarpp::key_of("ada"sv));
     if (record) {

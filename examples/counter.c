@@ -64,17 +64,14 @@ static _Noreturn void ends(const char *what, const char *why)
 static void *count_all(void *arg)
 {
     struct work *work = arg;
-    struct cellar_session *session = NULL;
     bool by_proc = work->number % 2;
-    if (!by_proc && cellar_session_open(work->db, &session)) ends("a session", cellar_last_error()->text);
     for (int i = 0; i < TURNS; i++) {
         struct cellar_result result = {.attempts = 0};
         int code = by_proc ? cellar_proc_run(work->db, work->proc, (void *)work->table, NULL, &result)
-                           : cellar_transact(session, count, work);
+                           : cellar_run(work->db, count, work, NULL, NULL);
         if (code) ends(by_proc ? "a call" : "a transaction", cellar_strerror(code));
         work->tries += result.attempts;
     }
-    cellar_session_close(session);
     return NULL;
 }
 
@@ -83,7 +80,6 @@ int main(void)
     struct cellar *db;
     const struct cellar_table *table;
     const struct cellar_proc *proc;
-    struct cellar_session *session;
     struct cellar_txn *txn;
     struct work works[THREADS];
     pthread_t threads[THREADS];
@@ -92,10 +88,9 @@ int main(void)
     const struct cellar_proc_def def = {.name = "count", .fn = count_proc, .records_max = 1, .writes_max = 1};
 
     if (cellar_open(NULL, CELLAR_OPTIONS(.bytes = 16u << 20, .threads = 2), &db) ||
-        cellar_table_create(db, &schema, &table) || cellar_proc_register(db, &def, &proc) ||
-        cellar_session_open(db, &session))
+        cellar_table_create(db, &schema, &table) || cellar_proc_register(db, &def, &proc))
         ends("opening", cellar_last_error()->text);
-    if (cellar_begin(session, NULL, &txn) || cellar_txn_insert(txn, table, 1, &(struct counter){0}) ||
+    if (cellar_begin(db, NULL, &txn) || cellar_txn_insert(txn, table, 1, &(struct counter){0}) ||
         cellar_commit(txn, NULL))
         ends("the counter", "it could not be made");
     for (int i = 0; i < THREADS; i++) {
@@ -106,7 +101,7 @@ int main(void)
         pthread_join(threads[i], NULL);
         tries[i % 2] += works[i].tries;
     }
-    if (cellar_begin(session, NULL, &txn) || cellar_txn_get(txn, table, 1, VALUE, &value) || cellar_commit(txn, NULL))
+    if (cellar_begin(db, NULL, &txn) || cellar_txn_get(txn, table, 1, VALUE, &value) || cellar_commit(txn, NULL))
         ends("the counter", "it could not be read");
     printf("counted to %" PRIu64 ": %" PRIu64 " tries of interactive transactions, %" PRIu64 " of the procedure\n",
            value, tries[0], tries[1]);

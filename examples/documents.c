@@ -74,16 +74,15 @@ static int delete_one(struct cellar_txn *txn, void *arg)
     return cellar_txn_delete(txn, work->documents, work->number);
 }
 
-static void run(struct cellar_session *session, cellar_txn_fn fn, struct work *work, const char *what)
+static void run(struct cellar *db, cellar_txn_fn fn, struct work *work, const char *what)
 {
-    if (cellar_transact(session, fn, work) == 0) return;
+    if (cellar_run(db, fn, work, NULL, NULL) == 0) return;
     ends(what, cellar_last_error()->text);
 }
 
 int main(void)
 {
     struct cellar *db;
-    struct cellar_session *session;
     struct work work = {.text = malloc(LONGEST)};
     const struct cellar_schema schema = {.name = "documents",
                                          .row_bytes = sizeof(struct document),
@@ -94,19 +93,17 @@ int main(void)
                                          .long_bytes = DOCUMENTS * LONGEST};
 
     if (!work.text) ends("a buffer", "no memory");
-    if (cellar_open(NULL, CELLAR_OPTIONS(.bytes = 64u << 20), &db) ||
-        cellar_table_create(db, &schema, &work.documents) || cellar_session_open(db, &session))
+    if (cellar_open(NULL, CELLAR_OPTIONS(.bytes = 64u << 20), &db) || cellar_table_create(db, &schema, &work.documents))
         ends("opening", cellar_last_error()->text);
     for (work.number = 0; work.number < DOCUMENTS; work.number++) {
-        run(session, begin_one, &work, "a new document");
-        for (uint64_t i = 0; i < 2 * work.number; i++) run(session, double_one, &work, "a longer one");
+        run(db, begin_one, &work, "a new document");
+        for (uint64_t i = 0; i < 2 * work.number; i++) run(db, double_one, &work, "a longer one");
     }
     for (work.number = 0; work.number < DOCUMENTS; work.number++) {
-        run(session, check_one, &work, "a document");
+        run(db, check_one, &work, "a document");
         printf("document %d has %zu bytes\n", (int)work.number, work.bytes);
-        run(session, delete_one, &work, "deleting");
+        run(db, delete_one, &work, "deleting");
     }
-    cellar_session_close(session);
     cellar_close(db);
     free(work.text);
     return 0;

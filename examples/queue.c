@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define EMPTY 1 /* what taking ends with: a positive number of its own */
 #define PRODUCERS 2
 #define CONSUMERS 2
 #define ITEMS 200 /* of each producer */
@@ -49,7 +50,7 @@ static int take(struct cellar_txn *txn, void *arg)
     struct work *work = arg;
     uint64_t first;
     int found = cellar_txn_scan(txn, work->by_key, &all, CELLAR_ALL, 0, &first, 1);
-    if (found <= 0) return found < 0 ? found : CELLAR_USER_ABORT; /* it is empty */
+    if (found <= 0) return found < 0 ? found : EMPTY;
     int code = cellar_txn_get(txn, work->items, first, NUMBER, &work->item.number);
     return code ? code : cellar_txn_delete(txn, work->items, first);
 }
@@ -63,18 +64,15 @@ static void ends(const char *what, const char *why)
 static void *run(void *arg)
 {
     struct work *work = arg;
-    struct cellar_session *session;
-    if (cellar_session_open(work->db, &session)) ends("a session", cellar_last_error()->text);
     while (work->produces ? work->count < ITEMS : __atomic_load_n(work->left, __ATOMIC_SEQ_CST) > 0) {
         if (work->produces) work->item.number = work->count + 1;
-        int code = cellar_transact(session, work->produces ? append : take, work);
-        if (code == CELLAR_USER_ABORT) continue;
+        int code = cellar_run(work->db, work->produces ? append : take, work, NULL, NULL);
+        if (code == EMPTY) continue;
         if (code) ends("a transaction", cellar_strerror(code));
         work->sum += work->item.number;
         work->count++;
         if (!work->produces) __atomic_sub_fetch(work->left, 1, __ATOMIC_SEQ_CST);
     }
-    cellar_session_close(session);
     return NULL;
 }
 

@@ -1,12 +1,12 @@
 /*
- * rest.c - a service like those that answer REST requests: threads that each have a connection and a session.
+ * rest.c - a service like those that answer REST requests: threads that each have a connection.
  *
  *     cc rest.c -pthread $(pkg-config --cflags --libs cellar) -o rest && ./rest
  *
  * A request is a line, "PUT /stock/apples 5", "GET /stock/apples", "TAKE /stock/apples 2" or "DELETE /stock/apples"; an
  * answer is a number as HTTP has them, and perhaps a value. Names are byte strings. Each request is one interactive
- * transaction on its thread's own session: no other thread is woken for it, and cellar_transact makes it again when
- * another request came between. Connections are socket pairs here, so that the example needs no port.
+ * transaction on the thread that has it: no other thread is woken for it, and cellar_run makes it again when another
+ * request came between. Connections are socket pairs here, so that the example needs no port.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -88,11 +88,11 @@ static int handle(struct cellar_txn *txn, void *arg)
     return code ? code : present(txn, request, record);
 }
 
-static void answer(struct cellar_session *session, const struct service *service, const char *line, char *reply)
+static void answer(const struct service *service, const char *line, char *reply)
 {
     struct request request = {.service = service};
     int fields = sscanf(line, "%7s /stock/%31s %" SCNd64, request.method, request.name, &request.pieces);
-    int code = fields < 2 ? CELLAR_INVALID : cellar_transact(session, handle, &request);
+    int code = fields < 2 ? CELLAR_INVALID : cellar_run(service->db, handle, &request, NULL, NULL);
     if (code)
         snprintf(reply, LINE_BYTES, "%d %s", code == CELLAR_INVALID ? 400 : 500, cellar_strerror(code));
     else if (request.status == 200)
@@ -113,16 +113,13 @@ struct connection {
 static void *serve(void *arg)
 {
     const struct connection *connection = arg;
-    struct cellar_session *session;
     char line[LINE_BYTES], reply[LINE_BYTES];
     ssize_t bytes;
-    if (cellar_session_open(connection->service->db, &session)) ends("a session", cellar_last_error()->text);
     while ((bytes = recv(connection->server, line, sizeof line - 1, 0)) > 0) {
         line[bytes] = 0;
-        answer(session, connection->service, line, reply);
+        answer(connection->service, line, reply);
         if (send(connection->server, reply, strlen(reply), 0) < 0) break;
     }
-    cellar_session_close(session);
     return NULL;
 }
 
@@ -181,7 +178,7 @@ int main(void)
     const int64_t pieces = CONNECTIONS * REQUESTS - 100; /* not enough for all */
     char line[LINE_BYTES];
 
-    if (cellar_open(NULL, CELLAR_OPTIONS(.bytes = 16u << 20, .sessions = CONNECTIONS), &service.db) ||
+    if (cellar_open(NULL, CELLAR_OPTIONS(.bytes = 16u << 20, .txns_max = CONNECTIONS), &service.db) ||
         cellar_table_create(service.db, &schema, &service.stock))
         ends("opening", cellar_last_error()->text);
     for (int i = 0; i < CONNECTIONS; i++) start(&connections[i], &service);

@@ -30,7 +30,6 @@ enum { CENTS };
 
 struct bank {
     struct cellar *db;
-    struct cellar_session *session;
     const struct cellar_table *accounts;
     uint64_t from, to; /* of the next transfer */
 };
@@ -63,9 +62,9 @@ static void enter(struct bank *bank, const char *path)
                                          .column_count = 1,
                                          .records_max = ACCOUNTS};
     if (cellar_open(path, CELLAR_OPTIONS(.bytes = 16u << 20, .durability = CELLAR_MEMORY), &bank->db) ||
-        cellar_table_create(bank->db, &schema, &bank->accounts) || cellar_session_open(bank->db, &bank->session))
+        cellar_table_create(bank->db, &schema, &bank->accounts))
         ends("opening", cellar_last_error()->text);
-    int code = cellar_transact(bank->session, prepare, bank);
+    int code = cellar_run(bank->db, prepare, bank, NULL, NULL);
     if (code) ends("accounts", cellar_strerror(code));
 }
 
@@ -90,7 +89,7 @@ static void work(struct bank *bank, uint64_t seed)
         bank->from = (seed + i) % ACCOUNTS;
         bank->to = (seed + i * 7 + 3) % ACCOUNTS;
         if (bank->from == bank->to) continue;
-        int code = cellar_transact(bank->session, transfer, bank);
+        int code = cellar_run(bank->db, transfer, bank, NULL, NULL);
         if (code) ends("a transfer", cellar_strerror(code));
     }
 }
@@ -104,7 +103,7 @@ static int sum(struct cellar_txn *txn, void *arg)
         if (code) return code;
         total += cents;
     }
-    return total == ACCOUNTS * OPENING_CENTS ? 0 : CELLAR_USER_ABORT;
+    return total == ACCOUNTS * OPENING_CENTS ? 0 : CELLAR_CORRUPT;
 }
 
 /* An open database does not survive fork: each process opens it for itself. */
@@ -133,8 +132,7 @@ int main(void)
     kill(other, SIGKILL); /* amid a transaction, perhaps */
     waitpid(other, NULL, 0);
     work(&bank, 3);
-    int code = cellar_transact(bank.session, sum, &bank);
-    cellar_session_close(bank.session);
+    int code = cellar_run(bank.db, sum, &bank, NULL, NULL);
     cellar_close(bank.db); /* the last one: it closes the file */
     unlink(path);
     rmdir(folder);

@@ -50,13 +50,12 @@ static int count(struct cellar_txn *txn, void *arg)
 }
 
 /* Prints the words from one on, and adds up their counts. */
-static int print(struct cellar_session *session, const struct cellar_table *words, const struct cellar_index *index,
-                 uint64_t *sum)
+static int print(struct cellar *db, const struct cellar_table *words, const struct cellar_index *index, uint64_t *sum)
 {
     struct cellar_txn *txn;
     struct cellar_range all = {.low = {0}};
     uint64_t records[64];
-    int code = cellar_begin(session, &(struct cellar_txn_options){.flags = CELLAR_READ_ONLY}, &txn);
+    int code = cellar_begin(db, CELLAR_TXN(.flags = CELLAR_READ_ONLY), &txn);
     if (code) return code;
     int found = cellar_txn_scan(txn, index, &all, CELLAR_ALL, 0, records, 64);
     for (int i = 0; i < found && code == 0; i++) {
@@ -73,7 +72,6 @@ static int print(struct cellar_session *session, const struct cellar_table *word
 int main(void)
 {
     struct cellar *db;
-    struct cellar_session *session;
     const struct cellar_index *by_key;
     struct work work;
     uint64_t sum = 0, told = 0;
@@ -87,18 +85,17 @@ int main(void)
     const struct cellar_index_def def = {.name = "by_key", .columns = by, .column_count = 1};
 
     if (cellar_open(NULL, CELLAR_OPTIONS(.bytes = 16u << 20), &db) || cellar_table_create(db, &schema, &work.words) ||
-        cellar_index_create(db, work.words, &def, &by_key) || cellar_session_open(db, &session))
+        cellar_index_create(db, work.words, &def, &by_key))
         ends("opening", cellar_last_error()->text);
     for (const char *at = text; *at; at += work.bytes + (at[work.bytes] == ' ')) {
         work.word = at;
         work.bytes = (uint32_t)strcspn(at, " ");
-        int code = cellar_transact(session, count, &work);
+        int code = cellar_run(db, count, &work, NULL, NULL);
         if (code) ends("a word", cellar_strerror(code));
         told++;
     }
-    int code = print(session, work.words, by_key, &sum);
+    int code = print(db, work.words, by_key, &sum);
     if (code) ends("printing", cellar_strerror(code));
-    cellar_session_close(session);
     cellar_close(db);
     return sum == told ? 0 : 1;
 }

@@ -2,9 +2,11 @@
 #include "fabric_thread.h"
 
 #include "descriptor.h"
+#include "must.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,12 +15,25 @@
 
 #define FLAG_EXITING 4u /* the kernel's PF_EXITING, in proc(5)'s flags: set before it lets who joins go on */
 
-struct fabric_thread fabric_thread_here(void)
+/* The calling thread's, once it was asked for; 0: it was not. A call of the system at each look would be too slow. */
+static __thread int32_t own_number __attribute__((tls_model("initial-exec")));
+
+/* The thread that goes on in a child of fork has another number there. */
+static void forget(void) { own_number = 0; }
+
+static __attribute__((constructor)) void watch_forks(void)
 {
-    return (struct fabric_thread){(uintptr_t)&errno, (int32_t)syscall(SYS_gettid)};
+    int rc = pthread_atfork(NULL, NULL, forget);
+    must(rc == 0);
 }
 
-bool fabric_thread_is_here(struct fabric_thread thread) { return thread.place == (uintptr_t)&errno; }
+struct fabric_thread fabric_thread_here(void)
+{
+    if (own_number == 0) own_number = (int32_t)syscall(SYS_gettid);
+    return (struct fabric_thread){own_number};
+}
+
+bool fabric_thread_is_here(struct fabric_thread thread) { return thread.number == fabric_thread_here().number; }
 
 /* The system knows a thread for a moment longer than those that have joined it, as one that is exiting. */
 static bool exits(struct fabric_thread thread)

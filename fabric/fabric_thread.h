@@ -5,12 +5,11 @@
 #include <stdint.h>
 
 struct fabric_thread {
-    uintptr_t place; /* where its own variables are: no other living thread has that */
-    int32_t number;  /* the system's, which another one may have once it has ended */
+    int32_t number; /* the system's: no other living thread has it */
 };
 
 struct fabric_thread fabric_thread_here(void);
-/* Does that thread call? One that has come to the place of one that ended counts as that one. */
+/* Does that thread call? One that has the number of one that ended counts as that one. */
 bool fabric_thread_is_here(struct fabric_thread thread);
 /* False: it has surely ended. */
 bool fabric_thread_lives(struct fabric_thread thread);

@@ -4,7 +4,7 @@
  * experiments choose and measure in cellar_lab.h.
  *
  * A database lives in the memory of this process, of a pool file, or of memory nodes. A transaction is interactive
- * (begin, get, put, commit: a session of the calling thread), or one run of a stored procedure.
+ * (begin, get, put, commit, on the calling thread), or one run of a stored procedure.
  *
  * Limits
  *   keys                 64-bit unsigned integers; or, in interactive transactions, byte strings of at most
@@ -13,7 +13,7 @@
  *   columns              fixed width, 1..CELLAR_COLUMN_BYTES_MAX bytes; at most CELLAR_COLUMNS_MAX a table; or, in
  *                        interactive transactions, variable length, up to CELLAR_VALUE_BYTES_MAX bytes
  *   cells                at most CELLAR_CELLS_MAX a table; columns that share a cell are locked together
- *   a transaction        CELLAR_SESSION_RECORDS_MAX records, and a redo-log entry of CELLAR_SESSION_LOG_BYTES
+ *   a transaction        CELLAR_INTERACTIVE_RECORDS_MAX records, and a redo-log entry of CELLAR_INTERACTIVE_LOG_BYTES
  *                        (docs/large.md); one of a procedure less (cellar_proc.h)
  *   processes            of a pool file as many as options.processes_max says; of memory nodes cellar_cluster.h
  *   durability           with a folder what a call has acknowledged is on the disk, and survives the loss of power.
@@ -21,10 +21,10 @@
  *                        next open recovers it
  *
  * Ownership: what a call takes by pointer is copied unless its comment says otherwise. Threads: functions that take a
- * struct cellar may be called from any thread; a session, and its interactive transactions, only from the thread that
- * opened it. Errors: functions return 0 (or a non-negative value) or a negative code, an enum cellar_code, and then
- * cellar_last_error has one line to it; INVALID, too, for a pointer that is NULL and must not be. Structs that begin
- * with `size` may grow in later versions, at their end.
+ * struct cellar may be called from any thread, at once; an interactive transaction from any one at a time. Errors:
+ * functions return 0 (or a non-negative value) or a negative code, an enum cellar_code, and then cellar_last_error has
+ * one line to it; INVALID, too, for a pointer that is NULL and must not be. Structs that begin with `size` may grow in
+ * later versions, at their end.
  */
 #pragma once
 
@@ -44,8 +44,8 @@ extern "C" {
 #define CELLAR_COLUMNS_MAX 64
 #define CELLAR_COLUMN_BYTES_MAX 4096
 #define CELLAR_TXN_RECORDS_MAX 2048
-#define CELLAR_SESSION_RECORDS_MAX (1 << 17)
-#define CELLAR_SESSION_LOG_BYTES (128 << 20)
+#define CELLAR_INTERACTIVE_RECORDS_MAX (1 << 17)
+#define CELLAR_INTERACTIVE_LOG_BYTES (128 << 20)
 #define CELLAR_NAME_BYTES 32
 #define CELLAR_KEY_BYTES_MAX 512
 #define CELLAR_VALUE_BYTES_MAX (1 << 20)
@@ -116,10 +116,9 @@ const char *cellar_version(void);
 
 /* ---- opening --------------------------------------------------------------------------------------- */
 
-struct cellar;         /* an open database: the compute nodes of this process and their memory */
-struct cellar_table;   /* a table's handle; valid until cellar_close, but DROPPED once the table is */
-struct cellar_txn;     /* one attempt of a procedure, valid inside it only; or an interactive transaction */
-struct cellar_session; /* what a thread has for interactive transactions */
+struct cellar;       /* an open database: the compute nodes of this process and their memory */
+struct cellar_table; /* a table's handle; valid until cellar_close, but DROPPED once the table is */
+struct cellar_txn;   /* one attempt of a procedure, valid inside it only; or an interactive transaction */
 
 enum cellar_log_level { CELLAR_LOG_DEBUG, CELLAR_LOG_INFO, CELLAR_LOG_WARNING, CELLAR_LOG_ERROR };
 /* May be called from any thread, never from two at once; text is valid during the call only. */
@@ -151,7 +150,7 @@ struct cellar_options {
      * that do not say otherwise.
      */
     enum cellar_durability durability;
-    uint32_t sessions; /* that may be open at once (16); with `threads` at most 128 */
+    uint32_t txns_max; /* interactive transactions that may be open at once (64); with `threads` at most 128 */
     uint32_t threads;  /* worker threads for procedures (1) */
     /*
      * Of a pool file that is made: how many processes may have it open at once (7); a table of many cells allows no
@@ -190,11 +189,11 @@ CELLAR_NODISCARD int cellar_open(const char *path, const struct cellar_options *
  * Refuses new calls and waits for those that run. An attempt that has begun is finished, and its call has its
  * result. A call that would have to try again ends with CLOSED and without effect, and so does each later
  * cellar_lab_exec of a client function: closing waits for no lock. Then leaves the pool, marks a pool file clean,
- * with checksums of what is in use, closes its sessions and queues, and frees everything. Returns 0; NULL is allowed.
- * BUSY: a session of a living thread has a transaction that has not ended: the database stays open, and the log says
- * so. CLOSED: it is closed, or another thread closes it. INVALID: a procedure or a client function calls.
+ * with checksums of what is in use, closes its queues, and frees everything. Returns 0; NULL is allowed.
+ * BUSY: a transaction has not ended, of a thread that lives: the database stays open, and the log says so. CLOSED: it
+ * is closed, or another thread closes it. INVALID: a procedure or a client function calls.
  *
- * Handles of databases, tables, indexes, procedures, sessions and queues may be used after it: such calls return
+ * Handles of databases, tables, indexes, procedures, transactions and queues may be used after it: such calls return
  * CLOSED, or INVALID where they are made to another database, and those that return a pointer or a sum NULL or 0. In a
  * child of fork the database is the parent's: each call returns CLOSED at once, and its close frees nothing.
  */
@@ -217,10 +216,10 @@ uint64_t cellar_durable_epoch(struct cellar *db);
  * acknowledged before the call, of no part of one, and of none that began after it has returned. The file is a pool as
  * a process leaves it that ends at that moment; who opens it recovers it. Transactions stand still several times, for
  * as long as those under way take to end, and the last time also while what was written lately is copied. From any
- * thread that is not a procedure's; it needs a session's place (cellar_options.sessions). EXISTS: there is such a file.
- * BUSY: another process has the pool open, or opens it meanwhile; whole-table work is under way; another backup is.
- * FULL: no place of a session. SYSTEM: the file cannot be written; nothing is left of it. UNSUPPORTED: a pool of
- * several memory nodes.
+ * thread that is not a procedure's; it needs a transaction's place (cellar_options.txns_max). EXISTS: there is such a
+ * file. BUSY: another process has the pool open, or opens it meanwhile; whole-table work is under way; another backup
+ * is. FULL: no place of a transaction. SYSTEM: the file cannot be written; nothing is left of it. UNSUPPORTED: a pool
+ * of several memory nodes.
  */
 CELLAR_NODISCARD int cellar_backup(struct cellar *db, const char *path);
 
@@ -464,8 +463,8 @@ enum cellar_cursor_flags {
     X(NOTHING_WRITTEN, "no cell was declared to be written")                                                           \
     X(NEVER_FETCHED, "declared after the last fetch")                                                                  \
     X(RECORDS_MAX,                                                                                                     \
-      "more records, nodes of indexes included, than the procedure's records_max or a session's call allows")          \
-    X(WRITES_MAX, "more written records than the procedure's writes_max or a session's call allows")                   \
+      "more records, nodes of indexes included, than the procedure's records_max or an interactive call allows")       \
+    X(WRITES_MAX, "more written records than the procedure's writes_max or an interactive call allows")                \
     X(COPIES, "its copies of records take more bytes than a coordinator has for them")                                 \
     X(BUCKETS, "more index buckets than a transaction may touch")                                                      \
     X(LOCKS, "more locks than a transaction may hold")                                                                 \
@@ -476,7 +475,7 @@ enum cellar_cursor_flags {
     X(POOL, "a memory node has no space left: delete records, or make a larger pool")                                  \
     X(TIMESTAMPS, "no timestamp is left")                                                                              \
     X(INDEX, "the index leads to no place of a record")                                                                \
-    X(TIMEOUT, "timeout_ns")                                                                                           \
+    X(TIMEOUT, "its timeout, in nanoseconds")                                                                          \
     X(ATTEMPTS, "attempts in a row met a memory node that did not answer")                                             \
     X(ATTEMPTS_MAX, "attempts_max")                                                                                    \
     X(RANGE, "the ends of the range are reversed, or its columns are not those of the index")                          \
@@ -488,13 +487,15 @@ enum cellar_cursor_flags {
     X(LOCK, "a lock names a compute node that is none, or that has given all its locks back")                          \
     X(CHANGED, "what the transaction has read was changed by another one")                                             \
     X(SCHEMA, "a table was dropped, or emptied, since the transaction began")                                          \
-    X(ENDED, "the transaction has ended, or is none of a session")                                                     \
-    X(OPEN, "the session has a transaction that has not ended")                                                        \
+    X(ENDED, "the transaction has ended, or is a procedure's")                                                         \
+    X(OPEN, "it has a transaction that has not ended")                                                                 \
     X(READ_ONLY, "the transaction was begun read-only")                                                                \
-    X(THREAD, "the session belongs to another thread")                                                                 \
+    X(THREAD, "it belongs to another thread")                                                                          \
     X(CLOSED, "it is closed, or was opened before a fork by the process that is this one's parent")                    \
     X(INSIDE, "a procedure or a client function makes a call that would wait for itself")                              \
-    X(AMID, "a call of this session has not returned: it was left by a jump, or this is a signal handler")             \
+    X(AMID, "a call of this transaction has not returned: it was left by a jump, or this is a signal handler")         \
+    X(BESIDE, "another thread is in this transaction")                                                                 \
+    X(RUNNING, "within cellar_run return instead: 0 commits")                                                          \
     X(FOREIGN, "the table, index or procedure is of another database, or of one that was closed")                      \
     X(SAVEPOINT, "the transaction has no such savepoint")                                                              \
     X(SAVEPOINTS_MAX, "more savepoints than a transaction may have")                                                   \
@@ -511,11 +512,11 @@ enum cellar_cursor_flags {
     X(OPTIONS, "unknown flags")                                                                                        \
     X(SCAN_LIMIT, "a scan wants room for 1 to 2,048 keys")                                                             \
     X(DISK, "the disk of the durable folder has failed, or is full")                                                   \
-    X(LOCK_NS, "lock_ns is more than a second")                                                                        \
-    X(LOCK_BOUND, "lock_ns has passed since it locked for update: what it had locked was given back")                  \
+    X(LOCK_NS, "lock_us is more than a second")                                                                        \
+    X(LOCK_BOUND, "lock_us has passed since it locked for update: what it had locked was given back")                  \
     X(LOCK_DISTURBED, "its compute node had to stand still: what it had locked for update was given back")             \
-    X(SESSION_RECORDS, "more records than an interactive transaction may read or change")                              \
-    X(SESSION_LOG_BYTES, "its redo-log entry takes more bytes than an interactive transaction's may")                  \
+    X(INTERACTIVE_RECORDS, "more records than an interactive transaction may read or change")                          \
+    X(INTERACTIVE_LOG_BYTES, "its redo-log entry takes more bytes than an interactive transaction's may")              \
     X(INDEXED_MAX, "more records whose change changes an ordered index than one transaction may have")                 \
     X(LOG_EXTENT, "no memory for it, or a memory node has no space left for its redo-log entry")                       \
     X(NO_MEMORY_GIVEN, "where something is to be read from, or written to, is NULL")                                   \
@@ -553,37 +554,46 @@ struct cellar_result {
  * as it was then. Such transactions are strictly serializable, with procedures beside them. What one reads before may
  * be inconsistent: ask cellar_check before you rely on it.
  *
- * Each function returns 0, a value that is not negative, or a negative code; cellar_last_error has the line to it.
- * After RETRY the transaction is over: abort it, and begin again (cellar_transact does); so it is when its locks are
- * lost (cellar_txn_get_for_update). After any other code of a call it goes on, as if that call had not been made;
- * cellar_commit ends it whatever it returns.
+ * Any thread may use a transaction, one at a time. Its calls run on that thread. After RETRY the transaction is over:
+ * abort it, and begin again (cellar_run does); so it is when its locks are lost (cellar_txn_get_for_update). After any
+ * other code of a call it goes on, as if that call had not been made; cellar_commit ends it whatever it returns.
  */
 
-#define CELLAR_SESSIONS_MAX 127
+#define CELLAR_TXNS_MAX 127
 #define CELLAR_SAVEPOINTS_MAX 64
-/*
- * For the calling thread, which alone may use it, with one transaction at a time. Its calls run on this thread. When
- * the thread ends, it is closed by the next cellar_session_open that needs its place. FULL: as many are open as
- * cellar_options.sessions says, or the pool has no space for its log. CLOSED, NOMEM, SYSTEM.
- */
-CELLAR_NODISCARD int cellar_session_open(struct cellar *db, struct cellar_session **out);
-/* Aborts its transaction, if it has one. NULL, and one that is closed, are allowed. */
-void cellar_session_close(struct cellar_session *session);
 
 enum cellar_txn_flags {
-    CELLAR_READ_ONLY = 1, /* writes are refused */
+    CELLAR_READ_ONLY = 4, /* writes are refused */
 };
 struct cellar_txn_options {
-    uint32_t flags;      /* enum cellar_txn_flags */
-    uint64_t timeout_ns; /* 0: none. Counts from cellar_begin; after it each call that would wait ends with DEADLINE */
-    const uint32_t *cancel; /* as in cellar_call_options; must stay valid until the transaction has ended */
-    /* 0: 100 ms; at most a second. So long after the first cellar_txn_get_for_update what is locked is given back. */
-    uint64_t lock_ns;
-    enum cellar_durability level; /* as in cellar_call_options: of cellar_commit and cellar_check */
+    uint32_t size, flags;              /* enum cellar_txn_flags */
+    enum cellar_durability durability; /* of cellar_commit and cellar_check; as in cellar_call_options */
+    uint32_t attempts_max;             /* of cellar_run: then RETRY; 0: no bound */
+    /* 0: none. Counts from cellar_begin, or cellar_run; after it each call that would wait ends with DEADLINE */
+    uint64_t timeout_us;
+    /* 0: 100,000; at most 10^6. So long after the first cellar_txn_get_for_update what is locked is given back. */
+    uint64_t lock_us;
+    /* NULL, or a word that another thread sets to non-zero: then CANCELLED; valid until the transaction has ended. */
+    const uint32_t *cancel;
 };
-/* options NULL: all zero. CLOSED, INVALID. */
-CELLAR_NODISCARD int cellar_begin(struct cellar_session *session, const struct cellar_txn_options *options,
-                                  struct cellar_txn **out);
+#define CELLAR_TXN(...) (&(const struct cellar_txn_options){.size = sizeof(struct cellar_txn_options), __VA_ARGS__})
+
+/*
+ * Begins a transaction. One that was left open, and whose last call was of a thread that has ended, is aborted when its
+ * place is needed. options NULL: all zero. BUSY: options.txns_max are open. UNSUPPORTED: in modes of the laboratory
+ * that lock what they read. FULL: the pool has no space for its log. CLOSED, INVALID, NOMEM, SYSTEM.
+ */
+CELLAR_NODISCARD int cellar_begin(struct cellar *db, const struct cellar_txn_options *options, struct cellar_txn **txn);
+/*
+ * Runs fn in a transaction on this thread and commits it: again, after a random wait, as long as that ends with RETRY.
+ * fn returns 0 to commit, a positive number of its own, or the code of a call that failed, to end it without effect: it
+ * may run many times, sets its results anew each time, and neither commits nor aborts. Returns what the last run came
+ * to; what fn has returned once all that it had read was true at one moment. options and result may be NULL. As
+ * cellar_begin and cellar_commit.
+ */
+typedef int (*cellar_txn_fn)(struct cellar_txn *txn, void *arg);
+CELLAR_NODISCARD int cellar_run(struct cellar *db, cellar_txn_fn fn, void *arg,
+                                const struct cellar_txn_options *options, struct cellar_result *result);
 
 /*
  * One column, as the transaction sees it: as it has put it, else as it has read it first, else as it is now, which
@@ -592,7 +602,7 @@ CELLAR_NODISCARD int cellar_begin(struct cellar_session *session, const struct c
 CELLAR_NODISCARD int cellar_txn_get(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, int column,
                                     void *value);
 /*
- * The same, and from now on no other transaction writes the column's cell: one that would waits. For lock_ns at most:
+ * The same, and from now on no other transaction writes the column's cell: one that would waits. For lock_us at most:
  * then it is given back, whatever the client does, and the transaction is over (RETRY); likewise when its compute
  * node has to stand still for a moment. The next call says so. Modes that lock or share whole records (all but
  * cell) lock the record. In a read-only transaction INVALID. Whole-table work is BUSY meanwhile.
@@ -684,15 +694,8 @@ CELLAR_NODISCARD int cellar_check(struct cellar_txn *txn);
  * commit.
  */
 CELLAR_NODISCARD int cellar_commit(struct cellar_txn *txn, struct cellar_result *result);
-/* Ends it without effect. INVALID: it has ended, or is another thread's. */
-int cellar_abort(struct cellar_txn *txn);
-
-/*
- * Runs fn in a transaction and commits it; again, after a random wait, as long as that ends with RETRY. Another
- * negative value of fn ends it without effect, and is returned once all that fn has read was true at one moment.
- */
-typedef int (*cellar_txn_fn)(struct cellar_txn *txn, void *arg);
-CELLAR_NODISCARD int cellar_transact(struct cellar_session *session, cellar_txn_fn fn, void *arg);
+/* Ends it without effect. NULL, and one that has ended: nothing. Not within cellar_run. */
+void cellar_abort(struct cellar_txn *txn);
 
 /* ---- statistics ------------------------------------------------------------------------------------ */
 

@@ -3,15 +3,14 @@
  * no behaviour: what a call promises is in cellar.h, under its name there.
  *
  *     auto db = cellarpp::database::open("bank", {}, error);
- *     auto session = cellarpp::session::open(db, error);
- *     int code = session.transact([&](cellarpp::transaction &txn) {
+ *     int code = db.run([&](cellarpp::transaction &txn) {
  *         auto cents = txn.get<int64_t>(accounts, 7, CENTS);
  *         return cents ? txn.put(accounts, 7, CENTS, cents.value - 100) : cents.code;
  *     });
  *
  * Each call returns a code, 0 or more when it went well. An owner that could not be opened is false, and `error` says
- * why. Owners may go in any order: a transaction keeps its session open, and a session its database. The function
- * handed to transact may run several times; an exception that leaves it aborts, and comes out of transact.
+ * why. Owners may go in any order: a transaction keeps its database open. The function handed to `run`
+ * may run several times; an exception that leaves it aborts, and comes out of `run`.
  */
 #pragma once
 
@@ -84,6 +83,9 @@ template <typename T, auto close> class owner
     T *handle_ = nullptr;
 };
 
+class transaction;
+struct txn_options;
+
 class database
 {
   public:
@@ -124,36 +126,40 @@ class database
         return counts;
     }
 
+    /* False: it could not begin; cellar_last_error says why. */
+    transaction begin(const txn_options &options) const;
+    transaction begin() const;
+    /*
+     * Runs `work`, int(transaction &), until it commits; another code, or a positive number, ends it without effect. So
+     * does an exception, which is thrown again once all that `work` has read was true at one moment.
+     */
+    template <std::invocable<transaction &> F> int run(F &&work, const txn_options &options) const;
+    template <std::invocable<transaction &> F> int run(F &&work) const;
+
   private:
-    friend class session;
+    template <typename F> struct called;
     explicit database(std::shared_ptr<::cellar> db) : handle_(std::move(db)) {}
     std::shared_ptr<::cellar> handle_;
 };
 
-/* What is closed with the last of a session and its transactions: the session, then what it keeps of the database. */
-struct session_life {
-    std::shared_ptr<::cellar> db;
-    owner<::cellar_session, ::cellar_session_close> handle;
-};
-
-/* Aborts when it goes, unless it was committed. Lent by transact, it does neither, and does not move from there. */
+/*
+ * Aborts when it goes, unless it was committed. Lent by `run`, it does neither, and does not move from there. It keeps
+ * its database open.
+ */
 class transaction
 {
   public:
     explicit transaction(::cellar_txn *txn, bool lent = false) : txn_(txn), lent_(lent) {}
-    transaction(::cellar_txn *txn, std::shared_ptr<session_life> session)
-        : session_(std::move(session)), txn_(txn), lent_(false)
-    {
-    }
+    transaction(::cellar_txn *txn, std::shared_ptr<::cellar> db) : db_(std::move(db)), txn_(txn), lent_(false) {}
     transaction(transaction &&other) noexcept
-        : session_(std::move(other.session_)), txn_(other.lent_ ? nullptr : std::exchange(other.txn_, nullptr)),
+        : db_(std::move(other.db_)), txn_(other.lent_ ? nullptr : std::exchange(other.txn_, nullptr)),
           lent_(other.lent_)
     {
     }
     transaction &operator=(transaction &&) = delete;
     ~transaction()
     {
-        if (txn_ && !lent_) (void)::cellar_abort(txn_);
+        if (txn_ && !lent_) ::cellar_abort(txn_);
     }
     explicit operator bool() const { return txn_ != nullptr; }
     ::cellar_txn *get() const { return txn_; }
@@ -233,71 +239,57 @@ class transaction
     int commit() { return ::cellar_commit(std::exchange(txn_, nullptr), nullptr); }
 
   private:
-    std::shared_ptr<session_life> session_;
+    std::shared_ptr<::cellar> db_;
     ::cellar_txn *txn_;
     bool lent_;
 };
 
-/* Of the thread that opens it. */
-class session
-{
-  public:
-    static session open(const database &db, error &why)
-    {
-        auto life = std::make_shared<session_life>(session_life{db.handle_, {}});
-        ::cellar_session *handle = nullptr;
-        if (told(::cellar_session_open(db.get(), &handle), why)) return session({});
-        life->handle.reset(handle);
-        return session(std::move(life));
-    }
-    session(session &&) noexcept = default;
-    session &operator=(session &&) noexcept = default;
-    explicit operator bool() const { return static_cast<bool>(life_); }
-    ::cellar_session *get() const { return life_ ? life_->handle.get() : nullptr; }
-    /* False: it could not begin; cellar_last_error says why. */
-    transaction begin(const ::cellar_txn_options &options = {}) const
-    {
-        ::cellar_txn *txn = nullptr;
-        if (::cellar_begin(get(), &options, &txn)) return transaction(nullptr);
-        return transaction(txn, life_);
-    }
-    /*
-     * Runs `work` until it commits; another negative code of it ends it without effect. So does an exception, which is
-     * thrown again once all that `work` has read was true at one moment.
-     */
-    template <std::invocable<transaction &> F> int transact(F &&work) const
-    {
-        auto life = life_; /* whatever `work` does with this owner */
-        called<std::remove_reference_t<F>> call{work, nullptr};
-        int code = ::cellar_transact(get(), call.run, &call);
-        if (call.thrown) std::rethrow_exception(call.thrown);
-        return code;
-    }
-  private:
-    /* What the engine calls; exceptions do not cross it. */
-    template <typename F> struct called {
-        F &work;
-        std::exception_ptr thrown;
-        static int run(::cellar_txn *txn, void *arg)
-        {
-            auto *call = static_cast<called *>(arg);
-            transaction lent(txn, true);
-#ifdef __cpp_exceptions
-            call->thrown = nullptr;
-            try {
-                return call->work(lent);
-            } catch (...) {
-                call->thrown = std::current_exception();
-                return CELLAR_USER_ABORT;
-            }
-#else
-            return call->work(lent);
-#endif
-        }
-    };
-    explicit session(std::shared_ptr<session_life> life) : life_(std::move(life)) {}
-    std::shared_ptr<session_life> life_;
+/* What cellar_begin and cellar_run take. */
+struct txn_options : ::cellar_txn_options {
+    txn_options() : ::cellar_txn_options{} { size = sizeof(::cellar_txn_options); }
 };
+
+inline transaction database::begin() const { return begin(txn_options{}); }
+inline transaction database::begin(const txn_options &options) const
+{
+    ::cellar_txn *txn = nullptr;
+    if (::cellar_begin(get(), &options, &txn)) return transaction(nullptr);
+    return transaction(txn, handle_);
+}
+
+template <typename F> struct database::called {
+    F &work;
+    std::exception_ptr thrown;
+    /* What the engine calls; exceptions do not cross it. */
+    static int call(::cellar_txn *txn, void *arg)
+    {
+        auto *call = static_cast<called *>(arg);
+        transaction lent(txn, true);
+#ifdef __cpp_exceptions
+        call->thrown = nullptr;
+        try {
+            return call->work(lent);
+        } catch (...) {
+            call->thrown = std::current_exception();
+            return CELLAR_USER_ABORT;
+        }
+#else
+        return call->work(lent);
+#endif
+    }
+};
+
+template <std::invocable<transaction &> F> int database::run(F &&work) const
+{
+     return run(std::forward<F>(work), txn_options{}); }
+template <std::invocable<transaction &> F> int database::run(F &&work, const txn_options &options) const
+{
+    auto db = handle_; /* whatever `work` does with this owner */
+    called<std::remove_reference_t<F>> called{work, nullptr};
+    int code = ::cellar_run(db.get(), called.call, &called, &options, nullptr);
+    if (called.thrown) std::rethrow_exception(called.thrown);
+    return code;
+}
 
 /* The bytes of a text, as a key. */
 inline bytes key_of(std::span<const char> text) { return std::as_bytes(text); }

@@ -1,6 +1,7 @@
 /*
- * check_pool.c - `cellar check POOL|DIR`: judges a pool at rest, by cellar.h. It is opened privately, so that it stays
- * as it is even where it has to be recovered first. Of a durable folder the files are judged before, each by itself.
+ * check_pool.c - `cellar check POOL|DIR`: judges a pool at rest, by the public headers. It is opened privately, so that
+ * it stays as it is even where it has to be recovered first. Of a durable folder the files are judged before, each by
+ * itself.
  */
 #include "bulk.h"
 #include "cellar.h"

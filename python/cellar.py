@@ -4,38 +4,41 @@
 
     with cellar.open("bank", bytes=64 << 20) as db:
         accounts = db.table("accounts", {"cents": "q", "owner": "16s"}, records_max=1000)
-        with db.session() as session:
-            with session.begin() as txn:  # commits at the end; an exception aborts it
-                txn.insert(accounts, 7, cents=100, owner=b"ada")
-            session.transact(lambda txn: txn.put(accounts, 7, cents=txn.get(accounts, 7, "cents") - 10))
+        with db.begin() as txn:  # commits at the end; an exception aborts it
+            txn.insert(accounts, 7, cents=100, owner=b"ada")
+        db.run(lambda txn: txn.put(accounts, 7, cents=txn.get(accounts, 7, "cents") - 10))
 
 Columns are codes of the `struct` module, in the machine's byte order: b B h H i I q Q f d, and Ns for N bytes (zeros
 at the end are cut); or Nv: bytes of any length up to a MiB, of which N have room in the row. Columns may have any
 names: the arguments before them are given by place alone.
 
-A session is the thread's that opened it, and closed there. A database may be closed by any thread: that waits for calls
-under way, aborts what is open, and closes the sessions; what is used after it says so. After a fork a child can close
-what it has, which does nothing, and open anew. What nobody closes stays open until the process ends.
+Any thread may use a transaction; calls of several take turns. One that nobody holds any more is aborted. A database may
+be closed by any thread, while no other has a transaction: that waits for calls under way, and aborts those of the
+thread's own; what is used after it says so. After a fork a child can close what it has, which does nothing, and open
+anew. What nobody closes stays open until the process ends.
 
 Errors are cellar.Error, with `code` and a line. cellar.Retry means that another transaction came between: begin again,
-or let transact do it. cellar.Invalid, a ValueError as well: an argument that cannot be, found before the engine has
+or let run do it. cellar.Invalid, a ValueError as well: an argument that cannot be, found before the engine has
 seen it; one of a wrong type is a TypeError. After any of these the transaction goes on as if the call had not been
 made, unless it has ended.
 """
 
+import contextlib
 import ctypes
 import ctypes.util
+import functools
+import itertools
 import numbers
 import operator
 import os
 import re
 import struct
 import threading
-import weakref
+import time
 
 INVALID, NOT_FOUND, EXISTS, TOO_LARGE, CLOSED, RETRY, BUSY = -1, -8, -9, -12, -16, -22, -23
 TXN_RECORDS_MAX, VALUE_BYTES_MAX = 2048, 1 << 20
-READ_ONLY, BACKWARD = 1, 1
+READ_ONLY, BACKWARD = 4, 1
 EXISTING, PRIVATE = 1, 2
 MEMORY, DURABLE = 1, 2
 COVERED = 3  # CELLAR_COVERED
@@ -98,7 +101,7 @@ class _Lab(ctypes.Structure):
 class _Options(ctypes.Structure):
     _fields_ = [
         ("size", ctypes.c_uint32), ("flags", ctypes.c_uint32), ("bytes", ctypes.c_uint64), ("durability", ctypes.c_int),
-        ("sessions", ctypes.c_uint32), ("threads", ctypes.c_uint32), ("processes_max", ctypes.c_uint32),
+        ("txns_max", ctypes.c_uint32), ("threads", ctypes.c_uint32), ("processes_max", ctypes.c_uint32),
         ("epoch_us", ctypes.c_uint64), ("log_bytes", ctypes.c_uint64), ("log", ctypes.c_void_p),
         ("log_arg", ctypes.c_void_p), ("cluster", ctypes.POINTER(_Cluster)), ("lab", ctypes.POINTER(_Lab)),
     ]
@@ -134,8 +137,9 @@ class _Range(ctypes.Structure):
 
 
 class _TxnOptions(ctypes.Structure):
-    _fields_ = [("flags", ctypes.c_uint32), ("timeout_ns", ctypes.c_uint64), ("cancel", ctypes.c_void_p),
-                ("lock_ns", ctypes.c_uint64), ("level", ctypes.c_int)]
+    _fields_ = [("size", ctypes.c_uint32), ("flags", ctypes.c_uint32), ("durability", ctypes.c_int),
+                ("attempts_max", ctypes.c_uint32), ("timeout_us", ctypes.c_uint64), ("lock_us", ctypes.c_uint64),
+                ("cancel", ctypes.c_void_p)]
 
 
 # enum cellar_abort_reason, in its order
@@ -162,7 +166,6 @@ def _load():
         "cellar_table_create": [handle, ctypes.POINTER(_Schema), out],
         "cellar_table_alter": [handle, handle, ctypes.POINTER(_Schema), ctypes.c_void_p, out],
         "cellar_index_create": [handle, handle, ctypes.POINTER(_IndexDef), out],
-        "cellar_session_open": [handle, out],
         "cellar_begin": [handle, ctypes.POINTER(_TxnOptions), out],
         "cellar_txn_get": [handle, handle, key, ctypes.c_int, ctypes.c_void_p],
         "cellar_txn_get_for_update": [handle, handle, key, ctypes.c_int, ctypes.c_void_p],
@@ -181,13 +184,12 @@ def _load():
         "cellar_release": [handle, ctypes.c_int],
         "cellar_check": [handle],
         "cellar_commit": [handle, ctypes.c_void_p],
-        "cellar_abort": [handle],
         "cellar_close": [handle],
     }
     for name, arguments in signatures.items():
         function = getattr(library, name)
         function.argtypes, function.restype = arguments, ctypes.c_int
-    for name, arguments in {"cellar_session_close": [handle],
+    for name, arguments in {"cellar_abort": [handle],
                             "cellar_lab_table_read": [handle, handle, ctypes.POINTER(_TableTally)]}.items():
         function = getattr(library, name)
         function.argtypes, function.restype = arguments, None
@@ -264,66 +266,6 @@ def _made(function, *arguments):
     if code:
         raise _last(code)
     return handle
-
-
-class _Here(threading.local):
-    """
-    A thread's own: what stands for it, as the system gives its number to later ones; of whom it is in calls; and its
-    sessions that are open, those too that the program has dropped.
-    """
-
-    def __init__(self):
-        self.token, self.inside, self.sessions = object(), [], []
-
-
-_here = _Here()
-
-
-class _Owner:
-    """What is closed once; usable with `with`."""
-
-    what, database = "database", None
-
-    def __init__(self, handle):
-        self._handle, self._open, self._closed = handle, True, f"the {self.what} is closed"
-        self._process = os.getpid()
-        # Who has the lock is in a call of the library, or says that it is closed. What interrupts a call takes it too.
-        self._lock = threading.RLock()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def __reduce_ex__(self, _):
-        raise TypeError(f"a {self.what} cannot be copied")
-
-    def _forked(self):
-        return self._process != os.getpid()
-
-    def _usable(self):
-        """The handle; or why there is none."""
-        if not self._open:
-            raise Error(CLOSED, self._closed)
-        return self._handle
-
-    def _during(self, work, *arguments):
-        """work(handle, ...), while nobody closes it."""
-        if self._process != os.getpid():  # and there the lock may be taken for ever, by a thread of the parent
-            raise Error(INVALID, f"the {self.what} is the parent process's: open the database anew in a child")
-        with self._lock:
-            before = len(_here.inside)
-            try:
-                _here.inside.append(self)
-                return work(self._usable(), *arguments)
-            finally:
-                del _here.inside[before:]
-
-    def _refuse_inside(self):
-        """A close by what has interrupted a call of it."""
-        if any(self in (owner, owner.database) for owner in _here.inside):
-            raise Error(BUSY, f"a call of the {self.what} is under way in this thread, which would close it")
 
 
 class _Table:
@@ -448,44 +390,73 @@ def _of(database, thing, kind):
     return thing.handle
 
 
+class _TxnHandle(ctypes.c_void_p):
+    """Of a transaction; NULL once it has ended. Who has the lock is in a call of it; `thread`: who was the last."""
+
+    __hash__ = object.__hash__
+
+    def __init__(self):
+        super().__init__()
+        self.lock, self.thread = threading.RLock(), threading.get_ident()
+
+
+def _whole(method):
+    """One of several calls, between which no other thread's come."""
+    @functools.wraps(method)
+    def whole(self, /, *arguments, **named):
+        self._database._usable()
+        with self._handle.lock:
+            return method(self, *arguments, **named)
+    return whole
+
+
 class Transaction:
     """One interactive transaction. With `with` it commits at the end, and an exception aborts it."""
 
-    def __init__(self, session, flags, timeout_ns):
-        self._session, self._handle = session, None
-        options = _TxnOptions(flags=flags, timeout_ns=_uint64("timeout_ns", timeout_ns))
-        self._handle = session._begin(self, options)
+    def __init__(self, database, options):
+        self._database, self._handle, self._over = database, _TxnHandle(), False
+        code = _lib.cellar_begin(database._usable(), ctypes.byref(options), ctypes.byref(self._handle))
+        if code:
+            raise _last(code)
+        database._txns.add(self._handle)
 
     def __enter__(self):
         return self
 
     def __exit__(self, kind, *_):
-        if kind is None and self._handle:
+        if kind is None and not self._over:
             self.commit()
         else:
             self.abort()
 
+    def __del__(self):
+        self.abort()
+
     def __reduce_ex__(self, _):
         raise TypeError("a transaction cannot be copied")
 
-    def _call(self, function, *arguments):
-        return self._session._during(self._session._call, self._going, function, *arguments)
+    def _call(self, function, *arguments, ends=False):
+        """The code of function(handle, ...), if it went well."""
+        self._database._usable()
+        with self._handle.lock:
+            if not self._handle:
+                raise Error(INVALID, "the transaction has ended")
+            self._handle.thread = threading.get_ident()
+            code = function(self._handle, *arguments)
+            if ends:
+                self._over = True
+                self._database._ended(self._handle)
+        if code >= 0:
+            return code
+        raise _last(code)
 
     def _call_of(self, function, table, *arguments):
         """A call about a table."""
-        return self._call(function, _of(self._session.database, table, _Table), *arguments)
+        return self._call(function, _of(self._database, table, _Table), *arguments)
 
-    def _going(self):
-        if not self._handle:
-            raise Error(INVALID, "the transaction has ended")
-        return self._handle
-
-    def _end(self):
-        handle, self._handle, self._session._last = self._going(), None, None
-        return handle
-
+    @_whole
     def get(self, table, key, column, for_update=False):
-        _of(self._session.database, table, _Table)
+        _of(self._database, table, _Table)
         number = table.column(column)
         value = ctypes.create_string_buffer(table.formats[number].size)
         function = _lib.cellar_txn_get_for_update if for_update else _lib.cellar_txn_get
@@ -499,23 +470,26 @@ class Transaction:
         self._call_of(_lib.cellar_txn_get_bytes, table, _key(key), number, value, len(value), ctypes.byref(size))
         return value.raw[:size.value]
 
+    @_whole
     def row(self, table, key):
         """All columns, by name."""
-        _of(self._session.database, table, _Table)
+        _of(self._database, table, _Table)
         return {name: self.get(table, key, name) for name in table.names}
 
+    @_whole
     def put(self, table, key, /, **values):
         """Columns by name; those before them are given by place."""
-        _of(self._session.database, table, _Table)
+        _of(self._database, table, _Table)
         for number, value in table.packed(values):
             if number in table.variable:
                 self._call_of(_lib.cellar_txn_put_bytes, table, _key(key), number, value, len(value))
             else:
                 self._call_of(_lib.cellar_txn_put, table, _key(key), number, value)
 
+    @_whole
     def insert(self, table, key, /, **values):
         """All columns by name; those before them are given by place."""
-        _of(self._session.database, table, _Table)
+        _of(self._database, table, _Table)
         self._call_of(_lib.cellar_txn_insert, table, _key(key), table.row(values))
         self.put(table, key, **table.long_values(values))
 
@@ -531,9 +505,10 @@ class Transaction:
             return None
         return record.value
 
+    @_whole
     def add(self, table, /, **values):
         """Inserts a row of a table with byte-string keys: its record's number. Its table is given by place."""
-        _of(self._session.database, table, _Table)
+        _of(self._database, table, _Table)
         record = ctypes.c_uint64()
         self._call_of(_lib.cellar_txn_add, table, table.row(values), ctypes.byref(record))
         self.put(table, record.value, **table.long_values(values))
@@ -567,7 +542,7 @@ class Transaction:
 
     def _range(self, index, low, high):
         """And what it points to."""
-        _of(self._session.database, index, _Index)
+        _of(self._database, index, _Index)
         rows, scope = [], _Range(high_key=2**64 - 1)
         for bound, values in ((scope.low, low), (scope.high, high)):
             if values:
@@ -594,120 +569,94 @@ class Transaction:
         self._call(_lib.cellar_check)
 
     def commit(self):
-        self._session._during(self._session._call, self._end, _lib.cellar_commit, None)
+        self._call(_lib.cellar_commit, None, ends=True)
 
     def abort(self):
-        """Does nothing when it has ended, as with its session, or in a child of its process."""
-        if not self._handle or self._session._forked():
+        """Does nothing when it has ended, as with its database, or in a child of its process."""
+        if self._database._forked():
             return
-        try:
-            self._session._during(lambda _: _lib.cellar_abort(self._end()))
-        except Error as error:
-            if error.code != CLOSED:
-                raise
+        with self._handle.lock:
+            if self._database._handle:
+                _lib.cellar_abort(self._handle)
+            self._over = True
+            self._database._ended(self._handle)
 
 
-class Session(_Owner):
-    """What a thread has for transactions, one at a time."""
-
-    what = "session"
-
-    def __init__(self, database, handle):
-        super().__init__(handle)
-        self.database, self._thread = database, _here.token
-        self._last, self._last_txn = None, None  # the transaction that is open: for the engine, and for the program
-        _here.sessions.append(self)
-
-    def _usable(self):
-        if self._open and self._thread is not _here.token:
-            raise Error(INVALID, "the session is another thread's: it is used and closed by the one that opened it")
-        return super()._usable()
-
-    @staticmethod
-    def _call(handle, of, function, *arguments):
-        """The code of function(of(), ...), if it went well; `of` says what the function is called of."""
-        code = function(of(), *arguments)
-        if code >= 0:
-            return code
-        raise _last(code)
-
-    def _begin(self, txn, options):
-        """The handle of a new transaction. One that the program has dropped without an end is aborted."""
-        made = ctypes.c_void_p()
-
-        def session():
-            if self._last and self._last_txn() is None:
-                _lib.cellar_abort(self._last)
-            return self._handle
-
-        self._during(self._call, session, _lib.cellar_begin, ctypes.byref(options), ctypes.byref(made))
-        self._last, self._last_txn = made, weakref.ref(txn)
-        return made
-
-    def begin(self, read_only=False, timeout_ns=0):
-        return Transaction(self, READ_ONLY if read_only else 0, timeout_ns)
-
-    def transact(self, work, read_only=False):
-        """Runs work(txn) until it commits; what it returned then. An exception of it aborts."""
-        while True:
-            try:
-                with self.begin(read_only) as txn:
-                    result = work(txn)
-                return result
-            except Retry:
-                continue
-
-    def close(self):
-        """Aborts its transaction. Does nothing when it is closed, or in a child of the process that opened it."""
-        self._refuse_inside()
-        if self._forked():
-            return
-        with self._lock:
-            if self._open:
-                handle, self._open = self._usable(), False
-                _here.sessions = [session for session in _here.sessions if session is not self]
-                _lib.cellar_session_close(handle)
-
-    def _database_closes(self):
-        with self._lock:
-            if self._open:
-                self._open, self._closed = False, "the session is closed, as the database is"
-
-
-class Database(_Owner):
+class Database:
     """An open database."""
 
     def __init__(self, handle):
-        super().__init__(handle)
-        self._sessions, self._closing = weakref.WeakSet(), threading.RLock()
+        self._handle, self._process = handle, os.getpid()
+        self._txns, self._closing = set(), threading.RLock()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __reduce_ex__(self, _):
+        raise TypeError("a database cannot be copied")
+
+    def _forked(self):
+        return self._process != os.getpid()
+
+    def _usable(self):
+        """The handle; or why there is none."""
+        if self._forked():
+            raise Error(INVALID, "the database is the parent process's: open the database anew in a child")
+        if not self._handle:
+            raise Error(CLOSED, "the database is closed")
+        return self._handle
+
+    def _ended(self, txn):
+        txn.value = None
+        self._txns.discard(txn)
+
+    def begin(self, read_only=False, **settings):
+        """A transaction. Settings are fields of struct cellar_txn_options: durability, timeout_us, lock_us."""
+        return Transaction(self, _txn_options(read_only, settings))
+
+    def run(self, work, read_only=False, **settings):
+        """
+        Runs work(txn) until it commits; what it returned then. An exception of it aborts. Settings are those of begin,
+        and attempts_max: after so many Retry is raised. timeout_us is of all of them together.
+        """
+        options = _txn_options(read_only, settings)
+        until_us = time.monotonic_ns() // 1000 + options.timeout_us
+        for attempt in itertools.count(1):
+            try:
+                with Transaction(self, options) as txn:
+                    result = work(txn)
+                return result
+            except Retry:
+                if attempt == options.attempts_max:
+                    raise
+            if options.timeout_us:
+                options.timeout_us = max(until_us - time.monotonic_ns() // 1000, 1)
 
     def close(self):
         """
-        Aborts this thread's transactions. Error with BUSY while another thread has one: then it stays open. Does
-        nothing when it is closed, or in a child of the process that opened it.
+        Aborts the transactions that this thread was the last to use. Error with BUSY while another thread has one: then
+        the database stays open. Does nothing when it is closed, or in a child of the process that opened it.
         """
-        self._refuse_inside()
         if self._forked():
             return
-        with self._closing:
-            if not self._handle:
-                return
-            own = [session for session in _here.sessions if session.database is self]
-            for session in own:
-                if session._last:
-                    _lib.cellar_abort(session._last)
-            # Without locks, which what interrupts a session's call may wait for.
+        with self._closing, contextlib.ExitStack() as kept:
+            for txn in list(self._txns):
+                if not txn.lock.acquire(blocking=False):
+                    raise Error(BUSY, "another thread is in a call of a transaction")
+                kept.callback(txn.lock.release)
+                if txn.thread == threading.get_ident():
+                    _lib.cellar_abort(txn)
+                    self._ended(txn)
             code = _lib.cellar_close(self._handle)
-            if code:
+            if code not in (0, CLOSED):
                 raise _error(code, "another thread has a transaction that has not ended")
-            with self._lock:
-                self._open, self._handle = False, None
-            for session in list(self._sessions):
-                session._database_closes()
-            _here.sessions = [session for session in _here.sessions if session.database is not self]
+            self._handle = None
 
     def _made(self, function, *arguments):
-        return self._during(lambda handle: _made(function, handle, *arguments))
+        return _made(function, self._usable(), *arguments)
 
     def table(self, name, columns, records_max, key_bytes=0, long_bytes=0):
         """
@@ -755,31 +704,30 @@ class Database(_Owner):
     def table_tally(self, table):
         """What transactions of this process did with the table's records: counts by name, and conflicts by reason."""
         tally, of = _TableTally(), _of(self, table, _Table)
-        self._during(lambda handle: _lib.cellar_lab_table_read(handle, of, ctypes.byref(tally)))
+        _lib.cellar_lab_table_read(self._usable(), of, ctypes.byref(tally))
         counts = {name: getattr(tally, name) for name in ("read", "written", "inserted", "deleted")}
         return {**counts, "conflicts": {name: count for name, count in zip(ABORT_REASONS, tally.conflicts) if count}}
-
-    def session(self):
-        def made(handle):
-            session = Session(self, _made(_lib.cellar_session_open, handle))
-            self._sessions.add(session)
-            return session
-        return self._during(made)
 
 
 def _struct(kind, what, settings):
     """A struct of that kind with these fields; others that it has are zero."""
     made, kinds = kind(size=ctypes.sizeof(kind)), dict(kind._fields_)
     for name, value in settings.items():
-        if name not in kinds or name in ("size", "flags") or (kind is _Options and name in ("cluster", "lab")):
+        if name not in kinds or name in ("size", "flags", "cluster", "lab", "cancel"):
             raise Invalid(f"no setting {name!r} of {what}")
         setattr(made, name, _setting(name, kinds[name], value))
     return made
 
 
+def _txn_options(read_only, settings):
+    options = _struct(_TxnOptions, "cellar_txn_options", settings)
+    options.flags = READ_ONLY if read_only else 0
+    return options
+
+
 def open(path=None, *, existing=False, private=False, cluster=None, lab=None, **settings):
     """
-    Settings are the fields of struct cellar_options (bytes, durability, sessions ...); `cluster` and `lab` are dicts of
+    Settings are the fields of struct cellar_options (bytes, durability, txns_max ...); `cluster` and `lab` are dicts of
     those of struct cellar_cluster and struct cellar_lab; texts are str. In memory without a path; where nothing is a
     folder is made, and what commits is durable, or a file with durability=cellar.MEMORY.
     """

@@ -68,22 +68,22 @@ void console_row_print(const struct relation *relation)
 
 /* ---- transactions ---- */
 
-static int session_failed(struct console *console, int code) { return err_last(console->error, code); }
+static int failed(struct console *console, int code) { return err_last(console->error, code); }
 
 /* After RETRY and DEADLINE a transaction is over. */
 static int txn_over(struct console *console, int code)
 {
-    (void)session_failed(console, code);
+    (void)failed(console, code);
     if (code != CELLAR_RETRY && code != CELLAR_DEADLINE) return code;
     struct cellar_error why = *console->error;
-    (void)cellar_abort(console->txn);
+    cellar_abort(console->txn);
     console->txn = NULL;
     return err_set(console->error, code, "%.180s; the transaction is over, without effect", why.text);
 }
 
 int console_transact(struct console *console, cellar_txn_fn fn, void *arg)
 {
-    if (!console->txn) return session_failed(console, cellar_transact(console->session, fn, arg));
+    if (!console->txn) return failed(console, cellar_run(console->db, fn, arg, NULL, NULL));
     int code = fn(console->txn, arg);
     if (code == 0) code = cellar_check(console->txn);
     return code < 0 ? txn_over(console, code) : 0;
@@ -98,24 +98,23 @@ int console_at_rest(struct console *console, cellar_lab_fn fn, void *arg)
 
 static int begin(struct console *console)
 {
-    struct cellar_txn_options options = {0};
+    struct cellar_txn_options options = {.size = sizeof options};
     if (console->txn) return err_set(console->error, CELLAR_INVALID, "a transaction is open: commit or abort it");
     if (console->word_count == 2 && strcmp(console->words[1], "read-only") != 0)
         return err_set(console->error, CELLAR_INVALID, "'%.40s' is not read-only", console->words[1]);
     if (console->word_count == 2) options.flags = CELLAR_READ_ONLY;
-    return session_failed(console, cellar_begin(console->session, &options, &console->txn));
+    return failed(console, cellar_begin(console->db, &options, &console->txn));
 }
 
 static int end(struct console *console)
 {
-    struct cellar_result result;
     bool commit = strcmp(console->words[0], "commit") == 0;
     if (!console->txn) return err_set(console->error, CELLAR_INVALID, "no transaction is open");
-    int code = commit ? cellar_commit(console->txn, &result) : cellar_abort(console->txn);
+    int code = commit ? cellar_commit(console->txn, NULL) : 0;
+    if (!commit) cellar_abort(console->txn);
     console->txn = NULL;
     if (code == 0) puts(commit ? "committed" : "aborted");
-    if (code < 0 && commit) cellar_proc_error(&result, console->error);
-    return commit ? code : session_failed(console, code);
+    return failed(console, code);
 }
 
 /* ---- records ---- */

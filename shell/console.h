@@ -1,4 +1,4 @@
-/* console.h - what the commands of `cellar shell` work on: an open pool, a session, and at most one transaction. */
+/* console.h - what the commands of `cellar shell` work on: an open pool, and at most one transaction. */
 #pragma once
 
 #include "cellar_lab.h"
@@ -13,7 +13,6 @@ struct console {
     const char *command_text, *kinds;
     bool keep_going; /* option; and on a terminal */
     struct cellar *db;
-    struct cellar_session *session;
     struct cellar_txn *txn; /* NULL: each command is a transaction of its own */
     bool quit;
     struct cellar_error *error;

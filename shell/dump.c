@@ -1,6 +1,6 @@
 /*
  * dump.c - `cellar dump POOL TABLE`: all rows of a table as CSV or JSON lines. At rest the whole table, of one moment;
- * with --index NAME in batches by sessions, beside transactions: then each batch is of a moment of its own.
+ * with --index NAME in batches, beside transactions: then each batch is of a moment of its own.
  */
 #include "cellar_lab.h"
 #include "partial.h"
@@ -192,19 +192,18 @@ static int batch_read(struct dump *dump, struct cellar_txn *txn, struct batch *b
     return code;
 }
 
-static int batch_run(struct dump *dump, struct cellar_session *session, struct batch *batch)
+static int batch_run(struct dump *dump, struct batch *batch)
 {
-    const struct cellar_txn_options read_only = {.flags = CELLAR_READ_ONLY};
     int code = CELLAR_RETRY;
     for (int i = 0; i < BATCH_ATTEMPTS && code == CELLAR_RETRY; i++) {
         struct cellar_txn *txn;
-        code = cellar_begin(session, &read_only, &txn);
+        code = cellar_begin(dump->db, CELLAR_TXN(.flags = CELLAR_READ_ONLY), &txn);
         if (code) break;
         code = batch_read(dump, txn, batch);
         if (code == 0)
             code = cellar_commit(txn, NULL);
         else
-            (void)cellar_abort(txn);
+            cellar_abort(txn);
     }
     return err_last(dump->error, code);
 }
@@ -227,14 +226,12 @@ static bool range_go_on(struct dump *dump, const struct batch *batch)
 
 static int in_batches(struct dump *dump)
 {
-    struct cellar_session *session;
     struct batch batch = {.rows = malloc((size_t)BATCH_ROWS * dump->relation.schema.row_bytes)};
     if (!batch.rows) return err_set(dump->error, CELLAR_NOMEM, "no memory for %d rows", BATCH_ROWS);
-    int code = err_last(dump->error, cellar_session_open(dump->db, &session));
-    if (code == 0) code = begin_anew(dump);
+    int code = begin_anew(dump);
     bool more = true;
     while (code == 0 && more) {
-        code = batch_run(dump, session, &batch);
+        code = batch_run(dump, &batch);
         for (int i = 0; i < batch.count && code == 0; i++)
             code = scanned(dump, batch.keys[i], batch.rows + (size_t)i * dump->relation.schema.row_bytes);
         more = code == 0 && range_go_on(dump, &batch);

@@ -26,7 +26,6 @@ struct load {
     struct relation relation;
     FILE *in;
     struct rows_reader *reader;
-    struct cellar_session *session;
     uint32_t batch_max, batch_count;
     uint8_t *batch; /* rows */
     uint64_t keys[BATCH_ROWS], lines[BATCH_ROWS];
@@ -112,14 +111,14 @@ static int batch_commit(struct load *load)
     int code;
     do {
         struct cellar_txn *txn;
-        code = cellar_begin(load->session, NULL, &txn);
+        code = cellar_begin(load->db, NULL, &txn);
         if (code) return refused(load, code, load->lines[0]);
         code = batch_insert(load, txn, &line);
         if (code == 0) {
             code = cellar_commit(txn, &result);
             if (code < 0) line = line_of(load, result.detail.key);
         } else {
-            (void)cellar_abort(txn);
+            cellar_abort(txn);
         }
     } while (code == CELLAR_RETRY);
     if (code) return refused(load, code, line);
@@ -209,7 +208,6 @@ static int run(struct load *load, const char *table)
         code = source_open(&load->source, load->check_only ? SOURCE_LOOK : SOURCE_CHANGE, &load->db, load->error);
     if (code == 0) code = relation_open(load->db, table, load->kinds, &load->relation, load->error);
     if (code == 0) code = batch_make(load);
-    if (code == 0 && !load->check_only) code = err_last(load->error, cellar_session_open(load->db, &load->session));
     return code ? code : passes(load);
 }
 

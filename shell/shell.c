@@ -82,12 +82,6 @@ static int commands_run(struct console *console, struct line *line, bool termina
     return terminal ? COMMAND_OK : status;
 }
 
-static int console_open(struct console *console)
-{
-    int code = source_open(&console->source, SOURCE_CHANGE, &console->db, console->error);
-    return code ? code : err_last(console->error, cellar_session_open(console->db, &console->session));
-}
-
 static FILE *input_of(const struct console *console)
 {
     return console->command_text ? fmemopen((void *)console->command_text, strlen(console->command_text), "r") : stdin;
@@ -115,13 +109,13 @@ int shell_main(int count, char *const *arguments, struct watch *watch)
                                  .history = home ? history : NULL,
                                  .complete = console_complete,
                                  .arg = &console};
-    if (code == 0) code = console_open(&console);
+    if (code == 0) code = source_open(&console.source, SOURCE_CHANGE, &console.db, console.error);
     if (code == 0 && !config.in) code = err_set(&error, CELLAR_NOMEM, "no memory");
     if (code == 0) code = line_open(&config, &line, &error);
     if (code == 0) status = commands_run(&console, line, terminal);
     line_close(line);
     if (config.in && config.in != stdin) fclose(config.in);
-    cellar_session_close(console.session);
+    cellar_abort(console.txn);
     int ended = source_end(&console.source, console.db, code, &error);
     return ended ? ended : status;
 }

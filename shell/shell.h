@@ -1,6 +1,6 @@
 /*
  * shell.h - `cellar shell`, `dump`, `load`, `snapshot` and `top`: a pool in the hands of people and of other programs.
- * They are users of cellar.h like any embedder, and reach nothing below it.
+ * They are users of the public headers like any embedder, and reach nothing below it.
  */
 #pragma once
 

@@ -44,9 +44,11 @@ NODISCARD int source_parse(const struct options *options, int count, char *const
 
 enum source_use {
     SOURCE_LOOK,  /* a pool file stays as it is, and need not be writable */
-    SOURCE_CHANGE /* sessions that write */
+    SOURCE_CHANGE /* transactions that write */
 };
-/* As cellar_open, with one coordinator and one session. What the engine warns of goes to standard error. */
+/*
+ * As cellar_open, with one coordinator and one transaction at a time. What the engine warns of goes to standard error.
+ */
 NODISCARD int source_open(struct source *source, enum source_use use, struct cellar **out, struct cellar_error *error);
 
 /* Prints "COMMAND: message" where code is an error, closes db (NULL: none), and returns the exit status. */

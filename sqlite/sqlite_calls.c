@@ -52,9 +52,10 @@ struct made {
     uint64_t answer_bytes;
 };
 
-void sqlite_calls_begin(struct sqlite_calls *calls, struct sqlite_seat *seat)
+void sqlite_calls_begin(struct sqlite_calls *calls, struct cellar *db, struct cellar_txn *txn)
 {
-    calls->seat = seat;
+    calls->db = db;
+    calls->txn = txn;
     calls->used = 0;
     calls->whole = true;
     calls->answer_most = CELLAR_TXN_RECORDS_MAX * sizeof(uint64_t);
@@ -66,7 +67,7 @@ void sqlite_calls_free(struct sqlite_calls *calls)
 {
     free(calls->log);
     free(calls->value);
-    *calls = (struct sqlite_calls){.seat = NULL};
+    *calls = (struct sqlite_calls){.txn = NULL};
 }
 
 /* ---- making them ---- */
@@ -257,7 +258,7 @@ static int replay(struct sqlite_calls *calls)
         made.answer = answer;
         made.answer_bytes = 0;
         at = read_one(calls, at, &made);
-        int code = run(calls->seat->txn, &made);
+        int code = run(calls->txn, &made);
         rc = code == CELLAR_RETRY ? code : !is_same(&made, code);
     }
     free(answer);
@@ -267,19 +268,18 @@ static int replay(struct sqlite_calls *calls)
 /* 0: the transaction goes on as a new one. */
 static int again(struct sqlite_calls *calls)
 {
-    struct sqlite_seat *seat = calls->seat;
     int rc = calls->whole ? CELLAR_RETRY : 1;
     for (int tries = 0; tries < TRIES && rc == CELLAR_RETRY; tries++) {
-        if (seat->txn) (void)cellar_abort(seat->txn);
-        rc = cellar_begin(seat->session, NULL, &seat->txn) ? 1 : replay(calls);
+        cellar_abort(calls->txn);
+        rc = cellar_begin(calls->db, NULL, &calls->txn) ? 1 : replay(calls);
     }
     return rc;
 }
 
 static int run_once(struct sqlite_calls *calls, struct made *made)
 {
-    struct cellar_txn *txn = calls->seat->txn;
-    if (made->call.kind == COMMIT) calls->seat->txn = NULL; /* it ends, whatever comes of it */
+    struct cellar_txn *txn = calls->txn;
+    if (made->call.kind == COMMIT) calls->txn = NULL; /* it ends, whatever comes of it */
     int code = run(txn, made);
     if (code < 0) calls->error = *cellar_last_error();
     return code;

@@ -16,7 +16,8 @@
 #define SQLITE_CALLS_BYTES (64u << 20)
 
 struct sqlite_calls {
-    struct sqlite_seat *seat;
+    struct cellar *db;
+    struct cellar_txn *txn; /* NULL: it is over */
     uint8_t *log;
     uint64_t used, size;
     bool whole;           /* all calls are in the log */
@@ -27,7 +28,7 @@ struct sqlite_calls {
 };
 
 /* A transaction begins, or is over. */
-void sqlite_calls_begin(struct sqlite_calls *calls, struct sqlite_seat *seat);
+void sqlite_calls_begin(struct sqlite_calls *calls, struct cellar *db, struct cellar_txn *txn);
 void sqlite_calls_free(struct sqlite_calls *calls);
 
 /* As those of cellar.h, with RETRY only when what the transaction has read is another now. */

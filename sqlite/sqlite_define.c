@@ -273,7 +273,8 @@ int sqlite_define_read(struct sqlite_define *define, const struct sqlite_args *a
     if (rc == SQLITE_OK) rc = indexes_read(define, args, db, message);
     if (rc && made && define->table && cellar_table_drop(db, define->table))
         *message = sqlite3_mprintf("%z; the table stays in the pool, without its indexes", *message);
-    if (define->rows > CELLAR_SESSION_RECORDS_MAX) define->rows = CELLAR_SESSION_RECORDS_MAX; /* that one may read */
+    if (define->rows > CELLAR_INTERACTIVE_RECORDS_MAX)
+        define->rows = CELLAR_INTERACTIVE_RECORDS_MAX; /* that one may read */
     return rc;
 }
 

@@ -6,8 +6,8 @@
  *
  * Files, from the outside to the inside: the module (here); rows that are read (sqlite_cursor), how they are reached
  * (sqlite_plan), rows that are changed (sqlite_update); what a table is (sqlite_args, sqlite_define), what its rows
- * must be (sqlite_rules), what a value is (sqlite_value); transactions (sqlite_txn, sqlite_listen); open databases and
- * the sessions of threads (sqlite_pool).
+ * must be (sqlite_rules), what a value is (sqlite_value); transactions (sqlite_txn, sqlite_listen); open databases
+ * (sqlite_pool).
  */
 #include "sqlite_listen.h"
 #include "sqlite_update.h"

@@ -1,4 +1,4 @@
-/* sqlite_pool.c - databases by their files, and the sessions of threads. */
+/* sqlite_pool.c - databases by their files, and their transactions. */
 #include "sqlite_pool.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SEATS 120 /* with one worker below the 128 threads and sessions of a compute node */
+#define TXNS_MAX 120 /* with one worker below the 128 of a compute node */
 /* Each thread that is at work has a segment: all that may be at work take half a pool. Large entries lie elsewhere. */
 #define LOG_SHARE 256
 #define LOG_LEAST (128ull << 10)
@@ -24,8 +24,6 @@ struct sqlite_pool {
     struct cellar *db;
     pid_t process; /* an open database does not survive a fork */
     uint32_t users;
-    pthread_mutex_t lock; /* of the seats */
-    struct sqlite_seat seats[SEATS];
 };
 
 /*
@@ -76,11 +74,11 @@ static int open_db(struct sqlite_pool *pool, const struct sqlite_pool_shape *sha
     if (!there && !shape) return refuse(error, CELLAR_NOT_FOUND, "pool ", pool->path, "there is no such file");
     bool folder = there && S_ISDIR(status.st_mode);
     const struct cellar_lab *lab =
-        CELLAR_LAB(.coros = 1, /* all that runs here are sessions */
+        CELLAR_LAB(.coros = 1, /* all that runs here is interactive */
                    .log_bytes = folder ? LOG_FOLDER : log_bytes_of(there ? (uint64_t)status.st_size : shape->bytes));
     int rc = cellar_open(pool->path,
                          CELLAR_OPTIONS(.flags = shape ? 0 : CELLAR_EXISTING, .bytes = there ? 0 : shape->bytes,
-                                        .durability = there ? CELLAR_DEFAULT : CELLAR_MEMORY, .sessions = SEATS,
+                                        .durability = there ? CELLAR_DEFAULT : CELLAR_MEMORY, .txns_max = TXNS_MAX,
                                         .processes_max = shape ? shape->processes : 0, .lab = lab),
                          &pool->db);
     return failed(rc, error);
@@ -96,9 +94,7 @@ static struct sqlite_pool *pool_make(const char *path, const struct sqlite_pool_
     }
     strcpy(pool->path, path);
     pool->process = getpid();
-    pthread_mutex_init(&pool->lock, NULL);
     if (open_db(pool, shape, error) == 0) return pool;
-    pthread_mutex_destroy(&pool->lock);
     free(pool);
     return NULL;
 }
@@ -148,7 +144,6 @@ void sqlite_pool_close(struct sqlite_pool *pool)
         while (*at != pool) at = &(*at)->next;
         *at = pool->next;
         cellar_close(pool->db);
-        pthread_mutex_destroy(&pool->lock);
         free(pool);
     }
     pthread_mutex_unlock(&pools_lock);
@@ -156,80 +151,14 @@ void sqlite_pool_close(struct sqlite_pool *pool)
 
 struct cellar *sqlite_pool_db(struct sqlite_pool *pool) { return pool->db; }
 
-/* ---- seats ---- */
+/* ---- transactions ---- */
 
-/* Under the lock: what another thread has ended of this thread's transactions. NULL: nothing, or no more. */
-static struct sqlite_seat *left_by(struct sqlite_pool *pool, int thread)
+struct cellar_txn *sqlite_pool_begin(struct sqlite_pool *pool, struct cellar_error *error)
 {
-    for (struct sqlite_seat *seat = pool->seats; seat < pool->seats + SEATS; seat++)
-        if (seat->state == SQLITE_SEAT_LEFT && seat->thread == thread) return seat;
-    return NULL;
-}
-
-/* Of threads that have ended: their sessions are the engine's to give to others. */
-static void forget_the_dead(struct sqlite_pool *pool)
-{
-    for (struct sqlite_seat *seat = pool->seats; seat < pool->seats + SEATS; seat++) {
-        char path[64];
-        snprintf(path, sizeof path, "/proc/self/task/%d", seat->thread);
-        if (seat->state == SQLITE_SEAT_LEFT && access(path, F_OK) != 0) seat->state = SQLITE_SEAT_FREE;
-    }
-}
-
-static struct sqlite_seat *free_one(struct sqlite_pool *pool)
-{
-    for (struct sqlite_seat *seat = pool->seats; seat < pool->seats + SEATS; seat++)
-        if (seat->state == SQLITE_SEAT_FREE) return seat;
-    return NULL;
-}
-
-static void seat_free(struct sqlite_seat *seat)
-{
-    if (seat->txn) (void)cellar_abort(seat->txn);
-    cellar_session_close(seat->session);
-    *seat = (struct sqlite_seat){.state = SQLITE_SEAT_FREE};
-}
-
-static struct sqlite_seat *seat_take(struct sqlite_pool *pool)
-{
-    int thread = (int)gettid();
-    pthread_mutex_lock(&pool->lock);
-    for (struct sqlite_seat *seat; (seat = left_by(pool, thread));) seat_free(seat);
-    struct sqlite_seat *seat = free_one(pool);
-    if (!seat) {
-        forget_the_dead(pool);
-        seat = free_one(pool);
-    }
-    if (seat) *seat = (struct sqlite_seat){.pool = pool, .thread = thread, .state = SQLITE_SEAT_TAKEN};
-    pthread_mutex_unlock(&pool->lock);
-    return seat;
-}
-
-struct sqlite_seat *sqlite_pool_sit(struct sqlite_pool *pool, struct cellar_error *error)
-{
-    if (pool->process != getpid()) {
+    struct cellar_txn *txn = NULL;
+    if (pool->process != getpid())
         (void)refuse(error, CELLAR_UNSUPPORTED, "pool ", pool->path, "it was opened before this process was forked");
-        return NULL;
-    }
-    struct sqlite_seat *seat = seat_take(pool);
-    int rc = seat ? failed(cellar_session_open(pool->db, &seat->session), error)
-                  : refuse(error, CELLAR_FULL, "pool ", pool->path, "as many transactions run as may at once");
-    if (rc == 0) rc = failed(cellar_begin(seat->session, NULL, &seat->txn), error);
-    if (rc == 0) return seat;
-    if (seat) sqlite_pool_rise(seat);
-    return NULL;
-}
-
-bool sqlite_pool_is_mine(const struct sqlite_seat *seat) { return seat->thread == (int)gettid(); }
-
-void sqlite_pool_rise(struct sqlite_seat *seat)
-{
-    struct sqlite_pool *pool = seat->pool;
-    bool mine = sqlite_pool_is_mine(seat);
-    pthread_mutex_lock(&pool->lock);
-    if (mine || !seat->session)
-        seat_free(seat);
     else
-        seat->state = SQLITE_SEAT_LEFT;
-    pthread_mutex_unlock(&pool->lock);
+        (void)failed(cellar_begin(pool->db, NULL, &txn), error);
+    return txn;
 }

@@ -58,6 +58,8 @@ static int code_of(int code)
         return SQLITE_CONSTRAINT;
     case CELLAR_NOMEM:
         return SQLITE_NOMEM;
+    case CELLAR_BUSY: /* as many transactions are open as there may be */
+        return SQLITE_BUSY;
     case CELLAR_FULL:
         return SQLITE_FULL;
     case CELLAR_TOO_LARGE:
@@ -125,10 +127,11 @@ int sqlite_txn_ensure(struct sqlite_txn *txn, sqlite3_vtab *vtab)
         if (rc) return rc;
     }
     if (txn->doomed) return doomed(vtab);
-    if (!txn->seat && (txn->seat = sqlite_pool_sit(txn->pool, &error))) sqlite_calls_begin(&txn->calls, txn->seat);
-    if (!txn->seat) return sqlite_txn_refuse(vtab, code_of(error.code), "%s", error.text);
-    if (!sqlite_pool_is_mine(txn->seat))
-        return sqlite_txn_refuse(vtab, SQLITE_MISUSE, "another thread has begun this transaction, and has to end it");
+    if (txn->runs) return SQLITE_OK;
+    struct cellar_txn *begun = sqlite_pool_begin(txn->pool, &error);
+    if (!begun) return sqlite_txn_refuse(vtab, code_of(error.code), "%s", error.text);
+    sqlite_calls_begin(&txn->calls, sqlite_pool_db(txn->pool), begun);
+    txn->runs = true;
     return SQLITE_OK;
 }
 
@@ -136,7 +139,7 @@ int sqlite_txn_ensure(struct sqlite_txn *txn, sqlite3_vtab *vtab)
 int sqlite_txn_check(struct sqlite_txn *txn, sqlite3_vtab *vtab)
 {
     if (txn->doomed) return doomed(vtab);
-    if (!txn->seat || txn->reads < 2 || txn->reads == txn->checked) return SQLITE_OK;
+    if (!txn->runs || txn->reads < 2 || txn->reads == txn->checked) return SQLITE_OK;
     txn->checked = txn->reads;
     int code = sqlite_calls_check(&txn->calls);
     return code ? sqlite_txn_failed(txn, vtab, code) : SQLITE_OK;
@@ -144,9 +147,8 @@ int sqlite_txn_check(struct sqlite_txn *txn, sqlite3_vtab *vtab)
 
 void sqlite_txn_end(struct sqlite_txn *txn)
 {
-    if (txn->seat) sqlite_pool_rise(txn->seat);
-    txn->seat = NULL;
-    txn->doomed = txn->begun = false;
+    if (txn->runs) cellar_abort(txn->calls.txn);
+    txn->runs = txn->doomed = txn->begun = false;
     txn->reads = txn->checked = txn->level_count = 0;
 }
 
@@ -162,13 +164,12 @@ int sqlite_txn_begin(struct sqlite_txn *txn, sqlite3_vtab *vtab)
 
 int sqlite_txn_sync(struct sqlite_txn *txn, sqlite3_vtab *vtab)
 {
-    if (!txn->seat && !txn->doomed) return SQLITE_OK; /* another table of the pool has done it */
+    if (!txn->runs && !txn->doomed) return SQLITE_OK; /* another table of the pool has done it */
     int rc = sqlite_txn_ensure(txn, vtab);
     if (rc) return rc;
     int code = sqlite_calls_commit(&txn->calls);
     rc = code ? sqlite_txn_failed(txn, vtab, code) : SQLITE_OK;
-    sqlite_pool_rise(txn->seat);
-    txn->seat = NULL;
+    txn->runs = false; /* a commit ends it, whatever comes of it */
     txn->reads = txn->checked = 0;
     return rc;
 }
@@ -196,7 +197,7 @@ int sqlite_txn_savepoint(struct sqlite_txn *txn, sqlite3_vtab *vtab, int level)
 
 int sqlite_txn_release(struct sqlite_txn *txn, sqlite3_vtab *vtab, int level)
 {
-    if ((uint32_t)level >= txn->level_count || txn->doomed || !txn->seat) return SQLITE_OK;
+    if ((uint32_t)level >= txn->level_count || txn->doomed || !txn->runs) return SQLITE_OK;
     int rc = sqlite_txn_ensure(txn, vtab);
     if (rc) return rc;
     txn->level_count = (uint32_t)level;
@@ -207,7 +208,7 @@ int sqlite_txn_release(struct sqlite_txn *txn, sqlite3_vtab *vtab, int level)
 
 int sqlite_txn_rollback_to(struct sqlite_txn *txn, sqlite3_vtab *vtab, int level)
 {
-    if ((uint32_t)level >= txn->level_count || txn->doomed || !txn->seat) return SQLITE_OK;
+    if ((uint32_t)level >= txn->level_count || txn->doomed || !txn->runs) return SQLITE_OK;
     int rc = sqlite_txn_ensure(txn, vtab);
     if (rc) return rc;
     int code = sqlite_calls_rollback_to(&txn->calls, txn->levels[level]);

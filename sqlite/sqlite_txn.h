@@ -27,7 +27,7 @@ struct sqlite_txn {
     struct sqlite_txn *next;
     struct sqlite_connection *connection;
     struct sqlite_pool *pool;
-    struct sqlite_seat *seat; /* NULL: no transaction runs */
+    bool runs; /* a transaction, in `calls` */
     struct sqlite_calls calls;
     uint32_t tables;  /* that are connected */
     uint32_t cursors; /* that are open */
@@ -52,7 +52,7 @@ void sqlite_txn_leave(struct sqlite_txn *txn);
 
 /* Functions that return int return a code of SQLite, and on failure set the table's message. */
 
-/* Before anything that reads or writes: the transaction runs, and on this thread. */
+/* Before anything that reads or writes: the transaction runs. */
 int sqlite_txn_ensure(struct sqlite_txn *txn, sqlite3_vtab *vtab);
 /* The code of SQLite for what a call of the running transaction has returned. */
 int sqlite_txn_failed(struct sqlite_txn *txn, sqlite3_vtab *vtab, int code);

@@ -4,7 +4,7 @@
 /* A record of four cells of 40 bytes as laid out, its share of the index and of what grows. */
 #define RECORD_BYTES 512
 #define FIXED_BYTES (64ull << 20)
-#define CLIENTS_MOST 128          /* that have a worker, or a session, of their own */
+#define CLIENTS_MOST 128          /* that have a worker, or an interactive transaction, of their own */
 #define CLIENT_BYTES (1ull << 20) /* a log, and slots that a worker keeps */
 
 static int table_create(struct cells *cells)
@@ -30,11 +30,11 @@ uint64_t cells_pool_bytes(const struct peer_setup *setup)
            (setup->clients < CLIENTS_MOST ? setup->clients : CLIENTS_MOST) * CLIENT_BYTES;
 }
 
-int cells_open(struct cells *cells, const struct peer_setup *setup, uint32_t threads, uint32_t sessions)
+int cells_open(struct cells *cells, const struct peer_setup *setup, uint32_t threads, uint32_t txns)
 {
     cells->setup = *setup;
     int code = cellar_open(setup->durable ? setup->folder : NULL,
-                           CELLAR_OPTIONS(.bytes = cells_pool_bytes(setup), .threads = threads, .sessions = sessions,
+                           CELLAR_OPTIONS(.bytes = cells_pool_bytes(setup), .threads = threads, .txns_max = txns,
                                           .lab = CELLAR_LAB(.coros = 1, .way = setup->way)),
                            &cells->db);
     if (code == 0 && (code = table_create(cells)) < 0) cells_close(cells);

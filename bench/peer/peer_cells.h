@@ -1,4 +1,7 @@
-/* peer_cells.h - what Cellar's two forms, procedures and sessions, have in common: the database and its table. */
+/*
+ * peer_cells.h - what Cellar's two forms, procedures and interactive transactions, have in common: the database and its
+ * table.
+ */
 #pragma once
 
 #include "cellar_cluster.h"
@@ -14,7 +17,7 @@ struct cells {
 /* Of its memory node. */
 uint64_t cells_pool_bytes(const struct peer_setup *setup);
 /* Returns 0, or peer_fail with the engine's line. */
-int cells_open(struct cells *cells, const struct peer_setup *setup, uint32_t threads, uint32_t sessions);
+int cells_open(struct cells *cells, const struct peer_setup *setup, uint32_t threads, uint32_t txns);
 /* The same, of the call that has just failed. */
 int cells_refused(void);
 void cells_close(struct cells *cells);

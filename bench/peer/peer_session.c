@@ -1,6 +1,6 @@
 /*
- * peer_session.c - Cellar in its default mode by interactive transactions: a session for each client, which begins,
- * reads, writes and commits cell by cell, from its own thread.
+ * peer_session.c - Cellar in its default mode by interactive transactions: each client begins, reads, writes and
+ * commits cell by cell, from its own thread.
  */
 #include "peer.h"
 #include "peer_cells.h"
@@ -9,7 +9,6 @@
 
 struct session {
     const struct cells *cells;
-    struct cellar_session *session;
     struct cellar_txn *txn;
 };
 
@@ -45,26 +44,17 @@ static int session_open(void *arg, void **out)
     struct session *session = calloc(1, sizeof *session);
     if (!session) return peer_fail("no memory");
     session->cells = cells;
-    if (cellar_session_open(cells->db, &session->session)) {
-        free(session);
-        return cells_refused();
-    }
     *out = session;
     return 0;
 }
 
-static void session_close(void *arg)
-{
-    struct session *session = arg;
-    cellar_session_close(session->session);
-    free(session);
-}
+static void session_close(void *arg) { free(arg); }
 
 static int begin(void *arg, bool writes)
 {
-    static const struct cellar_txn_options reads = {.flags = CELLAR_READ_ONLY};
     struct session *session = arg;
-    return judged(cellar_begin(session->session, writes ? NULL : &reads, &session->txn));
+    const struct cellar_txn_options *reads = CELLAR_TXN(.flags = CELLAR_READ_ONLY);
+    return judged(cellar_begin(session->cells->db, writes ? NULL : reads, &session->txn));
 }
 
 /* Of what is asked for cell by cell afterwards: in one go. */
@@ -106,16 +96,16 @@ static int end(void *arg, enum peer_end end)
     struct session *session = arg;
     if (end == PEER_COMMIT) return judged(cellar_commit(session->txn, NULL));
     int rc = end == PEER_REFUSED ? judged(cellar_check(session->txn)) : 0;
-    int code = cellar_abort(session->txn);
-    return rc ? rc : judged(code);
+    cellar_abort(session->txn);
+    return rc;
 }
 
 const struct peer_ops peer_session = {
     .title = "Cellar, interactive",
     .version = PEER_VERSION,
     .isolation = "strictly serializable",
-    .memory = "mode cellar, its own memory; a session and a thread for each client",
-    .durable = "level durable, epochs of 2 ms; a session and a thread for each client",
+    .memory = "mode cellar, its own memory; a thread for each client",
+    .durable = "level durable, epochs of 2 ms; a thread for each client",
     .clients_max = 125,
     .open = db_open,
     .load = cells_load,

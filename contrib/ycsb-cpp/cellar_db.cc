@@ -69,7 +69,7 @@ void Open(Shared &all, const utils::Properties &props) {
   options.size = sizeof options;
   options.bytes = nodes.empty() ? std::stoull(props.GetProperty("cellar.pool_bytes", "1073741824")) : 0;
   options.durability = props.GetProperty("cellar.durable", "false") == "true" ? CELLAR_DURABLE : CELLAR_MEMORY;
-  options.sessions = 2 * (uint32_t)std::stoul(props.GetProperty("threadcount", "1")) + 1;  // while threads change
+  options.txns_max = 2 * (uint32_t)std::stoul(props.GetProperty("threadcount", "1")) + 1;  // while threads change
   options.cluster = nodes.empty() ? nullptr : &cluster;
   options.lab = &lab;
   if (cellar_open(pool.empty() ? nullptr : pool.c_str(), &options, &all.db)) Fail("opening");
@@ -88,13 +88,6 @@ void Open(Shared &all, const utils::Properties &props) {
   if (cellar_index_create(all.db, all.table, &def, &all.by_key)) Fail("by_key");
 }
 
-// Never the same of two threads, also when one has ended before the other began.
-uint64_t ThreadNumber() {
-  static std::atomic<uint64_t> last{0};
-  thread_local const uint64_t number = ++last;
-  return number;
-}
-
 int KeySet(std::vector<char> &row, const std::string &key) {
   return cellar_key_set(row.data(), sizeof(Key), key.data(), key.size());
 }
@@ -106,23 +99,11 @@ void CellarDB::Init() {
   std::lock_guard<std::mutex> lock(all.mutex);
   if (all.users == 0) Open(all, *props_);
   all.users++;
-  if (cellar_session_open(all.db, &session_)) Fail("a session");
-  thread_ = ThreadNumber();
-}
-
-// A session is of one thread. That of a thread that has ended is closed when its place is needed.
-bool CellarDB::SessionHere() {
-  if (thread_ == ThreadNumber()) return true;
-  if (cellar_session_open(shared().db, &session_)) return false;
-  thread_ = ThreadNumber();
-  return true;
 }
 
 void CellarDB::Cleanup() {
   Shared &all = shared();
   std::lock_guard<std::mutex> lock(all.mutex);
-  if (thread_ == ThreadNumber()) cellar_session_close(session_);
-  session_ = nullptr;
   if (--all.users > 0) return;
   cellar_close(all.db);
   all.db = nullptr;
@@ -131,8 +112,7 @@ void CellarDB::Cleanup() {
 // Until it commits. The body may run several times.
 DB::Status CellarDB::Run(const Body &body) {
   auto call = [](cellar_txn *txn, void *arg) { return (*static_cast<const Body *>(arg))(txn); };
-  if (!SessionHere()) return kError;
-  int code = cellar_transact(session_, call, const_cast<Body *>(&body));
+  int code = cellar_run(shared().db, call, const_cast<Body *>(&body), nullptr, nullptr);
   return code == 0 ? kOK : code == CELLAR_NOT_FOUND ? kNotFound : kError;
 }
 

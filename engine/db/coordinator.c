@@ -516,7 +516,7 @@ void coordinator_main(struct coro *co, void *arg)
     }
 }
 
-/* ---- clients (cellar.h) ---- */
+/* ---- clients (cellar_lab.h) ---- */
 
 uint32_t cellar_lab_index(const struct cellar_lab_client *client) { return client->coordinator->index; }
 uint32_t cellar_lab_count(const struct cellar_lab_client *client)

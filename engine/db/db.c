@@ -45,13 +45,13 @@ int db_run_on(struct cellar *db, uint32_t coordinator, db_fn fn, void *arg)
 }
 
 /* Always the same of a thread: threads are told apart by where their own variables are. */
-static uint32_t thread_hash(void) { return (uint32_t)((uint64_t)(uintptr_t)&errno * 0x9e3779b97f4a7c15ull >> 32); }
+uint32_t db_thread_hash(void) { return (uint32_t)((uint64_t)(uintptr_t)&errno * 0x9e3779b97f4a7c15ull >> 32); }
 
 /* Where no helm is lent it is each in turn, and in sim a run repeats exactly. */
 struct worker *db_first_worker(struct cellar *db)
 {
     if (!db->fabric->lends) return &db->workers[atomic_fetch_add(&db->next_worker, 1) % db->worker_count];
-    return &db->workers[(uint64_t)thread_hash() * db->worker_count >> 32];
+    return &db->workers[(uint64_t)db_thread_hash() * db->worker_count >> 32];
 }
 
 void db_call_end(struct cellar *db, uint32_t *counted) { fabric_done(db->fabric, counted); }
@@ -68,7 +68,7 @@ int db_look_begin(struct cellar *db, uint32_t **counted, struct cellar_error *er
 {
     *counted = NULL;
     if (!db) return refused(db, error);
-    uint32_t *count = &db->calls[thread_hash() / (UINT32_MAX / DB_CALLS + 1)].count;
+    uint32_t *count = &db->calls[db_thread_hash() / (UINT32_MAX / DB_CALLS + 1)].count;
     *counted = count;
     __atomic_add_fetch(count, 1, __ATOMIC_SEQ_CST);
     if (__builtin_expect(atomic_load(&db->open), 1)) return 0;

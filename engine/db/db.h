@@ -38,16 +38,18 @@ struct cellar {
     struct worker *workers;
     uint32_t worker_count, coordinator_count;
     struct cellar_proc *procs;
-    struct cellar_index *buried;        /* dropped ones: their handles stay */
-    struct cellar_proc tree_proc;       /* what changes the shape of ordered indexes (tree.h) */
-    atomic_uint next_worker;            /* of calls, in turn, where no helm is lent */
-    struct cellar_session **sessions;   /* config.sessions; made when they are needed, NULL until then */
-    uint32_t sessions_lock;             /* guards which there are, and which are open */
-    struct db_snapshot *snapshot;       /* what the first one has made; NULL */
-    atomic_bool snapshots;              /* one is being made */
-    struct cellar_queue *queues;        /* open ones; */
-    uint32_t queues_lock;               /* guards the list */
-    uint32_t running;                   /* workers; atomically */
+    struct cellar_index *buried;  /* dropped ones: their handles stay */
+    struct cellar_proc tree_proc; /* what changes the shape of ordered indexes (tree.h) */
+    atomic_uint next_worker;      /* of calls, in turn, where no helm is lent */
+    /* config.sessions; made when they are needed, NULL until then, and again once it is closed. */
+    struct session *sessions[CELLAR_TXNS_MAX];
+    uint32_t sessions_lock;       /* guards which there are, and which are open */
+    uint32_t sessions_spread;     /* over so many of them threads begin to look; 0: in sim a run repeats exactly */
+    struct db_snapshot *snapshot; /* what the first one has made; NULL */
+    atomic_bool snapshots;        /* one is being made */
+    struct cellar_queue *queues;  /* open ones; */
+    uint32_t queues_lock;         /* guards the list */
+    uint32_t running;             /* workers; atomically */
     struct cellar_lab_stats stats_then; /* at the last reset */
     atomic_bool closing;
 };
@@ -67,6 +69,8 @@ NODISCARD int db_look_begin(struct cellar *db, uint32_t **counted, struct cellar
 void db_call_end(struct cellar *db, uint32_t *counted);
 /* The same of a call of that procedure, which is INVALID if it is not one of the database's. */
 NODISCARD int db_proc_call_begin(struct cellar *db, const struct cellar_proc *proc, uint32_t **counted);
+/* Always the same of a thread, and evenly spread. */
+uint32_t db_thread_hash(void);
 /* The worker that the calling thread turns to first. Amid a call. */
 struct worker *db_first_worker(struct cellar *db);
 /* How long to wait for a call that has gone on for gone_ns, before another look at what may end it in the queue. */

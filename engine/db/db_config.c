@@ -28,13 +28,12 @@
 #define LEASE_NS_DEFAULT 1000000000ull
 #define LEASE_NS_MIN 20000ull
 #define LEASE_NS_MAX (LAYOUT_LEASE_US_MAX * 1000ull)
-#define SESSIONS_DEFAULT 16
+#define SESSIONS_DEFAULT 64
 #define EPOCH_NS_DEFAULT 2000000ull
 #define EPOCH_NS_MIN 100000ull
 #define EPOCH_NS_MAX 1000000000ull
-#define DURABLE_THREADS 2 /* which have endpoints, as workers have */
-#define WORKERS_MAX                                                                                                    \
-    (CELLAR_SESSIONS_MAX + 1) /* of a compute node, with those of sessions: what fabrics have room for */
+#define DURABLE_THREADS 2                 /* which have endpoints, as workers have */
+#define WORKERS_MAX (CELLAR_TXNS_MAX + 1) /* of a compute node, with those of sessions: what fabrics have room for */
 /* Of coordinators and workers: Linux lets a process map 65,530 areas, and a stack takes 2 to 3. */
 #define STACKS_MAX 21000
 
@@ -131,7 +130,7 @@ static int durable_check(const struct engine_config *config, struct cellar_error
     if (config->durable && config->pool_path)
         return err_set(error, CELLAR_INVALID, "durable: a folder and a pool file are one too many");
     if (config->durable && config->threads + config->sessions > WORKERS_MAX - DURABLE_THREADS)
-        return err_set(error, CELLAR_INVALID, "durable: %u threads and %u sessions: at most %d together",
+        return err_set(error, CELLAR_INVALID, "durable: %u threads and txns_max %u: at most %d together",
                        config->threads, config->sessions, WORKERS_MAX - DURABLE_THREADS);
     return 0;
 }
@@ -201,7 +200,7 @@ int db_config_check(struct engine_config *config, struct cellar_error *error)
                      config->coros);
     if (rc == 0 && config->sessions &&
         (config->sessions > WORKERS_MAX || config->threads + config->sessions > WORKERS_MAX))
-        rc = err_set(error, CELLAR_INVALID, "%u threads and %u sessions: at most %d together", config->threads,
+        rc = err_set(error, CELLAR_INVALID, "%u threads and txns_max %u: at most %d together", config->threads,
                      config->sessions, WORKERS_MAX);
     if (rc == 0) rc = lease_check(config, error);
     if (rc == 0) rc = decider_check(config, error);

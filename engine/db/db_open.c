@@ -293,7 +293,6 @@ static void db_free(struct cellar *db)
 {
     free(db->opening.decisions);
     free(db->eps);
-    free(db->sessions);
     free(db->nodes);
     free(db->workers);
     handle_drop(db, sizeof *db);
@@ -351,14 +350,14 @@ int db_open_durable(struct fabric *fabric, const struct engine_config *config, s
     db->opening.log.arg = db->config.log_arg;
     db->worker_count = db->config.cns * db->config.threads;
     db->coordinator_count = db->worker_count * db->config.coros;
+    db->sessions_spread = fabric->lends ? db->config.sessions : 0;
     atomic_flag_clear(&db->opening.log.busy);
     db->workers = calloc(db->worker_count, sizeof *db->workers);
     db->nodes = aligned_alloc(64, db->config.cns * sizeof *db->nodes);
     db->eps = calloc(db->config.cns * (db->config.threads + db->config.sessions), sizeof(struct fabric_ep *));
-    db->sessions = calloc(db->config.sessions + 1u, sizeof(struct cellar_session *));
     if (config->decider) db->opening.decisions = calloc(db->config.cns, sizeof(struct decision));
     bool decides = !config->decider || db->opening.decisions;
-    if (!db->workers || !db->nodes || !db->eps || !db->sessions || !decides) {
+    if (!db->workers || !db->nodes || !db->eps || !decides) {
         db_free(db);
         return err_set(error, CELLAR_NOMEM, "no memory for the workers");
     }
@@ -426,7 +425,7 @@ static void calls_await(struct cellar *db, uint32_t *count)
     }
 }
 
-/* From now on calls are refused: 0; CLOSED: they were; BUSY: and no longer, a session has a transaction. */
+/* From now on calls are refused: 0; CLOSED: they were; BUSY: and no longer, a transaction has not ended. */
 static int shut(struct cellar *db)
 {
     if (!atomic_exchange(&db->open, false)) return CELLAR_CLOSED;
@@ -442,9 +441,8 @@ static int close_begin(struct cellar *db, struct cellar_error *error)
     int rc = db_call_begin(db, &counted, error);
     if (rc) return rc;
     if (session_any_entered(db))
-        rc = err_set(error, CELLAR_BUSY,
-                     "the database stays open: a session has a transaction that has not ended, or is in use by a "
-                     "thread that lives");
+        rc =
+            err_set(error, CELLAR_BUSY, "the database stays open: a transaction has not ended, of a thread that lives");
     if (rc) node_log(&db->opening, CELLAR_LOG_WARNING, "%s", error->text);
     db_call_end(db, counted);
     return rc ? rc : shut(db);

@@ -19,7 +19,9 @@
     X(hold_in_the_way, "what is locked for update is kept though its compute node is to stand still")                  \
     X(hold_uncompared, "a commit that begins again does not compare what it had locked for update")                    \
     X(hold_block_open, "what is locked for update keeps its compute node's spin locks while its client thinks")        \
-    X(draft_doubt_repeated, "cellar_transact repeats what may have committed")                                         \
+    X(session_adopt_unnamed, "who goes on with a transaction of another thread is not named")                          \
+    X(session_stale_handle, "the handle of a transaction that has ended is taken for the next one")                    \
+    X(draft_doubt_repeated, "session_run_until repeats what may have committed")                                       \
     /* keys of bytes and long values */                                                                                \
     X(bytekey_twins_uncounted, "the first record of a hash is not told that another one is there")                     \
     X(bytekey_gap, "a record of several with one hash is removed, and the last one does not take its place")           \

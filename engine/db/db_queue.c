@@ -1,5 +1,5 @@
 /*
- * db_queue.c - completion queues (cellar.h): calls that one thread keeps in flight, and what became of them.
+ * db_queue.c - completion queues (cellar_proc.h): calls that one thread keeps in flight, and what became of them.
  *
  * A queue has a slot for each call it may have; a slot is free, in flight, or ended and waiting to be reaped. The
  * thread that uses the queue takes slots and gives them back, so only the list of ended ones is shared, with the

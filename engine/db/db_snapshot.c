@@ -370,7 +370,7 @@ static void marks_clear(const struct fabric_watch *watch)
 /* All that is to be said is said; the session is given back. */
 static int copy_by_session(struct snapshot *snapshot)
 {
-    struct cellar_session *session;
+    struct session *session;
     struct cellar *db = snapshot->db;
     int rc = session_open(db, &session, snapshot->error);
     if (rc) return rc;
@@ -380,7 +380,7 @@ static int copy_by_session(struct snapshot *snapshot)
     if (rc == 0) rc = session_call(session, copy, snapshot);
     if (rc == CELLAR_CLOSED) err_set(snapshot->error, CELLAR_CLOSED, "the database is closing");
     (void)!routes_set(db, NULL, NULL); /* it fails when the database closes: then nothing is posted any more */
-    cellar_session_close(session);
+    session_close(session);
     return rc;
 }
 

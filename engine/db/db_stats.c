@@ -1,4 +1,4 @@
-/* db_stats.c - what the workers of a database have counted (cellar.h). */
+/* db_stats.c - what the workers of a database have counted (cellar_lab.h). */
 #include "db_stats.h"
 
 #include "coordinator.h"

@@ -1,6 +1,6 @@
 /*
- * db_tally.c - what calls of each procedure came to, and what was done with the records of each table (cellar.h): each
- * worker counts in lines of its own, and who reads adds them up.
+ * db_tally.c - what calls of each procedure came to, and what was done with the records of each table (cellar_lab.h):
+ * each worker counts in lines of its own, and who reads adds them up.
  */
 #include "db_tally.h"
 
@@ -42,7 +42,7 @@ void db_tally_place(struct worker *worker)
     worker->tally = (worker->cn - db->config.cn_index) * workers_of_node(db) + worker->thread;
 }
 
-/* ---- cellar.h ---- */
+/* ---- cellar_lab.h ---- */
 
 const struct cellar_proc *cellar_lab_proc_next(struct cellar *db, const struct cellar_proc *after)
 {

@@ -26,7 +26,7 @@ static bool moves(struct hold *hold, enum hold_state from, enum hold_state to)
 /* ---- the holder ---- */
 
 /* The client goes on, if it waits. */
-static void answer(struct cellar_session *session)
+static void answer(struct session *session)
 {
     struct worker *worker = session->worker;
     if (!session->hold.awaited) return;
@@ -41,7 +41,7 @@ static int give_up(struct cellar_txn *txn)
     return CELLAR_USER_ABORT;
 }
 
-static bool is_disturbed(const struct cellar_session *session)
+static bool is_disturbed(const struct session *session)
 {
     struct gate *gate = &session->worker->node->gate;
     if (PLANT(hold_in_the_way)) return false;
@@ -51,7 +51,7 @@ static bool is_disturbed(const struct cellar_session *session)
 }
 
 /* What the hold is for now; HOLD_END: it is over. INV-HOLD-1. */
-static enum hold_order order_await(struct cellar_session *session, struct txn *txn)
+static enum hold_order order_await(struct session *session, struct txn *txn)
 {
     struct hold *hold = &session->hold;
     struct worker *worker = session->worker;
@@ -100,7 +100,7 @@ static bool deletes_locked(const struct draft *draft)
 /* The procedure of the attempt that holds. */
 static int hold_fn(struct cellar_txn *txn, void *arg)
 {
-    struct cellar_session *session = arg;
+    struct session *session = arg;
     struct hold *hold = &session->hold;
     struct draft *draft = &session->draft;
     uint32_t state = atomic_load(&hold->state);
@@ -129,7 +129,7 @@ static int hold_fn(struct cellar_txn *txn, void *arg)
 /* The holder's call has ended. */
 static void hold_ended(struct db_request *request)
 {
-    struct cellar_session *session = request->arg;
+    struct session *session = request->arg;
     session->holder->txn->draft = NULL;
     session->hold.running = false;
     answer(session);
@@ -144,14 +144,14 @@ static void await_answer(struct coro *co, struct coordinator *coordinator, struc
     (void)sched_wait(co, &coordinator->worker->sched, &coordinator->task, &hold->answered, UINT64_MAX);
 }
 
-static void tell(struct cellar_session *session, enum hold_order order)
+static void tell(struct session *session, enum hold_order order)
 {
     struct worker *worker = session->worker;
     session->hold.order = order;
     sched_signal(&worker->sched, &worker->sched, &session->holder->task, &session->hold.told);
 }
 
-static int start(struct cellar_session *session, struct coordinator *coordinator)
+static int start(struct session *session, struct coordinator *coordinator)
 {
     struct hold *hold = &session->hold;
     struct cellar *db = session->db;
@@ -183,7 +183,7 @@ static int start(struct cellar_session *session, struct coordinator *coordinator
 
 static int lock_run(struct coro *co, struct coordinator *coordinator, void *arg)
 {
-    struct cellar_session *session = arg;
+    struct session *session = arg;
     struct hold *hold = &session->hold;
     int rc = 0;
     if (!hold->running && atomic_load(&hold->state) == HOLD_NONE)
@@ -199,7 +199,7 @@ static int lock_run(struct coro *co, struct coordinator *coordinator, void *arg)
     return state == HOLD_LOCKING ? hold->result.code : CELLAR_RETRY;
 }
 
-int hold_lock(struct cellar_session *session)
+int hold_lock(struct session *session)
 {
     int rc = session_holder_make(session);
     return rc ? rc : session_run(session, lock_run, session);
@@ -207,7 +207,7 @@ int hold_lock(struct cellar_session *session)
 
 static int commit_run(struct coro *co, struct coordinator *coordinator, void *arg)
 {
-    struct cellar_session *session = arg;
+    struct session *session = arg;
     struct hold *hold = &session->hold;
     if (!moves(hold, HOLD_ACTIVE, HOLD_COMMITTING)) return CELLAR_RETRY;
     session->draft.service = DRAFT_COMPARES;
@@ -219,7 +219,7 @@ static int commit_run(struct coro *co, struct coordinator *coordinator, void *ar
     return hold->result.code;
 }
 
-int hold_commit(struct cellar_session *session, cellar_proc_fn commit, struct cellar_result *result)
+int hold_commit(struct session *session, cellar_proc_fn commit, struct cellar_result *result)
 {
     session->hold.commit = commit;
     int rc = session_run(session, commit_run, session);
@@ -238,27 +238,27 @@ int hold_commit(struct cellar_session *session, cellar_proc_fn commit, struct ce
 
 static int end_run(struct coro *co, struct coordinator *coordinator, void *arg)
 {
-    struct cellar_session *session = arg;
+    struct session *session = arg;
     struct hold *hold = &session->hold;
     if (moves(hold, HOLD_ACTIVE, HOLD_DISTURBED)) tell(session, HOLD_END);
     while (hold->running) await_answer(co, coordinator, hold);
     return 0;
 }
 
-void hold_end(struct cellar_session *session)
+void hold_end(struct session *session)
 {
     struct hold *hold = &session->hold;
     if (atomic_load_explicit(&hold->state, memory_order_relaxed) == HOLD_NONE) return;
     if (session_run(session, end_run, session) == 0) atomic_store(&hold->state, HOLD_NONE); /* else it closes */
 }
 
-void hold_begin(struct cellar_session *session, uint64_t bound_ns)
+void hold_begin(struct session *session, uint64_t bound_ns)
 {
     hold_end(session); /* of a thread that has left it open */
     session->hold.bound_ns = bound_ns ? bound_ns : HOLD_BOUND_NS;
 }
 
-int hold_over(const struct cellar_session *session, enum cellar_why *why)
+int hold_over(const struct session *session, enum cellar_why *why)
 {
     uint32_t state = atomic_load(&session->hold.state);
     *why = CELLAR_WHY_CODE;

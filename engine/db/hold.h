@@ -23,7 +23,7 @@
 
 #include <stdatomic.h>
 
-struct cellar_session;
+struct session;
 
 enum hold_state {
     HOLD_NONE,
@@ -52,16 +52,16 @@ struct hold {
     struct cellar_result result;
 };
 
-#define HOLD_BOUND_NS 100000000ull      /* cellar_txn_options.lock_ns of 0 */
+#define HOLD_BOUND_NS 100000000ull      /* session_options.lock_ns of 0 */
 #define HOLD_BOUND_MAX_NS 1000000000ull /* ... at most */
 
 /* A new transaction, without a hold. */
-void hold_begin(struct cellar_session *session, uint64_t bound_ns);
+void hold_begin(struct session *session, uint64_t bound_ns);
 /* Locks all that the draft wants held: 0; RETRY: the state says why it has ended; or a code. */
-NODISCARD int hold_lock(struct cellar_session *session);
+NODISCARD int hold_lock(struct session *session);
 /* The attempt that holds goes on, and commits: as its call. */
-NODISCARD int hold_commit(struct cellar_session *session, cellar_proc_fn commit, struct cellar_result *result);
+NODISCARD int hold_commit(struct session *session, cellar_proc_fn commit, struct cellar_result *result);
 /* Gives all back, if there is a hold. */
-void hold_end(struct cellar_session *session);
+void hold_end(struct session *session);
 /* Of a transaction: 0, or what it is over for because its hold has ended; *why: of the line. */
-int hold_over(const struct cellar_session *session, enum cellar_why *why);
+int hold_over(const struct session *session, enum cellar_why *why);

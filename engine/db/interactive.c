@@ -23,28 +23,27 @@
 
 static int clock_read(struct coro *co, struct coordinator *coordinator, void *arg)
 {
-    struct cellar_session *session = arg;
+    struct session *session = arg;
     (void)co;
     session->begin_ns = fabric_now_ns(coordinator->worker->ep);
     return 0;
 }
 
-int cellar_begin(struct cellar_session *session, const struct cellar_txn_options *options, struct cellar_txn **out)
+static int options_check(struct session *session, const struct session_options *options)
 {
-    static const struct cellar_txn_options none;
-    if (!options) options = &none;
-    enum cellar_why why;
-    if (out) *out = NULL;
-    int rc = session_check(session, &why);
+    enum cellar_why why = CELLAR_WHY_CODE;
+    if (options->flags & ~(uint32_t)CELLAR_READ_ONLY) why = CELLAR_WHY_OPTIONS;
+    if ((unsigned)options->level > CELLAR_DURABLE) why = CELLAR_WHY_LEVEL;
+    if (options->lock_ns > HOLD_BOUND_MAX_NS) why = CELLAR_WHY_LOCK_NS;
+    return why == CELLAR_WHY_CODE ? 0 : interactive_refused(session, CELLAR_INVALID, why);
+}
+
+int session_begin_taken(struct session *session, const struct session_options *options, struct cellar_txn **out)
+{
+    static const struct session_options none;
+    int rc = options ? options_check(session, options) : 0;
     if (rc) return rc;
-    if (!out) return interactive_nothing_given(session);
-    if (session->amid) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_AMID);
-    if (session->active) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_OPEN);
-    if (options->flags & ~(uint32_t)CELLAR_READ_ONLY)
-        return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_OPTIONS);
-    if ((unsigned)options->level > CELLAR_DURABLE)
-        return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_LEVEL);
-    if (options->lock_ns > HOLD_BOUND_MAX_NS) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_LOCK_NS);
+    if (!options) options = &none;
     if (session_enter(session)) return interactive_refused(session, CELLAR_CLOSED, CELLAR_WHY_CLOSED);
     hold_begin(session, options->lock_ns);
     session->options = (struct cellar_call_options){
@@ -58,30 +57,49 @@ int cellar_begin(struct cellar_session *session, const struct cellar_txn_options
         return interactive_refused(session, rc, CELLAR_WHY_CODE);
     }
     draft_reset(&session->draft, atomic_load(&session->db->catalog->changes));
-    session->handle.txn.session = session;
-    session->handle.txn.doomed = true;
     session->over = 0;
-    *out = &session->handle;
+    session->turn = (session->turn + 1) % SESSION_HANDLES;
+    *out = &session->handles[session->turn];
+    atomic_store_explicit(&session->going, *out, memory_order_relaxed);
     return 0;
+}
+
+int session_begin(struct session *session, const struct session_options *options, struct cellar_txn **out)
+{
+    enum cellar_why why;
+    if (out) *out = NULL;
+    int rc = session_check(session, NULL, &why);
+    if (rc) return rc;
+    if (!out) return interactive_nothing_given(session);
+    if (session->amid) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_AMID);
+    if (session->going) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_OPEN);
+    return session_begin_taken(session, options, out);
 }
 
 /* The session of a transaction that its own thread ends; NULL, and the code in *rc. */
-static struct cellar_session *ending(const struct cellar_txn *txn, int *rc)
+static struct session *ending(const struct cellar_txn *txn, int *rc)
 {
-    struct cellar_session *session;
+    struct session *session;
     *rc = interactive_usable(txn, &session);
-    if (*rc == 0 && !session->active) *rc = interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_ENDED);
+    if (*rc == 0 && session->running) *rc = interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_RUNNING);
     return *rc ? NULL : session;
 }
 
-int cellar_abort(struct cellar_txn *txn)
+/* Its session is free, unless a run goes on with it. */
+static void end(struct session *session)
+{
+    hold_end(session);
+    atomic_store_explicit(&session->going, NULL, memory_order_relaxed);
+    session_leave(session);
+    session_give(session);
+}
+
+int session_abort(struct cellar_txn *txn)
 {
     int rc;
-    struct cellar_session *session = ending(txn, &rc);
-    if (!session) return rc;
-    hold_end(session);
-    session_leave(session);
-    return 0;
+    struct session *session = ending(txn, &rc);
+    if (session) end(session);
+    return rc;
 }
 
 /* ---- reading ---- */
@@ -91,20 +109,20 @@ static bool has_column(const struct cellar_table *table, int column)
     return (uint32_t)column < table->schema.column_count; /* or negative */
 }
 
-static int keyed(struct cellar_session *session, const struct cellar_table *table, uint64_t key)
+static int keyed(struct session *session, const struct cellar_table *table, uint64_t key)
 {
     return interactive_failed(session, CELLAR_INVALID, interactive_detail(CELLAR_WHY_KEYED, table, key));
 }
 
-static int of_column(struct cellar_session *session, enum cellar_why why, const struct cellar_table *table,
-                     uint64_t key, int column)
+static int of_column(struct session *session, enum cellar_why why, const struct cellar_table *table, uint64_t key,
+                     int column)
 {
     struct cellar_detail detail = interactive_detail(why, table, key);
     detail.column = column;
     return interactive_failed(session, CELLAR_INVALID, detail);
 }
 
-static int no_column(struct cellar_session *session, const struct cellar_table *table, uint64_t key, int column)
+static int no_column(struct session *session, const struct cellar_table *table, uint64_t key, int column)
 {
     return of_column(session, CELLAR_WHY_NO_COLUMN, table, key, column);
 }
@@ -112,7 +130,7 @@ static int no_column(struct cellar_session *session, const struct cellar_table *
 /* The procedure of an attempt that reads what is wanted. */
 static int read_fn(struct cellar_txn *txn, void *arg)
 {
-    struct cellar_session *session = arg;
+    struct session *session = arg;
     struct draft *draft = &session->draft;
     for (uint32_t i = 0; i < draft->wanted_count; i++) {
         struct draft_record *record = &draft->records[draft->wanted[i]];
@@ -122,7 +140,7 @@ static int read_fn(struct cellar_txn *txn, void *arg)
     return cellar_proc_fetch(txn);
 }
 
-int interactive_wanted_read(struct cellar_session *session)
+int interactive_wanted_read(struct session *session)
 {
     struct draft *draft = &session->draft;
     if (draft->wanted_count == 0) return 0;
@@ -137,7 +155,7 @@ int interactive_wanted_read(struct cellar_session *session)
     return interactive_failed(session, session->over, draft->met);
 }
 
-int interactive_read(struct cellar_session *session, struct draft_record *record, uint32_t cells)
+int interactive_read(struct session *session, struct draft_record *record, uint32_t cells)
 {
     if (draft_known(record) == DRAFT_ABSENT) return 0;
     int wanted = draft_want(&session->draft, record, cells);
@@ -146,7 +164,7 @@ int interactive_read(struct cellar_session *session, struct draft_record *record
 }
 
 /* The record, with that cell noted unless it is not there. NULL, and the code in *rc. */
-static struct draft_record *record_read(struct cellar_session *session, const struct cellar_table *table, uint64_t key,
+static struct draft_record *record_read(struct session *session, const struct cellar_table *table, uint64_t key,
                                         uint32_t cell, int *rc)
 {
     struct draft_record *record = draft_record(&session->draft, table, key);
@@ -164,7 +182,7 @@ static bool is_own(const struct draft_record *record, uint32_t column)
 int cellar_txn_get(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, int column, void *value)
 {
     int rc;
-    struct cellar_session *session = interactive_going_to(txn, table, &rc);
+    struct session *session = interactive_going_to(txn, table, &rc);
     if (!session) return rc;
     if (!has_column(table, column)) return no_column(session, table, key, column);
     if (!value) return interactive_nothing_given(session);
@@ -182,7 +200,7 @@ int cellar_txn_get(struct cellar_txn *txn, const struct cellar_table *table, uin
     return 0;
 }
 
-static int want(struct cellar_session *session, const struct cellar_txn_read *read)
+static int want(struct session *session, const struct cellar_txn_read *read)
 {
     const struct cellar_table *table = read->table;
     int refused = interactive_table_check(session, table);
@@ -198,7 +216,7 @@ static int want(struct cellar_session *session, const struct cellar_txn_read *re
 int cellar_prefetch(struct cellar_txn *txn, const struct cellar_txn_read *reads, uint32_t count)
 {
     int rc;
-    struct cellar_session *session = interactive_going(txn, &rc);
+    struct session *session = interactive_going(txn, &rc);
     if (rc == 0 && !reads && count) rc = interactive_nothing_given(session);
     for (uint32_t i = 0; i < count && rc == 0; i++) rc = want(session, &reads[i]);
     if (session && rc) draft_want_nothing(&session->draft);
@@ -208,7 +226,7 @@ int cellar_prefetch(struct cellar_txn *txn, const struct cellar_txn_read *reads,
 /* ---- writing ---- */
 
 /* Bytes of log that the commit may need. */
-static uint64_t log_bytes_of(const struct cellar_session *session)
+static uint64_t log_bytes_of(const struct session *session)
 {
     uint64_t bytes = db_log_bytes_least();
     bool undo = mode_of(session->db->config.cc)->undo, indexed = false;
@@ -226,21 +244,21 @@ static uint64_t log_bytes_of(const struct cellar_session *session)
  * Without extents of the log an entry has half a segment: where it is written with the changes, or taken out of the
  * ring (docs/durability.md); and where the attempt has begun long ago.
  */
-static uint64_t log_bytes_most(const struct cellar_session *session, bool holds)
+static uint64_t log_bytes_most(const struct session *session, bool holds)
 {
     const struct cellar *db = session->db;
     bool rings = holds || db->durable || mode_of(db->config.cc)->undo;
-    return rings ? db->config.log_bytes / 2 : CELLAR_SESSION_LOG_BYTES;
+    return rings ? db->config.log_bytes / 2 : CELLAR_INTERACTIVE_LOG_BYTES;
 }
 
-int interactive_written(struct cellar_session *session, const struct draft_record *record, int code)
+int interactive_written(struct session *session, const struct draft_record *record, int code)
 {
     if (code == CELLAR_TOO_LARGE) return interactive_no_copies(session, record->table, record->key);
     return code ? interactive_failed(session, code, interactive_detail(CELLAR_WHY_CODE, record->table, record->key))
                 : 0;
 }
 
-int interactive_put(struct cellar_session *session, const struct cellar_table *table, uint64_t key, uint32_t column,
+int interactive_put(struct session *session, const struct cellar_table *table, uint64_t key, uint32_t column,
                     const void *value)
 {
     struct draft_record *record = draft_record(&session->draft, table, key);
@@ -252,7 +270,7 @@ int cellar_txn_put(struct cellar_txn *txn, const struct cellar_table *table, uin
                    const void *value)
 {
     int rc;
-    struct cellar_session *session = interactive_going_to_write(txn, table, &rc);
+    struct session *session = interactive_going_to_write(txn, table, &rc);
     if (!session) return rc;
     if (!has_column(table, column)) return no_column(session, table, key, column);
     if (!value) return interactive_nothing_given(session);
@@ -264,7 +282,7 @@ int cellar_txn_put(struct cellar_txn *txn, const struct cellar_table *table, uin
 int cellar_txn_insert(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, const void *row)
 {
     int rc;
-    struct cellar_session *session = interactive_going_to_write(txn, table, &rc);
+    struct session *session = interactive_going_to_write(txn, table, &rc);
     if (!session) return rc;
     if (table->key_bytes) return keyed(session, table, key);
     if (!row) return interactive_nothing_given(session);
@@ -279,7 +297,7 @@ int cellar_txn_insert(struct cellar_txn *txn, const struct cellar_table *table, 
 int cellar_txn_delete(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key)
 {
     int rc;
-    struct cellar_session *session = interactive_going_to_write(txn, table, &rc);
+    struct session *session = interactive_going_to_write(txn, table, &rc);
     if (!session) return rc;
     if (table->key_bytes) return keyed(session, table, key);
     if (table->variable && (rc = interactive_values_drop(txn, table, key)) != 0) return rc;
@@ -291,7 +309,7 @@ int cellar_txn_delete(struct cellar_txn *txn, const struct cellar_table *table, 
 int cellar_savepoint(struct cellar_txn *txn)
 {
     int rc;
-    struct cellar_session *session = interactive_going(txn, &rc);
+    struct session *session = interactive_going(txn, &rc);
     if (!session) return rc;
     int savepoint = draft_savepoint(&session->draft);
     if (savepoint >= 0) return savepoint;
@@ -301,7 +319,7 @@ int cellar_savepoint(struct cellar_txn *txn)
 int cellar_rollback_to(struct cellar_txn *txn, int savepoint)
 {
     int rc;
-    struct cellar_session *session = interactive_going(txn, &rc);
+    struct session *session = interactive_going(txn, &rc);
     if (!session) return rc;
     bool done = draft_rollback(&session->draft, savepoint);
     return done ? 0 : interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_SAVEPOINT);
@@ -310,7 +328,7 @@ int cellar_rollback_to(struct cellar_txn *txn, int savepoint)
 int cellar_release(struct cellar_txn *txn, int savepoint)
 {
     int rc;
-    struct cellar_session *session = interactive_going(txn, &rc);
+    struct session *session = interactive_going(txn, &rc);
     if (!session) return rc;
     bool done = draft_release(&session->draft, savepoint);
     return done ? 0 : interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_SAVEPOINT);
@@ -321,7 +339,7 @@ int cellar_release(struct cellar_txn *txn, int savepoint)
 /* The procedure of an attempt that compares. */
 static int check_fn(struct cellar_txn *txn, void *arg)
 {
-    struct cellar_session *session = arg;
+    struct session *session = arg;
     draft_each(&session->draft, record)
     {
         uint32_t cells = record->note_cells & ~(session->draft.beside ? record->hold_cells : 0);
@@ -333,7 +351,7 @@ static int check_fn(struct cellar_txn *txn, void *arg)
     return cellar_proc_fetch(txn);
 }
 
-static int check(struct cellar_session *session, struct cellar_result *result)
+static int check(struct session *session, struct cellar_result *result)
 {
     struct draft *draft = &session->draft;
     if (draft->blocks < 2) return 0; /* all that was read was read at once: it was true then */
@@ -345,11 +363,11 @@ static int check(struct cellar_session *session, struct cellar_result *result)
 int cellar_check(struct cellar_txn *txn)
 {
     int rc;
-    struct cellar_session *session = interactive_going(txn, &rc);
+    struct session *session = interactive_going(txn, &rc);
     if (!session || session->draft.blocks == 0) return rc;
     rc = interactive_serve(
         session, (struct interactive_service){.fn = check_fn, .kind = DRAFT_COMPARES, .records = session->draft.count});
-    return rc ? rc : interactive_hold_lost(session);
+    return rc ? rc : interactive_hold_check(session);
 }
 
 /* Declares a record as far as the first block goes. */
@@ -403,7 +421,7 @@ static int insert_all(struct cellar_txn *txn, struct draft *draft)
 /* The procedure of the attempt that commits. */
 static int commit_fn(struct cellar_txn *txn, void *arg)
 {
-    struct cellar_session *session = arg;
+    struct session *session = arg;
     struct draft *draft = &session->draft;
     bool look_first = draft->look_first;
     draft_each(draft, record)
@@ -419,14 +437,15 @@ static int commit_fn(struct cellar_txn *txn, void *arg)
     return rc == 0 && look_first ? insert_all(txn, draft) : rc;
 }
 
-static int commit(struct cellar_session *session, struct cellar_result *result)
+static int commit(struct session *session, struct cellar_result *result)
 {
     struct draft *draft = &session->draft;
     bool holds = atomic_load_explicit(&session->hold.state, memory_order_relaxed) != HOLD_NONE;
     if (draft->changes == 0 && !holds) return check(session, result);
     uint64_t log_bytes = log_bytes_of(session), limit = log_bytes_most(session, holds);
     if (log_bytes > limit) {
-        enum cellar_why why = limit == CELLAR_SESSION_LOG_BYTES ? CELLAR_WHY_SESSION_LOG_BYTES : CELLAR_WHY_LOG_BYTES;
+        enum cellar_why why =
+            limit == CELLAR_INTERACTIVE_LOG_BYTES ? CELLAR_WHY_INTERACTIVE_LOG_BYTES : CELLAR_WHY_LOG_BYTES;
         *result = (struct cellar_result){.code = interactive_too_large(session, why, limit, NULL, 0)};
         result->detail = session->last.detail;
         return result->code;
@@ -440,23 +459,29 @@ static int commit(struct cellar_session *session, struct cellar_result *result)
                                                                    .result = result});
 }
 
-int cellar_commit(struct cellar_txn *txn, struct cellar_result *result)
+/* Ends it, whatever that comes to. */
+static int commit_going(struct session *session, struct cellar_result *result)
 {
-    int rc;
-    struct cellar_result unused;
-    struct cellar_session *session = ending(txn, &rc);
-    if (!result) result = &unused;
-    *result = (struct cellar_result){.code = rc, .detail = {.column = -1}};
-    if (!session) return rc;
-    rc = session->over ? session->over : interactive_hold_lost(session);
+    *result = (struct cellar_result){.detail = {.column = -1}};
+    int rc = session->over ? session->over : interactive_hold_check(session);
     if (rc) *result = session->last;
     if (rc == 0) {
         rc = commit(session, result);
         if (rc && result->detail.table) rc = interactive_values_outcome(session, result);
     }
-    hold_end(session);
-    session_leave(session);
+    end(session);
     return db_result_last(rc, &result->detail);
+}
+
+int session_commit(struct cellar_txn *txn, struct cellar_result *result)
+{
+    int rc;
+    struct cellar_result unused;
+    struct session *session = ending(txn, &rc);
+    if (!result) result = &unused;
+    if (session) return commit_going(session, result);
+    *result = (struct cellar_result){.code = rc, .detail = {.column = -1}};
+    return rc;
 }
 
 /* ---- until it commits ---- */
@@ -474,31 +499,64 @@ static int pause_run(struct coro *co, struct coordinator *coordinator, void *arg
 }
 
 /* What fn says is told once what it has read was true at one moment. */
-static int said(struct cellar_session *session, struct cellar_txn *txn, int code)
+static int said(struct session *session, struct cellar_txn *txn, int code)
 {
     int rc = code == CELLAR_RETRY ? code : cellar_check(txn);
-    (void)cellar_abort(txn);
-    if (rc == 0 && session->last.code != code) (void)interactive_refused(session, code, CELLAR_WHY_CODE);
+    end(session);
+    if (rc == 0 && code < 0 && session->last.code != code) (void)interactive_refused(session, code, CELLAR_WHY_CODE);
     return rc ? rc : code;
 }
 
-int cellar_transact(struct cellar_session *session, cellar_txn_fn fn, void *arg)
+/* One transaction of a run, which counts its time from the first one's begin. */
+static int run_once(struct session *session, cellar_txn_fn fn, void *arg, const struct session_options *options,
+                    uint64_t *begin_ns, struct cellar_result *result)
 {
     struct cellar_txn *txn;
+    int rc = session_begin(session, options, &txn);
+    if (rc) return rc;
+    if (*begin_ns)
+        session->begin_ns = *begin_ns;
+    else
+        *begin_ns = session->begin_ns;
+    rc = fn(txn, arg);
+    if (session->going != txn) /* fn has forked, and this is the child */
+        return interactive_refused(session, CELLAR_CLOSED, CELLAR_WHY_CLOSED);
+    if (rc == 0) return commit_going(session, result);
+    rc = said(session, txn, rc);
+    *result = (struct cellar_result){.code = rc, .detail = {.column = -1}};
+    if (rc < 0) result->detail = session->last.detail;
+    return rc;
+}
+
+static int run_until(struct session *session, cellar_txn_fn fn, void *arg, const struct session_options *options,
+                     struct cellar_result *result)
+{
+    uint64_t begin_ns = 0;
     for (struct pause pause = {1};; pause.attempts++) {
-        int rc = cellar_begin(session, NULL, &txn);
-        if (rc) return rc;
-        if (!fn) {
-            (void)cellar_abort(txn);
-            return interactive_nothing_given(session);
-        }
-        rc = fn(txn, arg);
-        if (!session->active)
-            return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_ENDED); /* fn has ended it itself */
-        rc = rc < 0 ? said(session, txn, rc) : cellar_commit(txn, NULL);
+        int rc = run_once(session, fn, arg, options, &begin_ns, result);
+        result->code = rc;
+        result->attempts = pause.attempts;
         bool again = cellar_retryable(rc) || (PLANT(draft_doubt_repeated) && rc == CELLAR_INDETERMINATE);
-        if (!again) return rc;
+        if (!again || (options && options->attempts_max && pause.attempts >= options->attempts_max)) return rc;
         rc = session_call(session, pause_run, &pause);
         if (rc) return interactive_refused(session, rc, CELLAR_WHY_CODE);
     }
+}
+
+int session_run_until(struct session *session, cellar_txn_fn fn, void *arg, const struct session_options *options,
+                      struct cellar_result *result)
+{
+    struct cellar_result unused;
+    if (!result) result = &unused;
+    *result = (struct cellar_result){.code = CELLAR_INVALID, .detail = {.column = -1}};
+    if (!fn) return interactive_nothing_given(session);
+    session->running = true;
+    int rc = run_until(session, fn, arg, options, result);
+    session->running = false;
+    return rc;
+}
+
+int session_transact(struct session *session, cellar_txn_fn fn, void *arg)
+{
+    return session_run_until(session, fn, arg, NULL, NULL);
 }

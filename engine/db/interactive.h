@@ -6,50 +6,64 @@
 /* ---- what a call is refused for ---- */
 
 struct cellar_detail interactive_detail(enum cellar_why why, const struct cellar_table *table, uint64_t key);
-/* The call ends so, and cellar_session_error tells it: the code. */
-int interactive_failed(struct cellar_session *session, int code, struct cellar_detail detail);
-int interactive_refused(struct cellar_session *session, int code, enum cellar_why why);
+/* The call ends so, and the last error tells it: the code. */
+__attribute__((cold, noinline)) int interactive_failed(struct session *session, int code, struct cellar_detail detail);
+__attribute__((cold, noinline)) int interactive_refused(struct session *session, int code, enum cellar_why why);
 /* A pointer that is NULL. */
-static inline int interactive_nothing_given(struct cellar_session *session)
+static inline int interactive_nothing_given(struct session *session)
 {
     return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_NO_MEMORY_GIVEN);
 }
-int interactive_too_large(struct cellar_session *session, enum cellar_why why, uint64_t limit,
+int interactive_too_large(struct session *session, enum cellar_why why, uint64_t limit,
                           const struct cellar_table *table, uint64_t key);
-int interactive_many_records(struct cellar_session *session, const struct cellar_table *table, uint64_t key);
-int interactive_no_copies(struct cellar_session *session, const struct cellar_table *table, uint64_t key);
+int interactive_many_records(struct session *session, const struct cellar_table *table, uint64_t key);
+int interactive_no_copies(struct session *session, const struct cellar_table *table, uint64_t key);
 
 /* May a call be about that table? 0, or its code. */
-int interactive_table_check(struct cellar_session *session, const struct cellar_table *table);
+int interactive_table_check(struct session *session, const struct cellar_table *table);
 
+/* NULL: none. */
+static inline struct session *interactive_session_of(const struct cellar_txn *txn)
+{
+    return txn ? txn->txn.session : NULL;
+}
+
+/* Of a transaction of which session_is_ours does not know: 0 after all, INVALID or CLOSED. */
+__attribute__((cold, noinline)) int interactive_unusable(const struct cellar_txn *txn, struct session *session);
 /*
  * The session of a transaction, which this call may use, and in which no other call is under way: 0; or INVALID or
  * CLOSED. *session is NULL if there is none.
  */
-int interactive_usable(const struct cellar_txn *txn, struct cellar_session **session);
-/* NULL: none. */
-static inline struct cellar_session *interactive_session_of(const struct cellar_txn *txn)
+static inline int interactive_usable(const struct cellar_txn *txn, struct session **session)
 {
-    return txn ? txn->txn.session : NULL;
+    *session = interactive_session_of(txn);
+    if (session_is_ours(*session, txn) && !(*session)->amid) return 0;
+    return interactive_unusable(txn, *session);
 }
-/* Has the hold of the transaction ended? Then the transaction is over: the code; else 0. */
-int interactive_hold_lost(struct cellar_session *session);
+
+/* What a transaction is over for whose hold has ended: the code. */
+__attribute__((cold, noinline)) int interactive_hold_lost(struct session *session);
+/* Has it ended? Then the same; else 0. */
+static inline int interactive_hold_check(struct session *session)
+{
+    bool ended = atomic_load_explicit(&session->hold.state, memory_order_relaxed) > HOLD_COMMITTING;
+    return ended ? interactive_hold_lost(session) : 0;
+}
 /* The session of a transaction that goes on; NULL, and the code in *rc. Of a call about a record; of one that writes */
-struct cellar_session *interactive_going(const struct cellar_txn *txn, int *rc);
-struct cellar_session *interactive_going_to(const struct cellar_txn *txn, const struct cellar_table *table, int *rc);
-struct cellar_session *interactive_going_to_write(const struct cellar_txn *txn, const struct cellar_table *table,
-                                                  int *rc);
+struct session *interactive_going(const struct cellar_txn *txn, int *rc);
+struct session *interactive_going_to(const struct cellar_txn *txn, const struct cellar_table *table, int *rc);
+struct session *interactive_going_to_write(const struct cellar_txn *txn, const struct cellar_table *table, int *rc);
 
 /* As cellar_txn_put, of any column and by the engine itself. */
-int interactive_put(struct cellar_session *session, const struct cellar_table *table, uint64_t key, uint32_t column,
+int interactive_put(struct session *session, const struct cellar_table *table, uint64_t key, uint32_t column,
                     const void *value);
 /* Of a change that the draft has taken, or not: draft.h's code. */
-int interactive_written(struct cellar_session *session, const struct draft_record *record, int code);
+int interactive_written(struct session *session, const struct draft_record *record, int code);
 
 /* ---- attempts ---- */
 
 struct interactive_service {
-    struct cellar_session *session; /* set by interactive_serve */
+    struct session *session; /* set by interactive_serve */
     cellar_proc_fn fn;
     void *arg; /* NULL: the session */
     enum draft_service kind;
@@ -58,20 +72,19 @@ struct interactive_service {
     struct cellar_result *result; /* NULL: not wanted */
 };
 /* These cells are noted, unless the record is not there: 0, or a code. */
-int interactive_read(struct cellar_session *session, struct draft_record *record, uint32_t cells);
+int interactive_read(struct session *session, struct draft_record *record, uint32_t cells);
 /* Reads and notes what is wanted: 0, or a code. */
-int interactive_wanted_read(struct cellar_session *session);
+int interactive_wanted_read(struct session *session);
 /* Runs it; what became of it is the session's last, if it failed. */
-int interactive_serve(struct cellar_session *session, struct interactive_service service);
+int interactive_serve(struct session *session, struct interactive_service service);
 
 /* ---- values of variable length (interactive_values.c) ---- */
 
 /* Has each such column of a row room for its value? 0, or TOO_LARGE. */
-int interactive_values_check(struct cellar_session *session, const struct cellar_table *table, uint64_t key,
-                             const void *row);
+int interactive_values_check(struct session *session, const struct cellar_table *table, uint64_t key, const void *row);
 /* Of a row that is inserted, and was checked: as the engine keeps such values. */
 void interactive_values_settle(const struct cellar_table *table, uint8_t *row);
 /* Frees what the values of a record that goes have beside its row. 0, NOT_FOUND, or another code: nothing is changed */
 int interactive_values_drop(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key);
 /* The code of a commit, as far as it is about extents: none of the client's affair. */
-int interactive_values_outcome(struct cellar_session *session, struct cellar_result *result);
+int interactive_values_outcome(struct session *session, struct cellar_result *result);

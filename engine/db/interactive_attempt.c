@@ -23,51 +23,48 @@ struct cellar_detail interactive_detail(enum cellar_why why, const struct cellar
     return (struct cellar_detail){.why = why, .column = -1, .table = table, .key = key};
 }
 
-int interactive_failed(struct cellar_session *session, int code, struct cellar_detail detail)
+int interactive_failed(struct session *session, int code, struct cellar_detail detail)
 {
     session->last = (struct cellar_result){.code = code, .detail = detail};
     return db_result_last(code, &detail);
 }
 
-int interactive_refused(struct cellar_session *session, int code, enum cellar_why why)
+int interactive_refused(struct session *session, int code, enum cellar_why why)
 {
     return interactive_failed(session, code, interactive_detail(why, NULL, 0));
 }
 
-int interactive_usable(const struct cellar_txn *txn, struct cellar_session **session)
+int interactive_unusable(const struct cellar_txn *txn, struct session *session)
 {
     enum cellar_why why;
-    *session = interactive_session_of(txn);
-    if (txn && !*session && !txn->txn.home) /* a handle's memory that was given back */
+    if (txn && !session && !txn->txn.home) /* a handle's memory that was given back */
         return db_result_last(CELLAR_CLOSED, &(struct cellar_detail){.why = CELLAR_WHY_CLOSED, .column = -1});
-    int rc = session_check(*session, &why);
-    return rc == 0 && (*session)->amid ? interactive_refused(*session, CELLAR_INVALID, CELLAR_WHY_AMID) : rc;
+    int rc = session_check(session, txn, &why);
+    if (rc) return rc;
+    return session->amid ? interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_AMID) : 0;
 }
 
-int interactive_hold_lost(struct cellar_session *session)
+int interactive_hold_lost(struct session *session)
 {
     enum cellar_why why;
     int code = hold_over(session, &why);
-    if (code == 0) return 0;
     struct cellar_detail detail = interactive_detail(why, NULL, 0);
-    if (why == CELLAR_WHY_LOCK_BOUND) detail.limit = session->hold.bound_ns;
+    if (why == CELLAR_WHY_LOCK_BOUND) detail.limit = session->hold.bound_ns / 1000;
     session->over = code;
     return interactive_failed(session, code, detail);
 }
 
-struct cellar_session *interactive_going(const struct cellar_txn *txn, int *rc)
+struct session *interactive_going(const struct cellar_txn *txn, int *rc)
 {
-    struct cellar_session *session;
+    struct session *session;
     *rc = interactive_usable(txn, &session);
     if (*rc) return NULL;
-    if (!session->active) *rc = interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_ENDED);
-    if (*rc == 0 && session->over) *rc = db_result_last(session->over, &session->last.detail);
-    if (*rc == 0 && atomic_load_explicit(&session->hold.state, memory_order_relaxed) > HOLD_COMMITTING)
-        *rc = interactive_hold_lost(session);
+    if (session->over) *rc = db_result_last(session->over, &session->last.detail);
+    if (*rc == 0) *rc = interactive_hold_check(session);
     return *rc ? NULL : session;
 }
 
-int interactive_table_check(struct cellar_session *session, const struct cellar_table *table)
+int interactive_table_check(struct session *session, const struct cellar_table *table)
 {
     if (!table) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_NO_TABLE);
     if (!catalog_owns(session->db->catalog, table))
@@ -76,23 +73,22 @@ int interactive_table_check(struct cellar_session *session, const struct cellar_
                           : 0;
 }
 
-struct cellar_session *interactive_going_to(const struct cellar_txn *txn, const struct cellar_table *table, int *rc)
+struct session *interactive_going_to(const struct cellar_txn *txn, const struct cellar_table *table, int *rc)
 {
-    struct cellar_session *session = interactive_going(txn, rc);
+    struct session *session = interactive_going(txn, rc);
     if (session) *rc = interactive_table_check(session, table);
     return *rc ? NULL : session;
 }
 
-struct cellar_session *interactive_going_to_write(const struct cellar_txn *txn, const struct cellar_table *table,
-                                                  int *rc)
+struct session *interactive_going_to_write(const struct cellar_txn *txn, const struct cellar_table *table, int *rc)
 {
-    struct cellar_session *session = interactive_going_to(txn, table, rc);
+    struct session *session = interactive_going_to(txn, table, rc);
     if (session && session->flags & CELLAR_READ_ONLY)
         *rc = interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_READ_ONLY);
     return *rc ? NULL : session;
 }
 
-int interactive_too_large(struct cellar_session *session, enum cellar_why why, uint64_t limit,
+int interactive_too_large(struct session *session, enum cellar_why why, uint64_t limit,
                           const struct cellar_table *table, uint64_t key)
 {
     struct cellar_detail detail = interactive_detail(why, table, key);
@@ -100,12 +96,12 @@ int interactive_too_large(struct cellar_session *session, enum cellar_why why, u
     return interactive_failed(session, CELLAR_TOO_LARGE, detail);
 }
 
-int interactive_many_records(struct cellar_session *session, const struct cellar_table *table, uint64_t key)
+int interactive_many_records(struct session *session, const struct cellar_table *table, uint64_t key)
 {
-    return interactive_too_large(session, CELLAR_WHY_SESSION_RECORDS, DRAFT_RECORDS_MAX, table, key);
+    return interactive_too_large(session, CELLAR_WHY_INTERACTIVE_RECORDS, DRAFT_RECORDS_MAX, table, key);
 }
 
-int interactive_no_copies(struct cellar_session *session, const struct cellar_table *table, uint64_t key)
+int interactive_no_copies(struct session *session, const struct cellar_table *table, uint64_t key)
 {
     return interactive_too_large(session, CELLAR_WHY_COPIES, DRAFT_ARENA_BYTES, table, key);
 }
@@ -145,7 +141,7 @@ static __attribute__((cold, noinline)) int exec_many(struct coro *co, struct coo
                                                      struct interactive_service *service, void *args,
                                                      const struct cellar_call_options *options)
 {
-    struct cellar_session *session = service->session;
+    struct session *session = service->session;
     bool fits = service->records <= FEW_RECORDS_MAX && bytes_of(&session->draft, service) <= FEW_BYTES &&
                 service->log_bytes <= logseg_half(coordinator->txn->log.bytes);
     struct large usual;
@@ -167,7 +163,7 @@ static __attribute__((cold, noinline)) int exec_many(struct coro *co, struct coo
 static int service_run(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct interactive_service *service = arg;
-    struct cellar_session *session = service->session;
+    struct session *session = service->session;
     struct cellar_call_options options = session->options;
     /* Without a bound nothing asks for the time. */
     uint64_t gone_ns = options.timeout_ns ? fabric_now_ns(coordinator->worker->ep) - session->begin_ns : 0;
@@ -198,7 +194,7 @@ static int service_run(struct coro *co, struct coordinator *coordinator, void *a
     return rc;
 }
 
-int interactive_serve(struct cellar_session *session, struct interactive_service service)
+int interactive_serve(struct session *session, struct interactive_service service)
 {
     struct cellar_result result;
     service.session = session;

@@ -15,7 +15,7 @@
 /* The key that the record of that number has, as the transaction sees it. */
 static int key_read(struct cellar_txn *txn, const struct cellar_table *table, uint64_t number, struct bytekey *key)
 {
-    struct cellar_session *session = interactive_session_of(txn);
+    struct session *session = interactive_session_of(txn);
     *key = (struct bytekey){0};
     int rc = cellar_txn_get(txn, table, number, KEY_COLUMN, key); /* the catalog knows that the column is no larger */
     if (rc) return rc;
@@ -35,17 +35,16 @@ static int twin_read(struct cellar_txn *txn, const struct cellar_table *table, u
                                    interactive_detail(CELLAR_WHY_TWINS, table, number));
 }
 
-static int key_write(struct cellar_session *session, const struct cellar_table *table, uint64_t number,
+static int key_write(struct session *session, const struct cellar_table *table, uint64_t number,
                      const struct bytekey *key)
 {
     return interactive_put(session, table, number, KEY_COLUMN, key);
 }
 
 /* The session of a call about a table with such keys; NULL, and the code in *rc. */
-static struct cellar_session *keyed(const struct cellar_txn *txn, const struct cellar_table *table, bool writes,
-                                    int *rc)
+static struct session *keyed(const struct cellar_txn *txn, const struct cellar_table *table, bool writes, int *rc)
 {
-    struct cellar_session *session =
+    struct session *session =
         writes ? interactive_going_to_write(txn, table, rc) : interactive_going_to(txn, table, rc);
     if (session && !table->key_bytes)
         *rc = interactive_failed(session, CELLAR_INVALID, interactive_detail(CELLAR_WHY_NOT_KEYED, table, 0));
@@ -62,7 +61,7 @@ struct place {
 static int key_find(struct cellar_txn *txn, const struct cellar_table *table, const void *key, uint32_t bytes,
                     struct place *place)
 {
-    struct cellar_session *session = interactive_session_of(txn);
+    struct session *session = interactive_session_of(txn);
     if (bytes == 0 || bytes > table->key_bytes)
         return interactive_too_large(session, CELLAR_WHY_KEY_BYTES, table->key_bytes, table, 0);
     uint64_t first = bytekey_number(key, bytes);
@@ -84,7 +83,7 @@ int cellar_txn_find(struct cellar_txn *txn, const struct cellar_table *table, co
 {
     int rc;
     struct place place;
-    struct cellar_session *session = keyed(txn, table, false, &rc);
+    struct session *session = keyed(txn, table, false, &rc);
     if (!session) return rc;
     if (!key || !record) return interactive_nothing_given(session);
     rc = key_find(txn, table, key, bytes, &place);
@@ -92,8 +91,7 @@ int cellar_txn_find(struct cellar_txn *txn, const struct cellar_table *table, co
     return rc;
 }
 
-static int row_insert(struct cellar_session *session, const struct cellar_table *table, uint64_t number,
-                      const void *row)
+static int row_insert(struct session *session, const struct cellar_table *table, uint64_t number, const void *row)
 {
     const struct schema_column *column = &table->schema.columns[KEY_COLUMN];
     struct draft_record *record = draft_record(&session->draft, table, number);
@@ -111,8 +109,8 @@ static int row_insert(struct cellar_session *session, const struct cellar_table 
 }
 
 /* One more twin, or what was there before. */
-static int twins_set(struct cellar_session *session, const struct cellar_table *table, uint64_t number,
-                     struct bytekey *first, uint32_t twins)
+static int twins_set(struct session *session, const struct cellar_table *table, uint64_t number, struct bytekey *first,
+                     uint32_t twins)
 {
     first->twins = (uint16_t)twins;
     return PLANT(bytekey_twins_uncounted) ? 0 : key_write(session, table, bytekey_first(number), first);
@@ -122,7 +120,7 @@ int cellar_txn_add(struct cellar_txn *txn, const struct cellar_table *table, con
 {
     int rc;
     struct place place;
-    struct cellar_session *session = keyed(txn, table, true, &rc);
+    struct session *session = keyed(txn, table, true, &rc);
     if (!session) return rc;
     if (!row) return interactive_nothing_given(session);
     const uint8_t *column = (const uint8_t *)row + table->schema.columns[KEY_COLUMN].row_offset;
@@ -147,7 +145,7 @@ int cellar_txn_add(struct cellar_txn *txn, const struct cellar_table *table, con
     return rc;
 }
 
-static int record_delete(struct cellar_session *session, const struct cellar_table *table, uint64_t number)
+static int record_delete(struct session *session, const struct cellar_table *table, uint64_t number)
 {
     struct draft_record *record = draft_record(&session->draft, table, number);
     if (!record) return interactive_many_records(session, table, number);
@@ -169,7 +167,7 @@ static int columns_move(struct cellar_txn *txn, const struct cellar_table *table
 /* The last twin takes the place of the one that goes: INV-KEY-1. */
 static int twin_remove(struct cellar_txn *txn, const struct cellar_table *table, uint64_t number, struct bytekey *first)
 {
-    struct cellar_session *session = interactive_session_of(txn);
+    struct session *session = interactive_session_of(txn);
     struct bytekey moved;
     uint64_t last = bytekey_first(number) + first->twins;
     uint32_t twins = first->twins - 1u;
@@ -189,7 +187,7 @@ int cellar_txn_remove(struct cellar_txn *txn, const struct cellar_table *table, 
 {
     int rc;
     struct bytekey key, first;
-    struct cellar_session *session = keyed(txn, table, true, &rc);
+    struct session *session = keyed(txn, table, true, &rc);
     if (!session) return rc;
     rc = key_read(txn, table, record, &key);
     if (rc) return rc;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 struct scan {
-    struct cellar_session *session;
+    struct session *session;
     const struct cellar_index *index;
     const struct cellar_range *range;
     uint32_t read, flags, limit, count;
@@ -111,7 +111,7 @@ static void merge(struct scan *scan)
 
 static int scan_serve(struct scan *scan)
 {
-    struct cellar_session *session = scan->session;
+    struct session *session = scan->session;
     int rc = interactive_serve(session,
                                (struct interactive_service){
                                    .fn = scan_fn, .arg = scan, .kind = DRAFT_SCANS, .records = CELLAR_TXN_RECORDS_MAX});
@@ -125,7 +125,7 @@ static int scan_serve(struct scan *scan)
 }
 
 /* What the attempt would not refuse. */
-static int scan_check(struct cellar_session *session, const struct scan *scan, cellar_cells cells, uint64_t limit)
+static int scan_check(struct session *session, const struct scan *scan, cellar_cells cells, uint64_t limit)
 {
     if (!scan->index) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_NO_INDEX);
     if (!catalog_owns(session->db->catalog, scan->index->base))

@@ -7,7 +7,7 @@
  * What is noted, and locked. Where modes lock or share whole records, another cell of it could not be read beside the
  * hold.
  */
-static uint32_t cells_to_lock(const struct cellar_session *session, const struct cellar_table *table, uint32_t column)
+static uint32_t cells_to_lock(const struct session *session, const struct cellar_table *table, uint32_t column)
 {
     const struct mode *mode = mode_of(session->db->config.cc);
     bool whole = mode->whole_records || mode->shares;
@@ -15,7 +15,7 @@ static uint32_t cells_to_lock(const struct cellar_session *session, const struct
 }
 
 /* The hold was lost, or could not be had: the transaction is over. */
-static int lost(struct cellar_session *session, const struct draft_record *record, int code)
+static int lost(struct session *session, const struct draft_record *record, int code)
 {
     enum cellar_why why;
     int over = hold_over(session, &why);
@@ -35,7 +35,7 @@ static int lost(struct cellar_session *session, const struct draft_record *recor
  * Notes the cells, and locks them. What another transaction has changed in between is read anew, unless the client
  * knows it already: then that is the end.
  */
-static int lock(struct cellar_session *session, struct draft_record *record, uint32_t cells)
+static int lock(struct session *session, struct draft_record *record, uint32_t cells)
 {
     uint32_t noted = record->note_cells, held = record->hold_cells;
     for (uint32_t tries = 1;; tries++) {
@@ -56,7 +56,7 @@ int cellar_txn_get_for_update(struct cellar_txn *txn, const struct cellar_table 
                               void *value)
 {
     int rc;
-    struct cellar_session *session = interactive_going_to_write(txn, table, &rc);
+    struct session *session = interactive_going_to_write(txn, table, &rc);
     if (!session) return rc;
     if (session->inside) return interactive_refused(session, CELLAR_UNSUPPORTED, CELLAR_WHY_CODE);
     if ((uint32_t)column >= table->schema.column_count || !value) return cellar_txn_get(txn, table, key, column, value);

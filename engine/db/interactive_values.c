@@ -13,7 +13,7 @@
 
 /* One value: whose it is, and its column as the transaction sees it. */
 struct value {
-    struct cellar_session *session;
+    struct session *session;
     struct cellar_txn *txn;
     const struct cellar_table *table;
     uint64_t key;
@@ -52,7 +52,7 @@ static int head_read(struct value *value)
 }
 
 /* Of a call about a value; 0, or its code. */
-static int value_begin(struct value *value, struct cellar_session *session, struct cellar_txn *txn,
+static int value_begin(struct value *value, struct session *session, struct cellar_txn *txn,
                        const struct cellar_table *table, uint64_t key, int column)
 {
     *value = (struct value){.session = session, .txn = txn, .table = table, .key = key, .column = (uint32_t)column};
@@ -132,7 +132,7 @@ int cellar_txn_get_bytes(struct cellar_txn *txn, const struct cellar_table *tabl
 {
     int rc;
     struct value value;
-    struct cellar_session *session = interactive_going_to(txn, table, &rc);
+    struct session *session = interactive_going_to(txn, table, &rc);
     if (rc == 0) rc = value_begin(&value, session, txn, table, key, column);
     if (rc) return rc;
     uint32_t all = value.in.bytes, here = all < value.room ? all : value.room;
@@ -238,7 +238,7 @@ int cellar_txn_put_bytes(struct cellar_txn *txn, const struct cellar_table *tabl
 {
     int rc;
     struct value value;
-    struct cellar_session *session = interactive_going_to_write(txn, table, &rc);
+    struct session *session = interactive_going_to_write(txn, table, &rc);
     if (rc == 0) rc = value_begin(&value, session, txn, table, key, column);
     if (rc) return rc;
     if (!from && bytes) return interactive_nothing_given(session);
@@ -254,8 +254,7 @@ int cellar_txn_put_bytes(struct cellar_txn *txn, const struct cellar_table *tabl
     for (uint64_t column##s = (table)->variable, column = 0;                                                           \
          column##s && (column = (uint64_t)__builtin_ctzll(column##s), true); column##s &= column##s - 1)
 
-int interactive_values_check(struct cellar_session *session, const struct cellar_table *table, uint64_t key,
-                             const void *row)
+int interactive_values_check(struct session *session, const struct cellar_table *table, uint64_t key, const void *row)
 {
     EACH_VARIABLE(table, column)
     {
@@ -282,7 +281,7 @@ void interactive_values_settle(const struct cellar_table *table, uint8_t *row)
 
 int interactive_values_drop(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key)
 {
-    struct cellar_session *session = interactive_session_of(txn);
+    struct session *session = interactive_session_of(txn);
     struct value value;
     uint32_t records = 1;
     int rc = 0;
@@ -303,7 +302,7 @@ int interactive_values_drop(struct cellar_txn *txn, const struct cellar_table *t
     return 0;
 }
 
-int interactive_values_outcome(struct cellar_session *session, struct cellar_result *result)
+int interactive_values_outcome(struct session *session, struct cellar_result *result)
 {
     if (!result->detail.table->extent_size) return result->code;
     /* A place that another value has: the next attempt draws another one. */

@@ -3,7 +3,7 @@
 
 #include "client.h"
 #include "coordinator.h"
-#include "coro.h"
+#include "db_plants.h"
 #include "db_result.h"
 #include "handle.h"
 #include "worker.h"
@@ -12,21 +12,55 @@
 
 /* ---- calls ---- */
 
-static __attribute__((cold, noinline)) int refused(const struct cellar_session *session, enum cellar_why *why)
+static int refuse(enum cellar_why *why, enum cellar_why reason)
 {
-    bool closed = session && !session->open;
-    *why = closed ? CELLAR_WHY_CLOSED : session && coro_is_inside() ? CELLAR_WHY_INSIDE : CELLAR_WHY_THREAD;
-    return db_result_last(closed ? CELLAR_CLOSED : CELLAR_INVALID, &(struct cellar_detail){.why = *why, .column = -1});
+    *why = reason;
+    return db_result_last(reason == CELLAR_WHY_CLOSED ? CELLAR_CLOSED : CELLAR_INVALID,
+                          &(struct cellar_detail){.why = reason, .column = -1});
 }
 
-int session_check(const struct cellar_session *session, enum cellar_why *why)
+static bool goes_on(struct session *session, const struct cellar_txn *txn)
 {
-    if (!session || !session->open) return refused(session, why);
+    const struct cellar_txn *going = atomic_load_explicit(&session->going, memory_order_relaxed);
+    return txn == going || (going && PLANT(session_stale_handle));
+}
+
+/*
+ * The transaction goes on in this thread, unless a call of another one is amid it. Under the lock: who takes what a
+ * thread that has ended left open does so there, and closing looks there whose threads live.
+ */
+static __attribute__((cold, noinline)) int adopt(struct session *session, const struct cellar_txn *txn,
+                                                 enum cellar_why *why)
+{
+    struct cellar *db = session->db;
+    enum cellar_why refused = CELLAR_WHY_CODE;
+    if (session->running) return session->amid ? refuse(why, CELLAR_WHY_BESIDE) : 0; /* the run's thread keeps it */
+    fabric_lock(db->fabric, &db->sessions_lock);
+    if (!atomic_load(&db->open))
+        refused = CELLAR_WHY_CLOSED;
+    else if (session->state != SESSION_TAKEN || !goes_on(session, txn))
+        refused = CELLAR_WHY_ENDED;
+    else if (session->amid)
+        refused = CELLAR_WHY_BESIDE;
+    else if (!PLANT(session_adopt_unnamed))
+        session->thread = fabric_thread_here();
+    fabric_unlock(db->fabric, &db->sessions_lock);
+    return refused == CELLAR_WHY_CODE ? 0 : refuse(why, refused);
+}
+
+int session_check(struct session *session, const struct cellar_txn *txn, enum cellar_why *why)
+{
+    if (!session) return refuse(why, CELLAR_WHY_ENDED);
+    enum session_state state = atomic_load_explicit(&session->state, memory_order_acquire);
+    if (state == SESSION_CLOSED) return refuse(why, CELLAR_WHY_CLOSED);
+    if (txn && !goes_on(session, txn)) return refuse(why, CELLAR_WHY_ENDED);
     if (session->inside) return 0;
-    return fabric_thread_is_here(session->thread) && !coro_is_inside() ? 0 : refused(session, why);
+    if (coro_is_inside()) return refuse(why, CELLAR_WHY_INSIDE);
+    if (fabric_thread_is_here(session->thread)) return 0;
+    return state == SESSION_TAKEN ? adopt(session, txn, why) : refuse(why, CELLAR_WHY_THREAD);
 }
 
-int session_enter(struct cellar_session *session)
+int session_enter(struct session *session)
 {
     atomic_store(&session->active, true);
     if (session->inside) return 0; /* of a client function, which is counted */
@@ -36,10 +70,7 @@ int session_enter(struct cellar_session *session)
     return CELLAR_CLOSED;
 }
 
-void session_leave(struct cellar_session *session)
-{
-    atomic_store_explicit(&session->active, false, memory_order_release);
-}
+void session_leave(struct session *session) { atomic_store_explicit(&session->active, false, memory_order_release); }
 
 /* On this thread, if the worker lends its helm: it may need a moment to lie down after a call that has ended. */
 static bool serve(struct worker *worker, struct db_request *request)
@@ -50,7 +81,7 @@ static bool serve(struct worker *worker, struct db_request *request)
     return false;
 }
 
-int session_run(struct cellar_session *session, db_fn fn, void *arg)
+int session_run(struct session *session, db_fn fn, void *arg)
 {
     if (session->inside) return fn(session->inside, session->coordinator, arg);
     if (session->amid) return CELLAR_INVALID;
@@ -67,7 +98,7 @@ int session_run(struct cellar_session *session, db_fn fn, void *arg)
     return request.rc;
 }
 
-int session_call(struct cellar_session *session, db_fn fn, void *arg)
+int session_call(struct session *session, db_fn fn, void *arg)
 {
     int rc = session_enter(session);
     if (rc) return rc;
@@ -78,7 +109,7 @@ int session_call(struct cellar_session *session, db_fn fn, void *arg)
 
 /* ---- life ---- */
 
-static int draft_make(struct cellar_session *session)
+static int draft_make(struct session *session)
 {
     int rc = session->has_draft ? 0 : draft_open(&session->draft);
     if (rc) draft_close(&session->draft);
@@ -86,74 +117,128 @@ static int draft_make(struct cellar_session *session)
     return rc;
 }
 
-int session_open_inside(struct cellar_lab_client *client, struct cellar_session *session)
+static void handles_set(struct session *session)
 {
-    *session = (struct cellar_session){.db = client->coordinator->worker->db,
-                                       .worker = client->coordinator->worker,
-                                       .coordinator = client->coordinator,
-                                       .inside = client->co,
-                                       .open = true};
+    for (uint32_t i = 0; i < SESSION_HANDLES; i++) {
+        session->handles[i].txn.session = session;
+        session->handles[i].txn.doomed = true;
+    }
+}
+
+int session_open_inside(struct cellar_lab_client *client, struct session *session)
+{
+    *session = (struct session){.db = client->coordinator->worker->db,
+                                .worker = client->coordinator->worker,
+                                .coordinator = client->coordinator,
+                                .inside = client->co,
+                                .state = SESSION_OPEN};
+    handles_set(session);
     return draft_make(session);
 }
 
-void session_close_inside(struct cellar_session *session)
+void session_close_inside(struct session *session)
 {
     draft_close(&session->draft);
-    session->open = session->has_draft = false;
+    session->has_draft = false;
+    session->state = SESSION_CLOSED;
 }
 
-static struct cellar_session *make(struct cellar *db, uint32_t number)
+static struct session *make(struct cellar *db, uint32_t number)
 {
-    struct cellar_session *session = handle_new(sizeof *session);
+    struct session *session = handle_new(sizeof *session);
     if (!session) return NULL;
     session->db = db;
     session->number = number;
+    handles_set(session);
     return session;
+}
+
+/* Places in the order in which the calling thread looks at them. Such a search may meet a close: it asks no fabric. */
+struct places {
+    struct session **all;
+    uint32_t first, count;
+};
+
+static struct places places_of(struct cellar *db, bool lent)
+{
+    uint32_t spread = lent ? db->sessions_spread : 0;
+    uint32_t hash = (uint32_t)fabric_thread_here().number * 0x9e3779b9u;
+    return (struct places){db->sessions, (uint32_t)((uint64_t)hash * spread >> 32), db->config.sessions};
+}
+
+static struct session **place_at(const struct places *places, uint32_t i)
+{
+    uint32_t at = places->first + i;
+    return &places->all[at < places->count ? at : at - places->count];
+}
+
+static bool claim(struct session *session)
+{
+    enum session_state free = SESSION_FREE;
+    return atomic_load_explicit(&session->state, memory_order_relaxed) == SESSION_FREE &&
+           atomic_compare_exchange_strong(&session->state, &free, SESSION_CLAIMED);
+}
+
+static bool has_ended(const struct session *session)
+{
+    enum session_state state = session->state;
+    return (state == SESSION_TAKEN || state == SESSION_OPEN) && !fabric_thread_lives(session->thread);
 }
 
 /*
  * Under the lock: one that no thread has, or whose thread has ended; NULL: there is none. *ended: it had one, and its
  * worker may still look after what that one has locked.
  */
-static struct cellar_session *free_one(struct cellar *db, bool *ended)
+static struct session *free_one(struct cellar *db, bool lent, bool *ended)
 {
-    struct cellar_session *found = NULL;
+    const struct places places = places_of(db, lent);
+    struct session *found = NULL;
     *ended = false;
-    for (uint32_t i = 0; i < db->config.sessions && !found; i++)
-        if (!db->sessions[i] || !db->sessions[i]->open) {
-            if (!db->sessions[i]) db->sessions[i] = make(db, i);
-            found = db->sessions[i];
-        }
-    for (uint32_t i = 0; i < db->config.sessions && !found; i++) {
-        *ended = db->sessions[i] && !fabric_thread_lives(db->sessions[i]->thread);
-        if (*ended) found = db->sessions[i];
+    for (uint32_t i = 0; i < places.count && !found; i++) {
+        struct session **place = place_at(&places, i);
+        if (*place && (*place)->state != SESSION_CLOSED) continue;
+        if (!*place) __atomic_store_n(place, make(db, (uint32_t)(place - db->sessions)), __ATOMIC_RELEASE);
+        if (!*place) return NULL;
+        found = *place;
+    }
+    for (uint32_t i = 0; i < places.count && !found; i++)
+        if (claim(*place_at(&places, i))) found = *place_at(&places, i);
+    for (uint32_t i = 0; i < places.count && !found; i++) {
+        struct session *session = *place_at(&places, i);
+        *ended = has_ended(session);
+        if (*ended) found = session;
     }
     return found;
 }
 
-static struct cellar_session *try_take(struct cellar *db, bool *ended)
+/* For the calling thread, under the lock. The transaction that was left in it has ended from here on. */
+static void seize(struct session *session, enum session_state state)
+{
+    session_leave(session);
+    atomic_store(&session->going, NULL);
+    session->amid = session->running = false;
+    session->thread = fabric_thread_here();
+    atomic_store(&session->state, state);
+}
+
+static struct session *try_take(struct cellar *db, bool lent, bool *ended)
 {
     fabric_lock(db->fabric, &db->sessions_lock);
-    struct cellar_session *session = free_one(db, ended);
-    if (session) {
-        session->thread = fabric_thread_here();
-        session->open = true;
-        session->amid = false;
-        session_leave(session);
-    }
+    struct session *session = free_one(db, lent, ended);
+    if (session) seize(session, lent ? SESSION_TAKEN : SESSION_OPEN);
     fabric_unlock(db->fabric, &db->sessions_lock);
     return session;
 }
 
-static struct cellar_session *take(struct cellar *db, struct cellar_error *error)
+static struct session *take(struct cellar *db, bool lent, struct cellar_error *error)
 {
     bool ended;
-    struct cellar_session *session = try_take(db, &ended);
+    struct session *session = try_take(db, lent, &ended);
     if (!session)
-        err_set(error, CELLAR_FULL, "%u sessions are open, as many as there may be: close one, or raise sessions",
-                db->config.sessions);
+        err_set(error, lent ? CELLAR_BUSY : CELLAR_FULL,
+                "%u transactions are open, as many as there may be: end one, or raise txns_max", db->config.sessions);
     else if (ended)
-        node_log(&db->opening, CELLAR_LOG_WARNING, "session %u: its thread has ended without closing it",
+        node_log(&db->opening, CELLAR_LOG_WARNING, "transaction %u: its thread has ended, and left it open",
                  session->number);
     return session;
 }
@@ -163,54 +248,90 @@ bool session_any_entered(struct cellar *db)
     bool entered = false;
     fabric_lock(db->fabric, &db->sessions_lock);
     for (uint32_t i = 0; i < db->config.sessions && !entered; i++) {
-        struct cellar_session *session = db->sessions[i];
-        entered = session && session->open && atomic_load(&session->active) && fabric_thread_lives(session->thread);
+        struct session *session = db->sessions[i];
+        entered = session && session->state != SESSION_CLOSED && atomic_load(&session->active) &&
+                  fabric_thread_lives(session->thread);
     }
     fabric_unlock(db->fabric, &db->sessions_lock);
     return entered;
 }
 
-static void give_back(struct cellar_session *session)
+static void give_back(struct session *session)
 {
     fabric_lock(session->db->fabric, &session->db->sessions_lock);
-    session->open = false;
     session_leave(session);
+    atomic_store(&session->going, NULL);
+    atomic_store(&session->state, SESSION_CLOSED);
     fabric_unlock(session->db->fabric, &session->db->sessions_lock);
 }
 
-static int open_one(struct cellar *db, struct cellar_session **out, struct cellar_error *error)
+static int open_one(struct cellar *db, bool lent, struct session **out, struct cellar_error *error)
 {
     const struct mode *mode = mode_of(db->config.cc);
     if (mode->locks)
         return err_set(
             error, CELLAR_UNSUPPORTED,
             "mode %s locks what it reads until the transaction ends, and a client may think for long: choose "
-            "another mode for sessions",
+            "another mode for interactive transactions",
             mode->name);
-    struct cellar_session *session = take(db, error);
-    int rc = session ? session_worker_make(session, error) : CELLAR_FULL;
-    if (rc == 0 && draft_make(session)) rc = err_set(error, CELLAR_NOMEM, "no memory for a session's transactions");
-    if (rc && session) give_back(session);
+    struct session *session = take(db, lent, error);
+    if (!session) return lent ? CELLAR_BUSY : CELLAR_FULL;
+    int rc = session_worker_make(session, error);
+    if (rc == 0 && draft_make(session)) rc = err_set(error, CELLAR_NOMEM, "no memory for an interactive transaction");
+    if (rc) give_back(session);
     if (rc == 0) *out = session;
     return rc;
 }
 
-int session_open(struct cellar *db, struct cellar_session **out, struct cellar_error *error)
+static int open_counted(struct cellar *db, bool lent, struct session **out, struct cellar_error *error)
 {
     uint32_t *counted;
-    if (!out) return err_set(error, CELLAR_INVALID, "there is no place for the session's handle");
-    *out = NULL;
     int rc = db_call_begin(db, &counted, error);
     if (rc) return rc;
-    rc = open_one(db, out, error);
+    rc = open_one(db, lent, out, error);
     db_call_end(db, counted);
     return rc;
 }
 
-void cellar_session_close(struct cellar_session *session)
+int session_open(struct cellar *db, struct session **out, struct cellar_error *error)
+{
+    if (!out) return err_set(error, CELLAR_INVALID, "there is no place for the session's handle");
+    *out = NULL;
+    return open_counted(db, false, out, error);
+}
+
+struct session *session_spare(struct cellar *db)
+{
+    if (!db || coro_is_inside()) return NULL;
+    const struct places places = places_of(db, true);
+    for (uint32_t i = 0; i < places.count; i++) {
+        struct session *session = __atomic_load_n(place_at(&places, i), __ATOMIC_ACQUIRE);
+        if (!session || !claim(session)) continue;
+        session->thread = fabric_thread_here();
+        atomic_store_explicit(&session->state, SESSION_TAKEN, memory_order_release);
+        return session;
+    }
+    return NULL;
+}
+
+int session_take(struct cellar *db, struct session **out, struct cellar_error *error)
+{
+    struct session *session = session_spare(db);
+    if (!session) return open_counted(db, true, out, error);
+    *out = session;
+    return 0;
+}
+
+void session_give(struct session *session)
+{
+    if (session->running || session->state != SESSION_TAKEN) return;
+    atomic_store_explicit(&session->state, SESSION_FREE, memory_order_release);
+}
+
+void session_close(struct session *session)
 {
     enum cellar_why why;
-    if (session_check(session, &why) || session->inside || session_enter(session)) return;
+    if (session_check(session, NULL, &why) || session->inside || session_enter(session)) return;
     hold_end(session);
     give_back(session);
 }

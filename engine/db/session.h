@@ -1,5 +1,7 @@
 /*
- * session.h - sessions: a thread's own place in a database, for interactive transactions (docs/interactive.md).
+ * session.h - sessions: places in a database for interactive transactions, one at a time (docs/interactive.md). Those
+ * of cellar.h are lent: to one transaction after the other, of any thread. Others are the thread's that has opened
+ * them.
  *
  * A session has a worker of its own: an endpoint, one coordinator, a log. Its thread drives that worker during its
  * calls, as a thread from outside does whose call finds a worker idle (db.h); between calls the worker's thread sleeps,
@@ -11,31 +13,55 @@
  *                stops holds up no other, no failover and no close.
  * INV-SESSION-2: a session's worker counts among those of its gate before its first attempt enters, and its endpoint
  *                takes the ways of its compute node before its first operation.
+ * INV-SESSION-3: a slot is one thread's at a time: it is TAKEN only once its thread is named, and only what is TAKEN
+ * may
+ *                be taken over from a thread that has ended.
+ * INV-SESSION-4: a call names its thread only under the lock, for a transaction that its handle leads to, of a database
+ *                that is open.
  */
 #pragma once
 
+#include "coro.h"
 #include "db.h"
 #include "draft.h"
 #include "fabric_thread.h"
 #include "hold.h"
 
+/* A handle that has ended is told from the one that goes on as long as no more than so many were begun since. */
+#define SESSION_HANDLES 16
 #define SESSION_COORDINATORS 2 /* its attempts' own; the holder's (hold.h), which has a log once it is needed */
 
-struct cellar_session { /* a handle */
+enum session_state {
+    SESSION_CLOSED = 0,
+    SESSION_OPEN,    /* the thread's that has opened it */
+    SESSION_FREE,    /* lent to transactions of cellar.h, and none has it */
+    SESSION_CLAIMED, /* ... by one thread, which is to be named yet */
+    SESSION_TAKEN,   /* ... by a transaction, or by a run of several */
+};
+
+struct session { /* a handle */
     struct cellar *db;
     struct worker *worker;
     struct coordinator *coordinator; /* its attempts run on it */
     struct coordinator *holder;      /* of what is locked for update; NULL until that is asked for */
     struct hold hold;
-    struct coro *inside; /* of a client function that has made it for itself; NULL: of a thread */
-    struct fabric_thread thread;
+    struct coro *inside;         /* of a client function that has made it for itself; NULL: of a thread */
+    struct fabric_thread thread; /* whose it is; of one that is taken, which made its last call */
     uint32_t number;
-    bool open;      /* under sessions_lock, as are thread and number */
+    /*
+     * FREE, CLAIMED, TAKEN: by whoever claims it, and then by that one, until it is FREE again. All else, and the
+     * thread of one that is taken, is changed under sessions_lock.
+     */
+    _Atomic enum session_state state;
     bool attached;  /* the gate and the halt know of its worker */
     bool ready;     /* its coordinator can run */
     bool has_draft; /* its draft's memory is mapped */
     struct draft draft;
-    struct cellar_txn handle; /* what its client is handed; none of its own functions is to run on it */
+    /* What its client is handed, one after the other; none of their own functions is to run on them. */
+    struct cellar_txn handles[SESSION_HANDLES];
+    uint32_t turn;                    /* the one that was handed out last */
+    struct cellar_txn *_Atomic going; /* of the transaction that goes on; NULL: none does */
+    bool running;                     /* session_run_until's function has the transaction, and is not to end it */
     /* The handle is a transaction. It counts as a call from its begin to its end: closing the database finds it. */
     atomic_bool active;
     bool amid;      /* a call of its client's has not returned */
@@ -47,33 +73,80 @@ struct cellar_session { /* a handle */
     struct cellar_result last;          /* of the last call that failed */
 };
 
-/* As cellar_session_open. */
-NODISCARD int session_open(struct cellar *db, struct cellar_session **out, struct cellar_error *error);
+/*
+ * For the calling thread, until session_close. FULL, UNSUPPORTED (the mode locks what it reads), NOMEM, SYSTEM, CLOSED.
+ */
+NODISCARD int session_open(struct cellar *db, struct session **out, struct cellar_error *error);
+/* Aborts its transaction, if it has one. NULL, and one that is closed, are allowed. */
+void session_close(struct session *session);
 /* Of all zero: a session of a client function's own, until session_close_inside. NOMEM. */
-NODISCARD int session_open_inside(struct cellar_lab_client *client, struct cellar_session *session);
-void session_close_inside(struct cellar_session *session);
+NODISCARD int session_open_inside(struct cellar_lab_client *client, struct session *session);
+void session_close_inside(struct session *session);
 
+/*
+ * One that is lent, and free: the calling thread's last one if that is. Until session_give. BUSY: all are taken, by
+ * threads that live. Transactions of threads that have ended are aborted then. As session_open, too.
+ */
+NODISCARD int session_take(struct cellar *db, struct session **out, struct cellar_error *error);
+/* The same where one is there; NULL: there is none, as after the close of the database. */
+struct session *session_spare(struct cellar *db);
+/* Nothing, of one that is not taken, or amid session_run_until. */
+void session_give(struct session *session);
 /* Runs fn on the coordinator of a session that is active, on this thread where the fabric can. Its code, or INVALID. */
-int session_run(struct cellar_session *session, db_fn fn, void *arg);
-/* Returns 0 if this call may use it; else INVALID or CLOSED, and why. */
-int session_check(const struct cellar_session *session, enum cellar_why *why);
+int session_run(struct session *session, db_fn fn, void *arg);
+/*
+ * ---- interactive.c: its transactions, as those of cellar.h (cellar_begin, cellar_commit, cellar_abort, cellar_run)
+ * ----
+ */
+
+struct session_options {
+    uint32_t flags;         /* enum cellar_txn_flags */
+    uint32_t attempts_max;  /* of session_run_until; 0: no bound */
+    uint64_t timeout_ns;    /* 0: none */
+    const uint32_t *cancel; /* NULL, or a word */
+    uint64_t lock_ns;       /* 0: 100 ms; at most a second */
+    enum cellar_durability level;
+};
+/*
+ * For who has the session and no transaction in it, which is not asked again. options NULL: all zero. CLOSED, INVALID.
+ */
+NODISCARD int session_begin_taken(struct session *session, const struct session_options *options,
+                                  struct cellar_txn **out);
+/* The same, and asked: INVALID, too. */
+NODISCARD int session_begin(struct session *session, const struct session_options *options, struct cellar_txn **out);
+/* Not within session_run_until: that ends its transaction itself. */
+NODISCARD int session_commit(struct cellar_txn *txn, struct cellar_result *result);
+int session_abort(struct cellar_txn *txn);
+/* options and result may be NULL. A positive value of fn ends it without effect, as a negative one does. */
+NODISCARD int session_run_until(struct session *session, cellar_txn_fn fn, void *arg,
+                                const struct session_options *options, struct cellar_result *result);
+NODISCARD int session_transact(struct session *session, cellar_txn_fn fn, void *arg);
+
+/* Returns 0 if this call may use it, and its transaction; NULL: it is to begin one. Else INVALID or CLOSED, and why. */
+int session_check(struct session *session, const struct cellar_txn *txn, enum cellar_why *why);
+/* Surely, as it is nearly always: the thread that calls has a transaction that goes on. False: session_check says. */
+static inline bool session_is_ours(const struct session *session, const struct cellar_txn *txn)
+{
+    return session && txn == atomic_load_explicit(&session->going, memory_order_relaxed) &&
+           fabric_thread_is_here(session->thread) && !coro_is_inside();
+}
 /*
  * The session counts among the calls that keep its database open, until session_leave. CLOSED. INV-HANDLE-1: it says so
  * before it looks, as each of db_call_begin's does.
  */
-int session_enter(struct cellar_session *session);
-void session_leave(struct cellar_session *session);
+int session_enter(struct session *session);
+void session_leave(struct session *session);
 /* Enters, runs, leaves. */
-int session_call(struct cellar_session *session, db_fn fn, void *arg);
+int session_call(struct session *session, db_fn fn, void *arg);
 /* Returns whether a thread that lives has a session that is entered. */
 bool session_any_entered(struct cellar *db);
 
 /* ---- session_worker.c ---- */
 
-/* Makes what the session's worker lacks. As cellar_session_open. */
-NODISCARD int session_worker_make(struct cellar_session *session, struct cellar_error *error);
+/* Makes what the session's worker lacks. As session_open. */
+NODISCARD int session_worker_make(struct session *session, struct cellar_error *error);
 /* Its second coordinator can run: 0, or a code. */
-NODISCARD int session_holder_make(struct cellar_session *session);
+NODISCARD int session_holder_make(struct session *session);
 /* Steps of closing: they are told to stop; have stopped; are freed, but for what their mode has; then that, too. */
 void session_workers_stop(struct cellar *db);
 void session_workers_close(struct cellar *db);

@@ -31,7 +31,7 @@ static int run_on(struct cellar *db, struct worker *worker, struct coordinator *
     return request.rc;
 }
 
-static int start(struct cellar_session *session, struct worker *worker, struct cellar_error *error)
+static int start(struct session *session, struct worker *worker, struct cellar_error *error)
 {
     struct cellar *db = session->db;
     uint32_t place = session->number / db->config.cns;
@@ -57,7 +57,7 @@ static int start(struct cellar_session *session, struct worker *worker, struct c
     return 0;
 }
 
-static int worker_make(struct cellar_session *session, struct cellar_error *error)
+static int worker_make(struct session *session, struct cellar_error *error)
 {
     struct worker *worker = calloc(1, sizeof *worker);
     if (!worker) return err_set(error, CELLAR_NOMEM, "no memory for a session's worker");
@@ -127,7 +127,7 @@ static int join(struct coro *co, struct coordinator *coordinator, void *arg)
     return rc;
 }
 
-int session_worker_make(struct cellar_session *session, struct cellar_error *error)
+int session_worker_make(struct session *session, struct cellar_error *error)
 {
     struct cellar *db = session->db;
     int rc = session->worker ? 0 : worker_make(session, error);
@@ -144,7 +144,7 @@ int session_worker_make(struct cellar_session *session, struct cellar_error *err
 /* On the first coordinator, for the second one: inside the gate, as all that reaches the pool. */
 static int holder_open(struct coro *co, struct coordinator *coordinator, void *arg)
 {
-    struct cellar_session *session = arg;
+    struct session *session = arg;
     struct worker *worker = coordinator->worker;
     struct gate *gate = &worker->node->gate;
     struct cellar_error error;
@@ -160,7 +160,7 @@ static int holder_open(struct coro *co, struct coordinator *coordinator, void *a
     return rc;
 }
 
-int session_holder_make(struct cellar_session *session)
+int session_holder_make(struct session *session)
 {
     return session->holder ? 0 : session_run(session, holder_open, session);
 }
@@ -193,7 +193,7 @@ void session_workers_leave(struct cellar *db)
 {
     const struct mode *mode = mode_of(db->config.cc);
     for (uint32_t i = 0; i < db->config.sessions; i++) {
-        struct cellar_session *session = db->sessions[i];
+        struct session *session = db->sessions[i];
         if (!session) continue;
         if (session->ready && mode->worker_close) mode->worker_close(&session->worker->home);
         draft_close(&session->draft);

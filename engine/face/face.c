@@ -11,11 +11,17 @@
 #include "db_open.h"
 #include "db_queue.h"
 #include "db_recover.h"
+#include "db_result.h"
 #include "db_schema.h"
 #include "db_snapshot.h"
 #include "durable.h"
 #include "face_options.h"
 #include "session.h"
+
+static int nothing_given(void)
+{
+    return db_result_last(CELLAR_INVALID, &(struct cellar_detail){.why = CELLAR_WHY_NO_MEMORY_GIVEN, .column = -1});
+}
 
 /* ---- cellar.h ---- */
 
@@ -92,10 +98,60 @@ int cellar_index_drop(struct cellar *db, const struct cellar_index *index)
     return err_last_is(db_index_drop(db, index, &error), &error);
 }
 
-int cellar_session_open(struct cellar *db, struct cellar_session **out)
+/* ---- transactions: each takes a session that is lent, and gives it back as it ends ---- */
+
+static __attribute__((noinline)) int take_by(struct cellar *db, const struct cellar_txn_options *from,
+                                             struct session_options *options, struct session **session)
 {
     struct cellar_error error = {0};
-    return err_last_is(session_open(db, out, &error), &error);
+    int rc = from ? face_options_txn(options, from, &error) : 0;
+    return err_last_is(rc ? rc : session_take(db, session, &error), &error);
+}
+
+/* *options: `memory`, or NULL if the caller has none. Nearly always there is one that the thread had, and no option. */
+static inline int take(struct cellar *db, const struct cellar_txn_options *from, struct session_options *memory,
+                       const struct session_options **options, struct session **session)
+{
+    *options = from ? memory : NULL;
+    *session = from ? NULL : session_spare(db);
+    return *session ? 0 : take_by(db, from, memory, session);
+}
+
+int cellar_begin(struct cellar *db, const struct cellar_txn_options *from, struct cellar_txn **txn)
+{
+    struct session_options memory;
+    const struct session_options *options;
+    struct session *session;
+    if (!txn) return nothing_given();
+    *txn = NULL;
+    int rc = take(db, from, &memory, &options, &session);
+    if (rc) return rc;
+    rc = session_begin_taken(session, options, txn);
+    if (rc) session_give(session);
+    return rc;
+}
+
+int cellar_run(struct cellar *db, cellar_txn_fn fn, void *arg, const struct cellar_txn_options *from,
+               struct cellar_result *result)
+{
+    struct session_options memory;
+    const struct session_options *options;
+    struct session *session;
+    int rc = take(db, from, &memory, &options, &session);
+    if (rc) {
+        if (result) *result = (struct cellar_result){.code = rc, .detail = {.column = -1}};
+        return rc;
+    }
+    rc = session_run_until(session, fn, arg, options, result);
+    session_give(session);
+    return rc;
+}
+
+int cellar_commit(struct cellar_txn *txn, struct cellar_result *result) { return session_commit(txn, result); }
+
+void cellar_abort(struct cellar_txn *txn)
+{
+    if (txn) (void)session_abort(txn);
 }
 
 /* ---- cellar_proc.h ---- */

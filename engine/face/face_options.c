@@ -118,7 +118,7 @@ int face_options_read(struct engine_config *config, const char *path, const stru
                        (unsigned long long)options.epoch_us);
     config->pool_bytes = options.bytes;
     config->level = options.durability;
-    config->sessions = options.sessions;
+    config->sessions = options.txns_max;
     config->threads = options.threads;
     config->epoch_ns = options.epoch_us * NS_PER_US;
     config->durable_bytes = options.log_bytes;
@@ -131,4 +131,26 @@ int face_options_read(struct engine_config *config, const char *path, const stru
     uint64_t cns_max = (uint64_t)options.processes_max * (config->cns ? config->cns : 1);
     config->cns_max = cns_max < UINT32_MAX ? (uint32_t)cns_max : UINT32_MAX;
     return rc ? rc : path_read(config, path, error);
+}
+
+int face_options_txn(struct session_options *to, const struct cellar_txn_options *from, struct cellar_error *error)
+{
+    struct cellar_txn_options options;
+    int rc = face_options_struct(&options, sizeof options, from, "cellar_txn_options", error);
+    if (rc) return rc;
+    if (options.flags & ~(uint32_t)CELLAR_READ_ONLY)
+        return err_set(error, CELLAR_INVALID, "cellar_txn_options.flags %#x: READ_ONLY is what there is",
+                       options.flags);
+    if (options.lock_us > HOLD_BOUND_MAX_NS / NS_PER_US)
+        return err_set(error, CELLAR_INVALID, "cellar_txn_options.lock_us %llu: at most %llu",
+                       (unsigned long long)options.lock_us, (unsigned long long)HOLD_BOUND_MAX_NS / NS_PER_US);
+    uint64_t most_us = UINT64_MAX / NS_PER_US;
+    *to = (struct session_options){.flags = options.flags,
+                                   .attempts_max = options.attempts_max,
+                                   .timeout_ns =
+                                       (options.timeout_us < most_us ? options.timeout_us : most_us) * NS_PER_US,
+                                   .cancel = options.cancel,
+                                   .lock_ns = options.lock_us * NS_PER_US,
+                                   .level = options.durability};
+    return 0;
 }

@@ -3,6 +3,7 @@
 
 #include "engine_config.h"
 #include "err.h"
+#include "session.h"
 
 /*
  * Copies a struct of a user's, which begins with its size, into one of `bytes` as this library knows it; what the user
@@ -11,6 +12,9 @@
  */
 NODISCARD int face_options_struct(void *own, uint32_t bytes, const void *from, const char *name,
                                   struct cellar_error *error);
+/* What cellar_begin and cellar_run ask for. INVALID. */
+NODISCARD int face_options_txn(struct session_options *to, const struct cellar_txn_options *options,
+                               struct cellar_error *error);
 /* What cellar_open asks for. INVALID. */
 NODISCARD int face_options_read(struct engine_config *config, const char *path, const struct cellar_options *options,
                                 struct cellar_error *error);

@@ -1,5 +1,5 @@
 /*
- * tree_cursor.c - ranges of an ordered index, in batches of bounded memory (cellar.h, ordered indexes).
+ * tree_cursor.c - ranges of an ordered index, in batches of bounded memory (cellar_proc.h, ordered indexes).
  *
  * The race it is built around: an insert into a gap that the cursor has passed. The gap lies in one data cell of the
  * leaf that covers it; all cells from one end of the range to the other are read, empty ones too, and which they are

@@ -16,7 +16,7 @@
 
 #include "txn.h"
 
-#define LARGE_RECORDS_MAX CELLAR_SESSION_RECORDS_MAX
+#define LARGE_RECORDS_MAX CELLAR_INTERACTIVE_RECORDS_MAX
 #define LARGE_ARENA_BYTES (512u << 20)
 
 /* What the coordinator has else, meanwhile. */

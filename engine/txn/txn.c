@@ -1,5 +1,5 @@
 /*
- * txn.c - what a procedure calls (cellar.h, stored procedures), the batch of operations, and the ways an attempt begins
+ * txn.c - what a procedure calls (cellar_proc.h), the batch of operations, and the ways an attempt begins
  * and ends. Fetching is fetch.c's, committing commit.c's.
  */
 #include "txn.h"

@@ -114,7 +114,7 @@ struct txn {
     bool tree_begun;             /* ... this attempt has made some */
     struct draft *draft;         /* of the interactive transaction that this attempt serves; NULL: a procedure's own */
     bool of_hold;                /* it locks for a session (hold.h), which may write what is guarded (catalog.h) */
-    struct cellar_session *session; /* of an interactive transaction's handle, which is no attempt (session.h) */
+    struct session *session;     /* of an interactive transaction's handle, which is no attempt (session.h) */
 };
 
 /* The public name of the same object. */

@@ -17,6 +17,7 @@
 #include "history_pool.h"
 #include "history_snapshot.h"
 #include "must.h"
+#include "session.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -386,8 +387,12 @@ static int journal_open(struct cellar *db, const struct history_recorder_file *f
     return rc;
 }
 
-/* Coordinators, and those that sessions may have. */
-static uint32_t lanes_of(const struct cellar *db) { return db->coordinator_count + db->config.sessions; }
+/* Coordinators, and those that sessions may have, as lane_of counts them. */
+static uint32_t lanes_of(const struct cellar *db)
+{
+    uint32_t cns = db->config.cns, places = (db->config.sessions + cns - 1) / cns;
+    return db->coordinator_count + SESSION_COORDINATORS * places * cns;
+}
 
 static int recorder_make(struct cellar *db, const struct history_recorder_file *file, struct history_recorder *recorder,
                          struct cellar_error *error)

@@ -22,14 +22,14 @@
 struct sim_sessions {
     uint32_t count;
     struct sim_texts *texts; /* one for each; NULL: the plan has no values */
-    struct cellar_session sessions[];
+    struct session sessions[];
 };
 
 /* One transaction of a client, made anew until it commits. */
 struct dialog {
     struct cells *cells;
     struct cellar_lab_client *client;
-    struct cellar_session *session;
+    struct session *session;
     const struct cells_txn *todo;
     struct sim_texts *texts; /* NULL: the plan has no values */
     struct cellar_txn *txn;
@@ -57,7 +57,7 @@ int sim_sessions_open(struct cells *cells, struct cellar_error *error)
 void sim_sessions_end(struct sim_sessions *sessions)
 {
     for (uint32_t i = 0; sessions && i < sessions->count; i++)
-        if (sessions->sessions[i].open) session_close_inside(&sessions->sessions[i]);
+        if (sessions->sessions[i].state) session_close_inside(&sessions->sessions[i]);
 }
 
 void sim_sessions_close(struct sim_sessions *sessions)
@@ -253,7 +253,7 @@ static int told(struct dialog *dialog, int code, struct cellar_result *result)
 {
     int rc =
         code == CELLAR_NOT_FOUND || code == CELLAR_EXISTS || code == CELLAR_USER_ABORT ? cellar_check(dialog->txn) : 0;
-    (void)cellar_abort(dialog->txn);
+    (void)session_abort(dialog->txn);
     return result->code = rc ? rc : code;
 }
 
@@ -266,16 +266,16 @@ static int leave(struct dialog *dialog)
 
 static int try_once(struct dialog *dialog, uint64_t left_ns, struct cellar_result *result)
 {
-    const struct cellar_txn_options options = {.timeout_ns = left_ns};
+    const struct session_options options = {.timeout_ns = left_ns};
     bool leaves = once_in(dialog, 16);
     dialog->digest = dialog->complaint[0] = 0;
     dialog->found = false;
-    int code = dialog->session->open ? 0 : session_open_inside(dialog->client, dialog->session);
-    if (code == 0) code = cellar_begin(dialog->session, &options, &dialog->txn);
+    int code = dialog->session->state ? 0 : session_open_inside(dialog->client, dialog->session);
+    if (code == 0) code = session_begin(dialog->session, &options, &dialog->txn);
     if (code) return result->code = code;
     code = play(dialog);
     if (leaves) return result->code = leave(dialog);
-    return code ? told(dialog, code, result) : cellar_commit(dialog->txn, result);
+    return code ? told(dialog, code, result) : session_commit(dialog->txn, result);
 }
 
 static uint64_t gone_ns(const struct dialog *dialog, uint64_t begin_ns)

@@ -25,7 +25,7 @@ for name, struct in STRUCTS.items():
                      f' sizeof(((struct {name} *)0)->{field}));')
 constants = {**{name: f"CELLAR_{name}" for name in
                 ("INVALID", "NOT_FOUND", "EXISTS", "TOO_LARGE", "CLOSED", "RETRY", "BUSY", "EXISTING", "PRIVATE",
-                 "MEMORY", "DURABLE", "TXN_RECORDS_MAX", "VALUE_BYTES_MAX")}}
+                 "MEMORY", "DURABLE", "READ_ONLY", "BACKWARD", "COVERED", "TXN_RECORDS_MAX", "VALUE_BYTES_MAX")}}
 lines += [f'    printf("{name} %d\\n", {told});' for name, told in constants.items()]
 lines.append('    for (int i = 0; i < CELLAR_ABORT_REASONS; i++) puts(reasons[i]);')
 with open(f"{folder}/layout.c", "w") as source:

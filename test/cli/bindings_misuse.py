@@ -12,6 +12,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import warnings
 
 import cellar
 
@@ -30,14 +31,13 @@ def refused(kind, text, work):
 
 @contextlib.contextmanager
 def opened():
-    """A database in memory, with records 7 and 8, a session, and an index."""
+    """A database in memory, with records 7 and 8, and an index."""
     with cellar.open(bytes=8 << 20) as db:
         plain = db.table("plain", PLAIN, 100)
-        session = db.session()
-        with session.begin() as txn:
+        with db.begin() as txn:
             txn.insert(plain, 7, cents=100, owner=b"ada")
             txn.insert(plain, 8, cents=80, owner=b"bob")
-        yield db, plain, session, db.index(plain, "by_cents", ["cents"])
+        yield db, plain, db.index(plain, "by_cents", ["cents"])
 
 
 def in_thread(work):
@@ -56,8 +56,8 @@ def in_thread(work):
     return got[0]
 
 
-def calls(session, txn, plain, index):
-    """Every call of a transaction and of a session, by name."""
+def calls(txn, plain, index):
+    """Every call of a transaction, by name."""
     return {
         "get": lambda: txn.get(plain, 7, "cents"), "for_update": lambda: txn.get(plain, 7, "cents", for_update=True),
         "row": lambda: txn.row(plain, 7), "put": lambda: txn.put(plain, 7, cents=1),
@@ -66,8 +66,7 @@ def calls(session, txn, plain, index):
         "remove": lambda: txn.remove(plain, 7), "scan": lambda: txn.scan(index),
         "scan_rows": lambda: txn.scan_rows(index), "savepoint": lambda: txn.savepoint(),
         "rollback_to": lambda: txn.rollback_to(0), "release": lambda: txn.release(0), "check": lambda: txn.check(),
-        "commit": lambda: txn.commit(), "begin": lambda: session.begin(),
-        "transact": lambda: session.transact(lambda txn: None),
+        "commit": lambda: txn.commit(),
     }
 
 
@@ -75,18 +74,16 @@ def database_calls(db, plain):
     return {
         "table": lambda: db.table("other", PLAIN, 10), "alter": lambda: db.alter(plain, PLAIN, 10),
         "index": lambda: db.index(plain, "other", ["cents"]), "tally": lambda: db.table_tally(plain),
-        "session": lambda: db.session(),
+        "begin": lambda: db.begin(), "run": lambda: db.run(lambda txn: None),
     }
 
 
-def all_refused(text, works, code=None, beside=()):
+def all_refused(text, works, code):
     for name, work in works.items():
-        if name in beside:
-            continue
         try:
             done = work()
         except cellar.Error as error:
-            assert text in str(error) and code in (None, error.code), (name, error.code, error)
+            assert text in str(error) and code == error.code, (name, error.code, error)
         else:
             raise AssertionError(f"{name} is not refused: {done!r}")
 
@@ -94,77 +91,76 @@ def all_refused(text, works, code=None, beside=()):
 # ---- after a close ----
 
 def database_closed():
-    with opened() as (db, plain, session, index):
-        txn, idle = session.begin(), db.session()
+    with opened() as (db, plain, index):
+        txn, idle = db.begin(), db.begin()
         txn.put(plain, 7, cents=1)
         db.close()
-        all_refused("the session is closed, as the database is", calls(session, txn, plain, index), cellar.CLOSED)
-        all_refused("closed", calls(idle, txn, plain, index), cellar.CLOSED)
+        for ended in (txn, idle):
+            all_refused("the database is closed", calls(ended, plain, index), cellar.CLOSED)
         all_refused("the database is closed", database_calls(db, plain), cellar.CLOSED)
-        for closed in (txn.abort, session.close, idle.close, db.close, db.close):
+        for closed in (txn.abort, idle.abort, db.close, db.close):
             closed()
-        refused(cellar.Error, "closed", session.__enter__().begin)
-
-
-def session_closed():
-    """Its place goes to another session, which a stale handle must not reach."""
-    with opened() as (db, plain, session, index):
-        txn = session.begin()
-        txn.put(plain, 7, cents=1)
-        session.close()
-        with db.session() as other, other.begin() as its:
-            its.put(plain, 8, cents=5)
-            all_refused("the session is closed", calls(session, txn, plain, index), cellar.CLOSED)
-            txn.abort()
-            session.close()
-            assert its.get(plain, 8, "cents") == 5
-        with db.session() as other:
-            assert other.transact(lambda txn: (txn.get(plain, 7, "cents"), txn.get(plain, 8, "cents"))) == (100, 5)
 
 
 def transaction_ended():
-    with opened() as (_db, plain, session, index):
+    """Its place goes to the next one, which what was ended must not reach."""
+    with opened() as (db, plain, index):
         for end in ("commit", "abort"):
-            txn = session.begin()
+            txn = db.begin()
             getattr(txn, end)()
-            with session.begin() as later:
-                later.put(plain, 8, cents=6)
-                all_refused("has ended", calls(session, txn, plain, index), cellar.INVALID, ("begin", "transact"))
+            for _ in range(40):
+                with db.begin() as later:
+                    later.put(plain, 8, cents=6)
+                    all_refused("has ended", calls(txn, plain, index), cellar.INVALID)
+            with db.begin() as later:
                 txn.abort()
                 assert later.get(plain, 8, "cents") == 6
 
 
 def dropped_owners():
-    """Who holds a part holds what it is of; a transaction that nobody holds is aborted by the next one."""
-    with opened() as (db, plain, session, _index):
-        session.begin().put(plain, 7, cents=1)
-        gc.collect()
-        assert session.transact(lambda txn: txn.get(plain, 7, "cents")) == 100
-        kept = session.begin()
-        refused(cellar.Error, "transaction", session.begin)
-        kept.put(plain, 7, cents=2)
-        kept.commit()
-        txn = db.session().begin()
-        gc.collect()
-        assert txn.get(plain, 7, "cents") == 2
-        txn.abort()
+    """Who holds a transaction holds its database; one that nobody holds is aborted, by whatever thread finds that."""
+    with cellar.open(bytes=8 << 20, txns_max=1) as db:
+        plain = db.table("plain", PLAIN, 100)
+        db.run(lambda txn: txn.insert(plain, 7, cents=100, owner=b"ada"))
+        dropped, asked = threading.Event(), threading.Event()
+
+        def begun():
+            txn = db.begin()
+            txn.put(plain, 7, cents=1)
+            return txn
+
+        def drop():
+            begun()
+            dropped.set()
+            asked.wait()
+
+        begun()
+        assert db.run(lambda txn: txn.get(plain, 7, "cents")) == 100
+        thread = threading.Thread(target=drop)
+        thread.start()
+        dropped.wait()
+        assert db.run(lambda txn: txn.get(plain, 7, "cents")) == 100
+        asked.set()
+        thread.join()
+        kept = begun()
+        assert refused(cellar.Error, "txns_max", db.begin).code == cellar.BUSY
+        kept.itself = kept  # now the garbage collection alone finds it
+        del kept
+        in_thread(gc.collect)
+        assert db.run(lambda txn: txn.get(plain, 7, "cents")) == 100
     other = cellar.open(bytes=8 << 20)
-    table = other.table("t", PLAIN, 10)
-    session = other.session()
+    table, txn = other.table("t", PLAIN, 10), other.begin()
     del other
     gc.collect()
-    session.transact(lambda txn: txn.insert(table, 1, cents=1, owner=b""))
+    txn.insert(table, 1, cents=1, owner=b"")
+    txn.commit()
     table.database.close()
-    refused(cellar.Error, "closed", session.begin)
-    with opened() as (db, plain, _session, _index):
-        db.session().begin().put(plain, 7, cents=1)
-        gc.collect()
-        db.close()
+    refused(cellar.Error, "closed", table.database.begin)
 
 
 def closed_within():
-    """By the function that transact runs, and by blocks that an exception ends."""
-    with opened() as (db, plain, session, _index):
+    """By the function that is run, and in blocks, which an exception ends or nothing."""
+    with opened() as (db, plain, _index):
         runs = []
 
         def work(txn):
@@ -172,58 +168,46 @@ def closed_within():
             txn.put(plain, 7, cents=1)
             db.close()
 
-        refused(cellar.Error, "closed", lambda: session.transact(work))
+        assert refused(cellar.Error, "closed", lambda: db.run(work)).code == cellar.CLOSED
         assert runs == [1]
-    for exit_of in ("database", "session"):
-        with opened() as (db, plain, session, index):
+    for raised in (RuntimeError("on purpose"), None):
+        with opened() as (db, plain, index):
             try:
-                with (db if exit_of == "database" else session), session.begin() as txn:
+                with db.begin() as txn:
                     txn.put(plain, 7, cents=1)
-                    (db if exit_of == "database" else session).close()
-                    raise RuntimeError("on purpose")
-            except RuntimeError:
-                pass
-            all_refused("closed", calls(session, txn, plain, index), cellar.CLOSED)
+                    db.close()
+                    if raised:
+                        raise raised
+            except RuntimeError as error:
+                assert error is raised
+            except cellar.Error as error:
+                assert error.code == cellar.CLOSED and not raised
+            else:
+                raise AssertionError("it has not committed, and does not say so")
+            all_refused("closed", calls(txn, plain, index), cellar.CLOSED)
 
 
 def closed_during_a_call():
-    """By what interrupts the call, on its thread: refused. By another thread: it waits until the call is over."""
-    with opened() as (db, _plain, session, _index):
-        for owner in (db, session):
-            for closed in (db, session) if owner is session else (db,):
-                error = owner._during(lambda _: refused(cellar.Error, "under way", closed.close))
-                assert error.code == cellar.BUSY
-        session.begin().abort()
-        with cellar.open(bytes=8 << 20) as other:
-            session._during(lambda _: other.close())
-        order, started = [], threading.Event()
-
-        def close():
-            started.set()
-            db.close()
-            order.append("closed")
-
-        closer = threading.Thread(target=close)
-
-        def call(_handle):
-            closer.start()
-            started.wait()
-            order.append("called")
-
-        session._during(call)
-        closer.join()
-        assert order == ["called", "closed"]
+    """By another thread: refused. By what interrupts the call, on its thread: it ends as after any close."""
+    with opened() as (db, plain, index):
+        txn = db.begin()
+        txn.put(plain, 7, cents=1)
+        error = txn._call(lambda _: in_thread(lambda: refused(cellar.Error, "in a call", db.close)).code + 100)
+        assert error == cellar.BUSY + 100
+        assert txn.get(plain, 7, "cents") == 1
+        assert txn._call(lambda _: db.close() or 7) == 7
+        all_refused("closed", calls(txn, plain, index), cellar.CLOSED)
+        all_refused("closed", database_calls(db, plain), cellar.CLOSED)
 
 
 def closed_beside_threads():
-    with opened() as (db, plain, _session, _index):
+    with opened() as (db, plain, _index):
         started, wrong, stop = [threading.Event() for _ in range(3)], [], threading.Event()
 
         def run(event):
             try:
-                session = db.session()
                 while not stop.is_set():
-                    session.transact(lambda txn: txn.put(plain, 7, cents=txn.get(plain, 7, "cents") + 1))
+                    db.run(lambda txn: txn.put(plain, 7, cents=txn.get(plain, 7, "cents") + 1))
                     db.table_tally(plain)
                     event.set()
             except BaseException as error:
@@ -249,69 +233,107 @@ def closed_beside_threads():
 
 
 def kept_open_by_a_transaction():
-    with opened() as (db, plain, _session, _index):
-        begun, asked = threading.Event(), threading.Event()
+    """Of another thread that lives: that has begun it, or was the last to use it."""
+    with opened() as (db, plain, _index):
+        handed, begun, asked = db.begin(), threading.Event(), threading.Event()
 
-        def think():
-            with db.session() as session, session.begin() as txn:
-                txn.put(plain, 7, cents=8)
+        def think(begin):
+            with begin() as txn:
+                txn.put(plain, 7, cents=txn.get(plain, 7, "cents") + 1)
                 begun.set()
                 asked.wait()
 
-        thread = threading.Thread(target=think)
-        thread.start()
-        begun.wait()
-        refused(cellar.Error, "another thread has a transaction", db.close)
-        asked.set()
-        thread.join()
-        assert db.session().transact(lambda txn: txn.get(plain, 7, "cents")) == 8
+        for begin in (db.begin, lambda: handed):
+            thread = threading.Thread(target=think, args=[begin])
+            thread.start()
+            begun.wait()
+            own = db.begin()
+            error = refused(cellar.Error, "another thread has a transaction", db.close)
+            assert error.code == cellar.BUSY
+            refused(cellar.Error, "has ended", own.commit)
+            refused(cellar.Error, "has ended", lambda: own.__exit__(None, None, None))
+            asked.set()
+            thread.join()
+            begun.clear()
+            asked.clear()
+            handed = db.begin()
+        assert db.run(lambda txn: txn.get(plain, 7, "cents")) == 102
         db.close()
 
 
 def other_threads():
-    """A session and its transaction are one thread's, whatever the system's number for that is afterwards."""
-    with opened() as (_db, plain, session, index):
-        txn = session.begin()
-        error = in_thread(lambda: all_refused("another thread's", calls(session, txn, plain, index), cellar.INVALID))
-        assert error is None, error
-        for work in (txn.abort, session.close):
-            assert "another thread's" in str(in_thread(work)), work
-        assert txn.get(plain, 7, "cents") == 100
+    """Their calls of one transaction take turns. One that a thread has left open as it ended goes on, or is closed."""
+    with opened() as (db, plain, index):
+        texts = db.table("texts", {"text": "4v"}, 10, long_bytes=1 << 20)
+        txn, wrong = db.begin(), []
+        txn.insert(texts, 1, text=b"")
+
+        def use(key):
+            for cents in range(200):
+                txn.put(plain, key, cents=cents)
+                assert txn.get(plain, key, "cents") == cents
+                txn.scan(index)
+                txn.put(texts, 1, text=b"x" * cents * key)
+                assert set(txn.get(texts, 1, "text")) <= set(b"x")
+
+        def run(key):
+            try:
+                use(key)
+            except BaseException as error:
+                wrong.append(error)
+
+        threads = [threading.Thread(target=run, args=[key]) for key in (7, 8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not wrong, wrong
         txn.commit()
-    with opened() as (db, _plain, _session, _index):
-        theirs = in_thread(db.session)
-        for _ in range(20):
-            for work in (theirs.begin, theirs.close, lambda: theirs.transact(lambda txn: None)):
-                assert "another thread's" in str(in_thread(work)), work
+        for used in (False, True):
+            theirs = in_thread(db.begin)
+            assert not used or theirs.get(plain, 7, "cents") == 199
+        db.close()
+        all_refused("closed", calls(theirs, plain, index), cellar.CLOSED)
 
 
 def forked():
     """A child can close, which does nothing, and open anew; the parent goes on."""
-    with opened() as (db, plain, session, index):
-        txn = session.begin()
+    with opened() as (db, plain, index):
+        txn = db.begin()
         txn.put(plain, 7, cents=3)
-        session._lock.acquire()  # as another thread may have it
-        db._lock.acquire()
-        child = os.fork()
+        held, over = threading.Event(), threading.Event()
+
+        def hold():
+            with txn._handle.lock, db._closing:
+                held.set()
+                over.wait()
+
+        holder = threading.Thread(target=hold)
+        holder.start()
+        held.wait()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of newer ones, as there are threads
+            child = os.fork()
         if child == 0:
             code = 1
             try:
-                all_refused("parent process's", calls(session, txn, plain, index), cellar.INVALID)
+                all_refused("parent process's", calls(txn, plain, index), cellar.INVALID)
                 all_refused("parent process's", database_calls(db, plain), cellar.INVALID)
-                for end in (txn.abort, session.close, db.close):
+                for end in (txn.abort, db.close):
                     end()
-                with opened() as (_db, its, own, _index):
-                    own.transact(lambda txn: txn.put(its, 7, cents=4))
+                del txn
+                with opened() as (own, its, _index):
+                    own.run(lambda txn: txn.put(its, 7, cents=4))
                 code = 0
             except BaseException as error:
                 print(f"in the child: {error!r}")
                 sys.stdout.flush()
             os._exit(code)
-        db._lock.release()
-        session._lock.release()
+        over.set()
+        holder.join()
         assert os.waitpid(child, 0)[1] == 0
         txn.commit()
-        assert session.transact(lambda txn: txn.get(plain, 7, "cents")) == 3
+        assert db.run(lambda txn: txn.get(plain, 7, "cents")) == 3
 
 
 EXITS = """
@@ -325,18 +347,18 @@ class Keeper:
                 getattr(kept, end, lambda: None)()
 db = cellar.open(bytes=8 << 20)
 table = db.table("t", {"a": "q"}, 10)
-session = db.session()
-txn = session.begin()
+txn = db.begin()
 txn.insert(table, 1, a=1)
 """
 
 
 def interpreter_exits():
     """With all that is open, and with finalizers that end it in any order."""
-    for last in ("", "one = Keeper(db, session, txn)", "one = Keeper(txn, session, db)", "txn.one = Keeper(db)",
-                 "db.one = Keeper(session, txn)", "txn.one = Keeper(session); db.one = Keeper(db, session)",
+    for last in ("", "one = Keeper(db, txn)", "one = Keeper(txn, db)", "txn.one = Keeper(db)", "db.one = Keeper(txn)",
+                 "txn.one = Keeper(txn); db.one = Keeper(db)", "cellar.one = txn; txn.one = cellar",
                  "table.one = db; db.one = table; txn.one = Keeper(db, txn)", "raise SystemExit(0)",
-                 "threading.Thread(target=lambda: db.session().begin()).start()"):
+                 "threading.Thread(target=lambda: db.begin()).start()",
+                 "kept = []; threading.Thread(target=lambda: kept.append(db.begin())).start()"):
         # Not in a build folder, whose cellar.so, for SQLite, would be found first.
         run = subprocess.run([sys.executable, "-W", "error", "-c", EXITS + last], capture_output=True, text=True,
                              check=False, cwd=os.path.dirname(cellar.__file__))
@@ -344,9 +366,9 @@ def interpreter_exits():
 
 
 def not_copied():
-    with opened() as (db, _plain, session, _index):
-        txn = session.begin()
-        for thing in (db, session, txn):
+    with opened() as (db, _plain, _index):
+        txn = db.begin()
+        for thing in (db, txn):
             for way in (copy.copy, copy.deepcopy, pickle.dumps):
                 refused(TypeError, "cannot be copied", lambda: way(thing))
         txn.commit()
@@ -356,57 +378,57 @@ def not_copied():
 
 def strange_handles():
     """Tables, indexes and databases for one another: for the engine any pointer is one."""
-    with opened() as (db, plain, session, index), opened() as (other, its, _session, its_index):
-        txn = session.begin()
+    with opened() as (db, plain, index), opened() as (other, its, its_index):
+        txn = db.begin()
         for table, kind, text in ((its, cellar.Error, "another database"), (index, TypeError, "a table is wanted"),
                                   ("plain", TypeError, "a table is wanted"), (None, TypeError, "a table is wanted"),
                                   (db, TypeError, "a table is wanted"), (7, TypeError, "a table is wanted")):
-            works = {**calls(session, txn, table, index), **database_calls(db, table)}
+            works = {**calls(txn, table, index), **database_calls(db, table)}
             for name in ("get", "for_update", "row", "put", "insert", "delete", "find", "add", "remove", "alter",
                          "index", "tally"):
                 refused(kind, text, works[name])
         for strange, kind, text in ((its_index, cellar.Error, "another database"), (plain, TypeError, "an index is"),
                                     (None, TypeError, "an index is"), ("by_cents", TypeError, "an index is")):
             for name in ("scan", "scan_rows"):
-                refused(kind, text, calls(session, txn, plain, strange)[name])
+                refused(kind, text, calls(txn, plain, strange)[name])
         assert txn.get(plain, 7, "cents") == 100
         txn.commit()
         old = db.table("old", {"a": "q", "b": "q"}, 10)
-        session.transact(lambda txn: txn.insert(old, 1, a=5, b=6))
+        db.run(lambda txn: txn.insert(old, 1, a=5, b=6))
         altered = db.alter(old, {"b": "q"}, 10)
-        refused(cellar.Error, "", lambda: session.transact(lambda txn: txn.get(old, 1, "a")))
-        assert session.transact(lambda txn: txn.get(altered, 1, "b")) == 6
+        refused(cellar.Error, "", lambda: db.run(lambda txn: txn.get(old, 1, "a")))
+        assert db.run(lambda txn: txn.get(altered, 1, "b")) == 6
         other.close()
-        assert session.transact(lambda txn: txn.get(plain, 7, "cents")) == 100
+        assert db.run(lambda txn: txn.get(plain, 7, "cents")) == 100
 
 
 NAMES = ["key", "table", "self", "values", "column", "columns", "records_max", "defaults", "name", "names", "handle",
-         "database", "session", "limit", "low", "index", "two words", "-minus", "*"]
+         "database", "txn", "limit", "low", "index", "two words", "-minus", "*"]
 
 
 def names_of_columns():
     """Those of arguments, of attributes, and any others."""
     columns, row = {name: "q" for name in NAMES}, {name: number for number, name in enumerate(NAMES)}
-    with opened() as (db, _plain, session, _index):
+    with opened() as (db, _plain, _index):
         table = db.alter(db.table("named", {"old": "q"}, 10), {"old": "q", **columns}, 10, **row)
-        with session.begin() as txn:
+        with db.begin() as txn:
             txn.insert(table, 1, old=0, **row)
             assert txn.row(table, 1) == {"old": 0, **row}
             for name in NAMES:
                 txn.put(table, 1, **{name: row[name] + 100})
                 assert txn.get(table, 1, name) == row[name] + 100
         words = db.table("words", {"key": "24s", **{name: "q" for name in NAMES[1:]}}, 100, key_bytes=20)
-        with session.begin() as txn:
+        with db.begin() as txn:
             txn.add(words, **{**row, "key": b"a"})
             assert txn.row(words, txn.find(words, b"a")) == {**row, "key": b"a"}
 
 
 def names_in_indexes():
     """A minus before a name says descending, and before a name that has one, too."""
-    with opened() as (db, _plain, session, _index):
+    with opened() as (db, _plain, _index):
         table = db.table("named", {"-minus": "q", "low": "q"}, 10)
         up, down = db.index(table, "up", ["-minus", "low"]), db.index(table, "down", ["--minus", "-low"])
-        with session.begin() as txn:
+        with db.begin() as txn:
             for key in (1, 2, 3):
                 txn.insert(table, key, **{"-minus": key, "low": 7})
             assert txn.scan(up) == [1, 2, 3] and txn.scan(down) == [3, 2, 1]
@@ -420,13 +442,15 @@ STRANGE = (7.0, 7.5, math.nan, math.inf, "7", b"7", None, [7], 7j)
 
 def numbers():
     """Out of range: an error, and never another number."""
-    with opened() as (db, plain, session, index):
-        txn = session.begin()
+    with opened() as (db, plain, index):
+        txn = db.begin()
         takes = {"get": lambda n: txn.get(plain, n, "cents"), "row": lambda n: txn.row(plain, n),
                  "put": lambda n: txn.put(plain, n, cents=1), "delete": lambda n: txn.delete(plain, n),
                  "insert": lambda n: txn.insert(plain, n, cents=1, owner=b""), "remove": lambda n: txn.remove(plain, n),
                  "update": lambda n: txn.get(plain, n, "cents", for_update=True),
-                 "timeout": lambda n: session.begin(timeout_ns=n), "records_max": lambda n: db.table("t", PLAIN, n),
+                 "timeout_us": lambda n: db.begin(timeout_us=n), "lock_us": lambda n: db.begin(lock_us=n),
+                 "attempts_max": lambda n: db.run(lambda txn: None, attempts_max=n),
+                 "durability": lambda n: db.begin(durability=n), "records_max": lambda n: db.table("t", PLAIN, n),
                  "alter": lambda n: db.alter(plain, PLAIN, n),
                  "key_bytes": lambda n: db.table("t", WORDS, 9, key_bytes=n),
                  "long_bytes": lambda n: db.table("t", {"v": "8v"}, 9, long_bytes=n),
@@ -439,7 +463,7 @@ def numbers():
                 assert isinstance(error, ValueError) and error.code == cellar.INVALID, name
             for strange in STRANGE:
                 refused(TypeError, "is an integer", lambda: take(strange))
-        for name in ("key_bytes", "rollback_to", "release"):  # of 32 bits
+        for name in ("key_bytes", "rollback_to", "release", "attempts_max", "durability"):  # of 32 bits
             refused(cellar.Invalid, "not 4294967296", lambda: takes[name](1 << 32))
         for limit in (0, 2049, 1 << 32):
             refused(cellar.Invalid, "limit is 1 to 2048", lambda: takes["limit"](limit))
@@ -447,7 +471,7 @@ def numbers():
         txn.insert(plain, (1 << 64) - 1, cents=1, owner=b"last")
         assert txn.get(plain, (1 << 64) - 1, "owner") == b"last"
         txn.commit()
-        with session.begin(timeout_ns=(1 << 64) - 1) as txn:
+        with db.begin(timeout_us=(1 << 64) - 1) as txn:
             assert txn.get(plain, 7, "cents") == 100
 
 
@@ -470,16 +494,22 @@ def settings():
     refused(cellar.Invalid, "zero byte", lambda: cellar.open("here\0and there"))
     refused(TypeError, "", lambda: cellar.open(7))
     refused(cellar.Error, "memnodes", lambda: cellar.open(cluster={}))
+    with opened() as (db, _plain, _index):
+        for name in ("size", "flags", "cancel", "speed"):
+            for begins in (db.begin, lambda **given: db.run(lambda txn: None, **given)):
+                refused(cellar.Invalid, "no setting", lambda: begins(**{name: 1}))
+        refused(cellar.Error, "lock_us", lambda: db.begin(lock_us=1_000_001))
+        refused(cellar.Error, "level", lambda: db.begin(durability=9))
 
 
 def values():
     """What a column cannot hold is refused, and a put that is wrong in one column has put none."""
     borders = {"b": 7, "B": 8, "h": 15, "H": 16, "i": 31, "I": 32, "q": 63, "Q": 64}
-    with opened() as (db, _plain, session, _index):
+    with opened() as (db, _plain, _index):
         table = db.table("all", {code: code for code in borders} | {"f": "f", "d": "d", "s": "4s", "v": "4v"}, 10,
                          long_bytes=1 << 20)
         row = {**{code: 1 for code in borders}, "f": 0.5, "d": 0.25, "s": b"abcd", "v": b"long value"}
-        txn = session.begin()
+        txn = db.begin()
         txn.insert(table, 1, **row)
         for code, bits in borders.items():
             low, high = (-(1 << bits) if code.islower() else 0), (1 << bits) - 1
@@ -515,7 +545,7 @@ def values():
 
 def texts():
     """Names with a zero byte are not cut there; keys are bytes."""
-    with opened() as (db, plain, session, _index):
+    with opened() as (db, plain, _index):
         refused(cellar.Invalid, "zero byte", lambda: db.table("plain\0x", PLAIN, 100))
         refused(cellar.Invalid, "zero byte", lambda: db.table("t", {"a\0b": "q"}, 100))
         refused(cellar.Invalid, "zero byte", lambda: db.index(plain, "by\0", ["cents"]))
@@ -528,7 +558,7 @@ def texts():
             refused(cellar.Invalid, "column a", lambda: db.table("t", {"a": code}, 100))
         refused(cellar.Invalid, "has the key", lambda: db.table("t", {"a": "q"}, 100, key_bytes=4))
         words = db.table("words", WORDS, 100, key_bytes=20)
-        with session.begin() as txn:
+        with db.begin() as txn:
             record = txn.add(words, word=b"a\0b", count=1)
             assert txn.find(words, b"a\0b") == record == txn.find(words, bytearray(b"a\0b"))
             assert txn.find(words, b"a") is None and txn.get(words, record, "word") == b"a\0b"
@@ -539,27 +569,24 @@ def texts():
 # ---- exceptions ----
 
 def exceptions():
-    """Whatever work raises: nothing of it stays, and the session goes on."""
-    with opened() as (_db, plain, session, _index):
+    """Whatever work raises: nothing of it stays, and the next one goes on."""
+    with opened() as (db, plain, _index):
         for kind in (RuntimeError, KeyError, KeyboardInterrupt, SystemExit, GeneratorExit, AssertionError):
             def work(txn):
                 txn.put(plain, 7, cents=1)
                 txn.get(plain, 8, "cents", for_update=True)
                 raise kind("on purpose")
 
-            refused(kind, "on purpose", lambda: session.transact(work))
-            assert session.transact(lambda txn: txn.row(plain, 7)) == {"cents": 100, "owner": b"ada"}
-        refused(cellar.NotFound, "", lambda: session.transact(lambda txn: (txn.put(plain, 7, cents=1),
+            refused(kind, "on purpose", lambda: db.run(work))
+            assert db.run(lambda txn: txn.row(plain, 7)) == {"cents": 100, "owner": b"ada"}
+        refused(cellar.NotFound, "", lambda: db.run(lambda txn: (txn.put(plain, 7, cents=1),
                                                                           txn.get(plain, 70, "cents"))))
-        refused(cellar.Error, "transaction", lambda: session.transact(lambda txn: (txn.put(plain, 7, cents=1),
-                                                                                  session.begin())))
-        refused(TypeError, "", lambda: session.transact(None))
-        assert session.transact(lambda txn: txn.get(plain, 7, "cents")) == 100
+        refused(TypeError, "", lambda: db.run(None))
+        assert db.run(lambda txn: txn.get(plain, 7, "cents")) == 100
 
 
-for case in (database_closed, session_closed, transaction_ended, dropped_owners, closed_within, closed_during_a_call,
+for case in (database_closed, transaction_ended, dropped_owners, closed_within, closed_during_a_call,
              closed_beside_threads, kept_open_by_a_transaction, other_threads, forked, interpreter_exits, not_copied,
-             strange_handles,
-             names_of_columns, names_in_indexes, numbers, settings, values, texts, exceptions):
+             strange_handles, names_of_columns, names_in_indexes, numbers, settings, values, texts, exceptions):
     if len(sys.argv) == 1 or case.__name__ in sys.argv[1:]:
         case()

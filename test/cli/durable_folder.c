@@ -56,16 +56,13 @@ static int add(struct cellar_txn *txn, void *arg)
 
 static void each(struct cellar *db, uint64_t count, cellar_txn_fn fn)
 {
-    struct cellar_session *session;
     struct deed deed = {.table = cellar_table_find(db, "accounts")};
     if (!deed.table) fail("accounts", "no such table");
-    if (cellar_session_open(db, &session)) fail("session", cellar_last_error()->text);
     for (deed.key = 1; deed.key <= count; deed.key++) {
-        int code = cellar_transact(session, fn, &deed);
+        int code = cellar_run(db, fn, &deed, NULL, NULL);
         if (code) fail("transaction", cellar_last_error()->text);
     }
     printf("account %" PRIu64 " has %" PRId64 "\n", count, deed.cents);
-    cellar_session_close(session);
 }
 
 static void table_make(struct cellar *db)

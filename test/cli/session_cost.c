@@ -67,11 +67,11 @@ static int call_all(struct cellar *db, struct work *work)
     return code;
 }
 
-static int add_session(struct cellar_session *session, const struct work *work, uint64_t key)
+static int add_session(struct cellar *db, const struct work *work, uint64_t key)
 {
     struct cellar_txn *txn;
     uint64_t value = 0;
-    int code = cellar_begin(session, NULL, &txn);
+    int code = cellar_begin(db, NULL, &txn);
     if (code) return code;
     code = cellar_txn_get(txn, work->table, key, 0, &value);
     value++;
@@ -83,11 +83,11 @@ static int add_session(struct cellar_session *session, const struct work *work, 
  * Turns one after the other, with a pause, until calls go the plain way, as they do in shared memory: a worker turns
  * them, and callgrind lets one thread run at a time. What is counted is then of this way only.
  */
-static int settle(struct cellar *db, struct cellar_session *session, const struct work *work)
+static int settle(struct cellar *db, const struct work *work)
 {
     struct cellar_lab_way way = {0};
     for (uint64_t i = 0; i < SETTLE_TURNS; i++) {
-        int code = add_session(session, work, i % RECORDS);
+        int code = add_session(db, work, i % RECORDS);
         if (code) return code;
         cellar_lab_way_read(db, &way);
         if (way.plain == way.nodes) return 0;
@@ -97,17 +97,16 @@ static int settle(struct cellar *db, struct cellar_session *session, const struc
     return CELLAR_DEADLINE;
 }
 
-static int session_all(struct cellar_session *session, const struct work *work)
+static int session_all(struct cellar *db, const struct work *work)
 {
     int code = 0;
-    for (uint64_t i = 0; i < work->turns && code == 0; i++) code = add_session(session, work, i * 7 % RECORDS);
+    for (uint64_t i = 0; i < work->turns && code == 0; i++) code = add_session(db, work, i * 7 % RECORDS);
     return code;
 }
 
 int main(int argc, char **argv)
 {
     struct cellar *db;
-    struct cellar_session *session = NULL;
     struct work work = {.turns = argc == 3 ? strtoull(argv[2], NULL, 10) : 0};
     const struct cellar_schema schema = {"rows", sizeof(struct row), columns, 1, RECORDS, 0, 0, 0, 0};
     const struct cellar_proc_def def = {.name = "add", .fn = add_proc, .records_max = 1, .writes_max = 1};
@@ -116,14 +115,12 @@ int main(int argc, char **argv)
     if (code == 0) code = cellar_table_create(db, &schema, &work.table);
     if (code == 0) code = cellar_proc_register(db, &def, &work.proc);
     if (code == 0) code = cellar_lab_run(db, load, &work);
-    if (code == 0) code = cellar_session_open(db, &session);
-    if (code == 0) code = settle(db, session, &work);
+    if (code == 0) code = settle(db, &work);
     if (code == 0)
         code = strcmp(argv[1], "exec") == 0   ? cellar_lab_run(db, exec_all, &work)
                : strcmp(argv[1], "call") == 0 ? call_all(db, &work)
-                                              : session_all(session, &work);
+                                              : session_all(db, &work);
     if (code) fprintf(stderr, "%s: %s %s\n", argv[1], cellar_strerror(code), cellar_last_error()->text);
-    cellar_session_close(session);
     cellar_close(db);
     return code != 0;
 }

@@ -137,35 +137,34 @@ static int outlived()
     schema.columns = &column;
     schema.column_count = 1;
     schema.records_max = 100;
-    std::optional<cellarpp::session> session;
-    cellarpp::table numbers = nullptr;
+    std::optional<cellarpp::database> db = cellarpp::database::open(nullptr, {}, error);
+    WANTS(*db);
+    cellarpp::table numbers = db->create(schema, error);
+    WANTS(numbers);
+    WANTS(db->run([&](cellarpp::transaction &txn) { return txn.insert(numbers, 1, 1.5); }) == 0);
     {
-        auto db = cellarpp::database::open(nullptr, {}, error);
-        WANTS(db);
-        numbers = db.create(schema, error);
-        session = cellarpp::session::open(db, error);
-    }
-    WANTS(numbers && *session);
-    WANTS(session->transact([&](cellarpp::transaction &txn) { return txn.insert(numbers, 1, 1.5); }) == 0);
-    {
-        auto txn = session->begin();
-        session.reset();
+        auto txn = db->begin();
+        db.reset();
         WANTS(txn.get<double>(numbers, 1, 0).value == 1.5 && txn.put(numbers, 1, 0, 2.5) == 0);
         WANTS(txn.commit() == 0 && txn.get<double>(numbers, 1, 0).code == CELLAR_INVALID);
         WANTS(txn.commit() == CELLAR_INVALID);
     }
     auto first = cellarpp::database::open(nullptr, {}, error), second = cellarpp::database::open(nullptr, {}, error);
-    auto moved = cellarpp::session::open(first, error);
-    auto begun = moved.begin();
+    auto begun = first.begin();
     first = std::move(second);
-    moved = cellarpp::session::open(first, error);
-    WANTS(begun && moved && moved.begin() && begun.commit() == 0 && !second && !cellarpp::session::open(second, error));
-    WANTS(error.code == CELLAR_INVALID);
+    WANTS(begun && first.begin() && begun.commit() == 0 && !second && !second.begin());
+    WANTS(cellar_last_error()->code == CELLAR_INVALID);
+    WANTS(second.run([](cellarpp::transaction &) { return 0; }) == CELLAR_INVALID);
+    numbers = first.create(schema, error);
+    WANTS(first.run([&](cellarpp::transaction &txn) {
+        first = cellarpp::database::open(nullptr, {}, error);
+        return txn.insert(numbers, 1, 1.5);
+    }) == 0 && first);
     return 0;
 }
 
-/* What leaves the function of transact comes out, without effect, and the session goes on. */
-static int thrown(const cellarpp::database &db, const cellarpp::session &session, cellarpp::table pairs)
+/* What leaves the function of run comes out, without effect. */
+static int thrown(const cellarpp::database &db, cellarpp::table pairs)
 {
     int runs = 0;
     auto throws = [&](cellarpp::transaction &txn) -> int {
@@ -176,47 +175,40 @@ static int thrown(const cellarpp::database &db, const cellarpp::session &session
     for (int i = 1; i <= 3; i++) {
         bool caught = false;
         try {
-            (void)session.transact(throws);
+            (void)db.run(throws);
         } catch (const std::runtime_error &error) {
             caught = std::string_view(error.what()) == "on purpose";
         }
         WANTS(caught && runs == i);
-        auto txn = session.begin();
+        auto txn = db.begin();
         WANTS(txn && txn.get<double>(pairs, 2, 0).value == 2.5 && txn.commit() == 0);
     }
     try {
-        auto txn = session.begin();
+        auto txn = db.begin();
         WANTS(txn.put(pairs, 2, 0, 9.5) == 0);
         throw 7;
     } catch (int number) {
         WANTS(number == 7);
     }
-    auto txn = session.begin();
+    auto txn = db.begin();
     WANTS(txn && txn.get<double>(pairs, 2, 0).value == 2.5 && txn.commit() == 0);
     /* One that was thrown over what is no longer so was for nothing: it is run again. */
-    cellarpp::error error{};
-    auto other = cellarpp::session::open(db, error);
     runs = 0;
     auto doubts = [&](cellarpp::transaction &going) -> int {
         auto y = going.get<std::uint32_t>(pairs, 2, 1);
         auto change = [&](cellarpp::transaction &its) { return its.put(pairs, 2, 1, y.value + 1); };
-        if (runs++ == 0) (void)other.transact(change);
+        if (runs++ == 0) (void)db.run(change);
         throw y.value;
     };
     try {
-        (void)session.transact(doubts);
+        (void)db.run(doubts);
         WANTS(false);
     } catch (std::uint32_t y) {
         WANTS(runs == 2 && y == 5);
     }
-    auto leaves = cellarpp::session::open(db, error);
-    WANTS(leaves.transact([&](cellarpp::transaction &txn) {
-        leaves = cellarpp::session::open(db, error);
-        return txn.put(pairs, 1, 0, 3.5);
-    }) == 0 && leaves.begin().get<double>(pairs, 1, 0).value == 3.5);
     std::optional<cellarpp::transaction> kept;
-    WANTS(session.transact([&](cellarpp::transaction &lent) { return kept.emplace(std::move(lent)) ? -1 : 0; }) == 0);
-    auto later = session.begin();
+    WANTS(db.run([&](cellarpp::transaction &lent) { return kept.emplace(std::move(lent)) ? -1 : 0; }) == 0);
+    auto later = db.begin();
     WANTS(kept->put(pairs, 2, 0, 9.5) == CELLAR_INVALID);
     kept.reset();
     WANTS(later.get<double>(pairs, 2, 0).value == 2.5 && later.commit() == 0);
@@ -224,9 +216,9 @@ static int thrown(const cellarpp::database &db, const cellarpp::session &session
 }
 
 /* Sizes that C has in 32 bits are not cut. */
-static int sizes(const cellarpp::session &session, cellarpp::table pairs)
+static int sizes(const cellarpp::database &db, cellarpp::table pairs)
 {
-    auto txn = session.begin();
+    auto txn = db.begin();
     const std::byte byte{};
     const cellar_txn_read read{};
     WANTS(txn.find(pairs, {&byte, (std::size_t{1} << 32) + 1}).code == CELLAR_TOO_LARGE);
@@ -261,15 +253,12 @@ int main()
     cellarpp::index by_key = db.create(pairs, def, error);
     WANTS(by_key);
 
-    auto session = cellarpp::session::open(db, error);
-    WANTS(session);
     {
-        auto dropped = session.begin();
+        auto dropped = db.begin();
         WANTS(dropped.insert(pairs, 1, pair_of{1.5, 2}) == 0);
-        WANTS(!session.begin());
-        WANTS(cellar_last_error()->code == CELLAR_INVALID);
+        WANTS(db.begin().get<double>(pairs, 1, 0).code == CELLAR_NOT_FOUND);
     }
-    auto txn = session.begin();
+    auto txn = db.begin();
     WANTS(txn.get<double>(pairs, 1, 0).code == CELLAR_NOT_FOUND);
     WANTS(txn.insert(pairs, 1, pair_of{1.5, 2}) == 0 && txn.insert(pairs, 2, pair_of{2.5, 3}) == 0);
     int savepoint = txn.savepoint();
@@ -277,12 +266,17 @@ int main()
     auto moved = std::move(txn);
     WANTS(!txn && moved.commit() == 0);
     int runs = 0;
-    WANTS(session.transact([&](cellarpp::transaction &going) {
+    WANTS(db.run([&](cellarpp::transaction &going) {
         auto y = going.get_for_update<std::uint32_t>(pairs, 2, 1);
         return ++runs == 1 ? CELLAR_RETRY : y ? going.put(pairs, 2, 1, y.value + 1) : y.code;
     }) == 0 && runs == 2);
-    WANTS(session.transact([&](cellarpp::transaction &) { return CELLAR_USER_ABORT; }) == CELLAR_USER_ABORT);
-    auto last = session.begin();
+    WANTS(db.run([&](cellarpp::transaction &) { return 7; }) == 7);
+    cellarpp::txn_options options;
+    options.attempts_max = 3;
+    WANTS(db.run([&](cellarpp::transaction &) { return runs++, CELLAR_RETRY; }, options) == CELLAR_RETRY && runs == 5);
+    options.flags = CELLAR_READ_ONLY;
+    WANTS(db.begin(options).put(pairs, 2, 0, 9.5) == CELLAR_INVALID);
+    auto last = db.begin();
     std::uint64_t keys[4];
     const cellar_txn_read reads[] = {{pairs, 1, CELLAR_ALL}, {pairs, 2, CELLAR_ALL}};
     WANTS(last.prefetch(reads) == 0 && last.check() == 0);
@@ -292,7 +286,7 @@ int main()
     pair_of rows[4] = {};
     WANTS(last.scan_rows<pair_of>(by_key, all, keys, rows) == 2 && rows[0].y == 2 && rows[1].y == 4 && rows[1].x == 0);
     WANTS(last.get<std::uint32_t>(pairs, 2, 1).value == 4 && last.commit() == 0);
-    return outlived() || thrown(db, session, pairs) || sizes(session, pairs);
+    return outlived() || thrown(db, pairs) || sizes(db, pairs);
 }
 CC
 for cxx in g++ clang++; do

@@ -23,7 +23,7 @@ enum { DOC_STAMP, DOC_TEXT, DOC_BLOB, DOC_COLUMNS };
 struct docs {
     struct api api;
     const struct cellar_table *table;
-    struct cellar_session *session;
+    struct session *session;
     uint8_t *want, *got; /* CELLAR_VALUE_BYTES_MAX + 1 */
 };
 
@@ -65,7 +65,7 @@ static inline bool docs_open(struct docs *docs, const struct api_variant *varian
 
 static inline void docs_close(struct docs *docs)
 {
-    cellar_session_close(docs->session);
+    session_close(docs->session);
     api_close(&docs->api);
     free(docs->want);
     free(docs->got);
@@ -97,7 +97,7 @@ static inline void docs_insert(struct docs *docs, uint64_t key)
     struct doc doc = docs_row(key);
     struct cellar_txn *txn = sessions_begun(docs->session);
     assert_code(cellar_txn_insert(txn, docs->table, key, &doc), 0);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
 }
 
 /* The text gets so many bytes, which follow from that. */
@@ -106,5 +106,5 @@ static inline void docs_put(struct docs *docs, uint64_t key, size_t bytes)
     struct cellar_txn *txn = sessions_begun(docs->session);
     docs_fill(docs->want, bytes, bytes);
     assert_code(cellar_txn_put_bytes(txn, docs->table, key, DOC_TEXT, docs->want, bytes), 0);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
 }

@@ -9,18 +9,18 @@
 
 static inline bool sessions_possible(const struct api_variant *variant) { return variant->cc != CELLAR_LAB_CC_TWOPL; }
 
-static inline struct cellar_session *sessions_opened(struct api *api)
+static inline struct session *sessions_opened(struct api *api)
 {
-    struct cellar_session *session;
+    struct session *session;
     MUST(&api->error, session_open(api->db, &session, &api->error));
     return session;
 }
 
-static inline struct cellar_txn *sessions_begun(struct cellar_session *session)
+static inline struct cellar_txn *sessions_begun(struct session *session)
 {
-    const struct cellar_txn_options options = {.lock_ns = 1000000000}; /* this thread may stand still for long */
+    const struct session_options options = {.lock_ns = 1000000000}; /* this thread may stand still for long */
     struct cellar_txn *txn;
-    assert_code(cellar_begin(session, &options, &txn), 0);
+    assert_code(session_begin(session, &options, &txn), 0);
     return txn;
 }
 
@@ -53,7 +53,7 @@ static inline uint64_t sessions_sum_of(struct api *api)
 /* With ten items and two sessions; false where there are none. */
 struct sessions_pair {
     struct api api;
-    struct cellar_session *one, *two;
+    struct session *one, *two;
 };
 
 static inline bool sessions_pair_open(struct sessions_pair *pair, const struct api_variant *variant)
@@ -68,8 +68,8 @@ static inline bool sessions_pair_open(struct sessions_pair *pair, const struct a
 
 static inline void sessions_pair_close(struct sessions_pair *pair)
 {
-    cellar_session_close(pair->one);
-    cellar_session_close(pair->two);
+    session_close(pair->one);
+    session_close(pair->two);
     api_audit_clean(&pair->api);
     api_close(&pair->api);
 }

@@ -114,7 +114,7 @@ static void a_schema_changes_as_a_whole(void **state)
     assert_true(described.records_max == 20000 && described.cluster_bits == 2 && described.column_count == 4);
     MUST(&api.error, db_table_create(api.db, &schema, &again, &api.error)); /* as who opens it next will ask */
     assert_ptr_equal(again, table);
-    struct cellar_session *session = sessions_possible(*state) ? sessions_opened(&api) : NULL;
+    struct session *session = sessions_possible(*state) ? sessions_opened(&api) : NULL;
     struct cellar_txn *txn = session ? sessions_begun(session) : NULL;
     for (uint64_t key = 0; key < 300 && txn; key += 37) {
         struct item item = item_of(key);
@@ -126,8 +126,8 @@ static void a_schema_changes_as_a_whole(void **state)
         assert_true(got.n == item.n && got.a == item.a && got.fresh == 9);
         assert_memory_equal(got.text, item.text, sizeof got.text);
     }
-    if (txn) assert_code(cellar_commit(txn, NULL), 0);
-    if (session) cellar_session_close(session);
+    if (txn) assert_code(session_commit(txn, NULL), 0);
+    if (session) session_close(session);
     api_audit_clean(&api);
     api_close(&api);
 }
@@ -235,12 +235,12 @@ static void open_transactions_begin_again(void **state)
     MUST(&pair.api.error, db_column_add(pair.api.db, pair.api.items, "more", 8, NULL, &table, &pair.api.error));
     uint64_t a;
     assert_code(cellar_txn_get(txn, pair.api.items, 4, ITEM_A, &a), CELLAR_DROPPED);
-    int rc = cellar_commit(txn, NULL);
+    int rc = session_commit(txn, NULL);
     assert_true(rc == CELLAR_RETRY || rc == CELLAR_DROPPED);
     pair.api.items = table;
     txn = sessions_begun(pair.one);
     (void)sessions_got(&pair.api, txn, 3);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     sessions_pair_close(&pair);
 }
 

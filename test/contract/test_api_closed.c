@@ -24,7 +24,7 @@
 struct handles {
     struct api api;
     const struct cellar_index *by_a; /* NULL: the mode has none */
-    struct cellar_session *session;  /* likewise */
+    struct session *session;         /* likewise */
     struct cellar_queue *queue;
 };
 
@@ -70,7 +70,7 @@ static void db_calls(const struct handles *handles, int code, struct finding *fi
     const struct cellar_proc_def proc_def = {.name = "x", .fn = api_any};
     const struct cellar_index *index;
     const struct cellar_proc *proc;
-    struct cellar_session *session;
+    struct session *session;
     struct cellar_queue *queue;
     struct cellar_completion completion;
     struct cellar_result result;
@@ -139,10 +139,10 @@ static void session_calls(const struct handles *handles, struct cellar_txn *txn,
     const struct cellar_table *items = handles->api.items;
     const struct cellar_txn_read read = {.table = items, .key = 1, .cells = CELL_A};
     struct item item = item_of(77);
-    EXPECT(finding, cellar_begin(handles->session, NULL, &begun), CELLAR_CLOSED);
+    EXPECT(finding, session_begin(handles->session, NULL, &begun), CELLAR_CLOSED);
     error = *cellar_last_error();
     EXPECT(finding, error.code, CELLAR_CLOSED);
-    cellar_session_close(handles->session);
+    session_close(handles->session);
     if (!txn) return;
     EXPECT(finding, cellar_txn_get(txn, items, 1, ITEM_A, &a), CELLAR_CLOSED);
     EXPECT(finding, cellar_txn_get_for_update(txn, items, 1, ITEM_A, &a), CELLAR_CLOSED);
@@ -156,8 +156,8 @@ static void session_calls(const struct handles *handles, struct cellar_txn *txn,
     EXPECT(finding, cellar_savepoint(txn), CELLAR_CLOSED);
     EXPECT(finding, cellar_rollback_to(txn, 0), CELLAR_CLOSED);
     EXPECT(finding, cellar_check(txn), CELLAR_CLOSED);
-    EXPECT(finding, cellar_commit(txn, NULL), CELLAR_CLOSED);
-    EXPECT(finding, cellar_abort(txn), CELLAR_CLOSED);
+    EXPECT(finding, session_commit(txn, NULL), CELLAR_CLOSED);
+    EXPECT(finding, session_abort(txn), CELLAR_CLOSED);
     EXPECT(finding, a, 7);
 }
 
@@ -175,7 +175,7 @@ static void a_closed_database_refuses_each_call(void **state)
     struct cellar_txn *txn = NULL;
     handles_open(&handles, *state);
     if (handles.session) txn = sessions_begun(handles.session);
-    if (txn) assert_code(cellar_commit(txn, NULL), 0);
+    if (txn) assert_code(session_commit(txn, NULL), 0);
     assert_code(cellar_close(handles.api.db), 0);
     db_calls(&handles, CELLAR_CLOSED, &finding);
     db_looks(handles.api.db, handles.api.items, &finding);
@@ -200,7 +200,7 @@ static void nothing_is_no_database(void **state)
     (void)state;
     assert_code(cellar_close(NULL), 0);
     cellar_proc_queue_close(NULL);
-    cellar_session_close(NULL);
+    session_close(NULL);
     assert_int_equal(cellar_lab_run(NULL, no_client, NULL), CELLAR_INVALID);
     assert_int_equal(cellar_proc_run(NULL, NULL, NULL, NULL, NULL), CELLAR_INVALID);
     assert_int_equal(cellar_proc_submit(handles.queue, NULL, NULL, NULL, NULL), CELLAR_INVALID);
@@ -292,7 +292,7 @@ static void foreign_session_calls(struct handles *handles, const struct handles 
         assert_code(cellar_txn_scan(txn, of->by_a, &(struct cellar_range){.low = {NULL}}, 0, 0, &a, 1), CELLAR_INVALID);
     assert_int_equal(a, 7);
     assert_int_equal(sessions_got(&handles->api, txn, 1), 3); /* it goes on */
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
 }
 
 static void handles_of_another_database_are_refused(void **state)
@@ -336,7 +336,7 @@ static void a_child_is_refused(void **state)
     assert_true(pid > 0);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
-    if (txn) assert_code(cellar_commit(txn, NULL), 0);
+    if (txn) assert_code(session_commit(txn, NULL), 0);
     api_audit_clean(&handles.api);
     api_close(&handles.api);
 }
@@ -355,10 +355,10 @@ static void calls_within(struct handles *handles, struct finding *finding)
     struct cellar_error error = {0};
     db_calls(handles, CELLAR_INVALID, finding);
     if (!handles->session) return;
-    EXPECT(finding, cellar_begin(handles->session, NULL, &txn), CELLAR_INVALID);
+    EXPECT(finding, session_begin(handles->session, NULL, &txn), CELLAR_INVALID);
     error = *cellar_last_error();
     EXPECT(finding, strstr(error.text, "would wait for itself") != NULL, true);
-    EXPECT(finding, cellar_transact(handles->session, NULL, NULL), CELLAR_INVALID);
+    EXPECT(finding, session_transact(handles->session, NULL, NULL), CELLAR_INVALID);
 }
 
 static int call_within(struct cellar_txn *txn, struct api_call *call)
@@ -399,14 +399,14 @@ static void a_call_amid_a_call_of_its_session_is_refused(void **state)
     if (!sessions_pair_open(&pair, *state)) skip();
     struct cellar_txn *begun, *txn = sessions_begun(pair.one);
     pair.one->amid = true;
-    assert_code(cellar_begin(pair.one, NULL, &begun), CELLAR_INVALID);
+    assert_code(session_begin(pair.one, NULL, &begun), CELLAR_INVALID);
     sessions_assert_line(CELLAR_INVALID, "has not returned", "");
     assert_code(cellar_txn_get(txn, pair.api.items, 1, ITEM_A, &a), CELLAR_INVALID);
     sessions_assert_line(CELLAR_INVALID, "has not returned", "");
-    assert_code(cellar_commit(txn, NULL), CELLAR_INVALID);
+    assert_code(session_commit(txn, NULL), CELLAR_INVALID);
     assert_code(cellar_close(pair.api.db), CELLAR_BUSY);
     pair.one->amid = false;
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     sessions_pair_close(&pair);
 }
 
@@ -419,11 +419,11 @@ static void an_open_transaction_keeps_it_open(void **state)
     struct cellar_txn *txn = sessions_begun(pair.one);
     sessions_put(&pair.api, txn, 1, 44);
     assert_code(cellar_close(pair.api.db), CELLAR_BUSY);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     txn = sessions_begun(pair.two);
     assert_int_equal(sessions_got(&pair.api, txn, 1), 44);
     assert_code(cellar_close(pair.api.db), CELLAR_BUSY);
-    assert_code(cellar_abort(txn), 0);
+    assert_code(session_abort(txn), 0);
     sessions_pair_close(&pair);
 }
 
@@ -437,18 +437,18 @@ struct thinker {
 static void *think(void *arg)
 {
     struct thinker *thinker = arg;
-    struct cellar_session *session;
+    struct session *session;
     struct cellar_txn *txn = NULL;
     uint64_t a;
     thinker->code = session_open(thinker->api->db, &session, NULL);
-    if (thinker->code == 0) thinker->code = cellar_begin(session, NULL, &txn);
+    if (thinker->code == 0) thinker->code = session_begin(session, NULL, &txn);
     if (thinker->code == 0) thinker->code = cellar_txn_get_for_update(txn, thinker->api->items, 1, ITEM_A, &a);
     pthread_barrier_wait(&thinker->begun);
     if (thinker->leaves) return NULL;
     pthread_barrier_wait(&thinker->asked);
     if (thinker->code == 0) thinker->code = cellar_txn_get(txn, thinker->api->items, 2, ITEM_A, &a);
     bool lost = thinker->code == CELLAR_RETRY; /* it stood still for longer than the bound */
-    int rc = cellar_commit(txn, NULL);
+    int rc = session_commit(txn, NULL);
     if (!lost && thinker->code == 0) thinker->code = rc;
     if (lost) thinker->code = 0;
     return NULL;
@@ -499,11 +499,11 @@ static void *open_on(void *arg)
 {
     struct caller *caller = arg;
     const struct api api = *caller->api;
-    struct cellar_session *session;
+    struct session *session;
     struct cellar_error error;
     while (caller->code == 0) {
         caller->code = session_open(api.db, &session, &error);
-        if (caller->code == 0) cellar_session_close(session);
+        if (caller->code == 0) session_close(session);
     }
     return NULL;
 }

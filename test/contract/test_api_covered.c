@@ -188,7 +188,7 @@ static void sessions_read_no_records(void **state)
         change.steps[i].kind = ORDERED_PUT;
     }
     ordered_call(&covered.ordered, &change);
-    struct cellar_session *one = sessions_opened(&covered.ordered.api), *two = sessions_opened(&covered.ordered.api);
+    struct session *one = sessions_opened(&covered.ordered.api), *two = sessions_opened(&covered.ordered.api);
     struct cellar_txn *txn = sessions_begun(one), *other = sessions_begun(two);
     assert_int_equal(rows_of(txn, covered.by_a, 0, keys, rows), 5);
     for (uint64_t i = 0; i < 5; i++) {
@@ -211,10 +211,10 @@ static void sessions_read_no_records(void **state)
     /* a commit that changes what entries cover ends a transaction that has scanned them */
     assert_int_equal(rows_of(other, covered.by_key, 0, keys, rows), 5);
     assert_code(cellar_txn_put(other, covered.ordered.api.items, 4, ITEM_TEXT, &(char[150]){"x"}), 0);
-    assert_code(cellar_commit(txn, NULL), 0);
-    assert_code(cellar_commit(other, NULL), CELLAR_RETRY);
-    cellar_session_close(one);
-    cellar_session_close(two);
+    assert_code(session_commit(txn, NULL), 0);
+    assert_code(session_commit(other, NULL), CELLAR_RETRY);
+    session_close(one);
+    session_close(two);
     ordered_close(&covered.ordered);
 }
 

@@ -212,7 +212,7 @@ static int commit_across(struct sessions_pair *pair)
     MUST(&pair->api.error, db_table_truncate(pair->api.db, pair->api.items, &pair->api.error));
     api_load(&pair->api, 0, 10);
     sessions_put(&pair->api, txn, 4, a);
-    return cellar_commit(txn, NULL);
+    return session_commit(txn, NULL);
 }
 
 /* INV-DRAFT-6. The same key with the same versions is there again: only the count of changes tells. */
@@ -226,13 +226,13 @@ static void open_transactions_begin_again(void **state)
     sessions_assert_line(CELLAR_RETRY, "emptied", "");
     txn = sessions_begun(pair.one);
     sessions_put(&pair.api, txn, 4, sessions_got(&pair.api, txn, 3));
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     txn = sessions_begun(pair.one);
     sessions_put(&pair.api, txn, 4, 1);
     MUST(&pair.api.error, db_table_drop(pair.api.db, pair.api.items, &pair.api.error));
     assert_code(cellar_txn_get(txn, pair.api.items, 3, ITEM_A, &a), CELLAR_DROPPED);
     sessions_assert_line(CELLAR_DROPPED, "items", "");
-    int rc = cellar_commit(txn, NULL);
+    int rc = session_commit(txn, NULL);
     assert_true(rc == CELLAR_RETRY || rc == CELLAR_DROPPED);
     api_audit_clean(&pair.api);
     api_close(&pair.api);
@@ -258,11 +258,11 @@ static void a_hold_is_in_the_way(void **state)
     struct cellar_txn *txn;
     uint64_t a;
     if (!sessions_pair_open(&pair, *state)) skip();
-    assert_code(cellar_begin(pair.one, &(struct cellar_txn_options){.lock_ns = 900000000}, &txn), 0);
+    assert_code(session_begin(pair.one, &(struct session_options){.lock_ns = 900000000}, &txn), 0);
     assert_code(cellar_txn_get_for_update(txn, pair.api.items, 3, ITEM_A, &a), 0);
     FAILS(&pair.api.error, db_table_drop(pair.api.db, pair.api.items, &pair.api.error), CELLAR_BUSY, "");
     FAILS(&pair.api.error, db_table_truncate(pair.api.db, pair.api.items, &pair.api.error), CELLAR_BUSY, "");
-    assert_code(cellar_abort(txn), 0);
+    assert_code(session_abort(txn), 0);
     MUST(&pair.api.error, db_table_drop(pair.api.db, pair.api.items, &pair.api.error));
     api_close(&pair.api);
 }

@@ -30,7 +30,7 @@ enum { WORD_KEY, WORD_COUNT, WORD_NOTE, WORD_COLUMNS };
 struct words {
     struct api api;
     const struct cellar_table *table;
-    struct cellar_session *session;
+    struct session *session;
 };
 
 static struct cellar_schema words_schema(void)
@@ -55,7 +55,7 @@ static bool words_open(struct words *words, const struct api_variant *variant)
 
 static void words_close(struct words *words)
 {
-    cellar_session_close(words->session);
+    session_close(words->session);
     api_close(&words->api);
     sessions_hash_bits(0);
 }
@@ -121,7 +121,7 @@ static bool txn_is_right(struct words *words, struct prng *prng, struct model *m
 {
     struct cellar_txn *txn;
     struct model now = *model, then;
-    if (cellar_begin(words->session, NULL, &txn)) return false;
+    if (session_begin(words->session, NULL, &txn)) return false;
     bool right = true;
     for (uint64_t steps = prng_between(prng, 1, 8); steps && right; steps--)
         right = step_is_right(words, txn, prng, &now);
@@ -132,9 +132,9 @@ static bool txn_is_right(struct words *words, struct prng *prng, struct model *m
             right = step_is_right(words, txn, prng, &then);
         right = right && cellar_rollback_to(txn, savepoint) == 0;
     }
-    if (!right || prng_below(prng, 5) == 0) return cellar_abort(txn) == 0 && right;
+    if (!right || prng_below(prng, 5) == 0) return session_abort(txn) == 0 && right;
     *model = now;
-    return cellar_commit(txn, NULL) == 0;
+    return session_commit(txn, NULL) == 0;
 }
 
 static int audit(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
@@ -195,18 +195,18 @@ static int turn(struct cellar_txn *txn, void *arg)
 static void *thread_run(void *arg)
 {
     struct thread *thread = arg;
-    struct cellar_session *session;
+    struct session *session;
     struct cellar_error error;
     struct prng prng;
     prng_seed(&prng, thread->seed);
     thread->code = session_open(thread->words->api.db, &session, &error);
     for (int i = 0; i < 400 && thread->code == 0; i++) {
         struct turn args = {.thread = thread, .i = (uint32_t)prng_below(&prng, 10)};
-        thread->code = cellar_transact(session, turn, &args);
+        thread->code = session_transact(session, turn, &args);
         thread->added += thread->code == 0 && !args.was_there;
         thread->removed += thread->code == 0 && args.was_there;
     }
-    cellar_session_close(session);
+    session_close(session);
     return NULL;
 }
 
@@ -267,12 +267,12 @@ static void a_word_is_locked_for_update(void **state)
     struct cellar_txn *txn = sessions_begun(words.session);
     struct word word = word_of(3, 5);
     assert_code(cellar_txn_add(txn, words.table, &word, &record), 0);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     txn = sessions_begun(words.session);
     assert_code(cellar_txn_get_for_update(txn, words.table, record, WORD_COUNT, &count), 0);
     count++;
     assert_code(cellar_txn_put(txn, words.table, record, WORD_COUNT, &count), 0);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     words_close(&words);
 }
 
@@ -311,7 +311,7 @@ static void an_index_orders_keys(void **state)
             assert_code(cellar_key_set(&rows[i].key, sizeof rows[i].key, texts[i], strlen(texts[i])), 0);
             assert_code(cellar_txn_add(txn, words.table, &rows[i], NULL), 0);
         }
-        assert_code(cellar_commit(txn, NULL), 0);
+        assert_code(session_commit(txn, NULL), 0);
         qsort(rows, count, sizeof *rows, keys_compare);
         txn = sessions_begun(words.session);
         struct cellar_range all = {.low = {0}};
@@ -327,7 +327,7 @@ static void an_index_orders_keys(void **state)
         assert_code(cellar_key_set(&high.key, sizeof high.key, "q", 1), 0);
         struct cellar_range with_p = {.low = {&low, 1, false}, .high = {&high, 1, true}};
         assert_int_equal(cellar_txn_scan(txn, index, &with_p, 0, 0, records, 8), 4);
-        assert_code(cellar_abort(txn), 0);
+        assert_code(session_abort(txn), 0);
         api_audit_clean(&words.api);
         words_close(&words);
     }
@@ -367,7 +367,7 @@ static void misuse_is_refused(void **state)
     uint64_t record, other, count;
     uint8_t key[KEY_MAX + 1] = {0};
     if (!words_open(&words, *state)) skip();
-    struct cellar_session *session = words.session;
+    struct session *session = words.session;
     struct cellar_txn *txn = sessions_begun(session);
     struct word word = word_of(3, 5), bad = word;
     assert_code(cellar_txn_add(txn, words.table, &word, &record), 0);
@@ -389,21 +389,21 @@ static void misuse_is_refused(void **state)
     assert_code(cellar_txn_add(txn, words.api.items, &word, &other), CELLAR_INVALID);
     assert_code(cellar_txn_remove(txn, words.api.items, 1), CELLAR_INVALID);
     assert_code(cellar_txn_find(txn, NULL, key, 1, &other), CELLAR_INVALID);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     for (int how = 0; how < 4; how++) {
         struct raw raw = {.table = words.table, .record = record, .how = how};
         assert_code(api_run(&words.api, raw_change, &raw), how < 3 ? CELLAR_INVALID : 0);
     }
     FAILS(&words.api.error, api_alone(&words.api, row_load, (void *)(uintptr_t)words.table), CELLAR_UNSUPPORTED,
           "byte strings");
-    struct cellar_txn_options read_only = {.flags = CELLAR_READ_ONLY};
-    assert_code(cellar_begin(session, &read_only, &txn), 0);
+    struct session_options read_only = {.flags = CELLAR_READ_ONLY};
+    assert_code(session_begin(session, &read_only, &txn), 0);
     assert_code(cellar_txn_find(txn, words.table, word.key.text, word.key.bytes, &other), 0);
     assert_int_equal(other, record);
     assert_code(cellar_txn_get(txn, words.table, record, WORD_COUNT, &count), 0);
     assert_int_equal(count, 1); /* what the procedure has put */
     assert_code(cellar_txn_remove(txn, words.table, record), CELLAR_INVALID);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     api_audit_clean(&words.api);
     words_close(&words);
 }

@@ -25,7 +25,7 @@ enum { DOC_STAMP, DOC_TEXT };
 struct large_place {
     struct api api;
     const struct cellar_table *items, *docs;
-    struct cellar_session *session;
+    struct session *session;
     struct cellar_txn *txn;
 };
 
@@ -58,13 +58,13 @@ static bool bulk_open(struct large_place *bulk, const struct api_variant *varian
 
 static void bulk_close(struct large_place *bulk)
 {
-    cellar_session_close(bulk->session);
+    session_close(bulk->session);
     api_audit_clean(&bulk->api);
     api_close(&bulk->api);
 }
 
 static void begin(struct large_place *bulk) { bulk->txn = sessions_begun(bulk->session); }
-static void commit(struct large_place *bulk) { assert_code(cellar_commit(bulk->txn, NULL), 0); }
+static void commit(struct large_place *bulk) { assert_code(session_commit(bulk->txn, NULL), 0); }
 
 static void insert_all(struct large_place *bulk, uint64_t count)
 {
@@ -190,16 +190,16 @@ static void a_change_of_one_of_many_is_met(void **state)
     if (!has_extents(*state) || !bulk_open(&bulk, *state, 96 << 20)) skip();
     insert_all(&bulk, SOME);
     commit(&bulk);
-    struct cellar_session *other = sessions_opened(&bulk.api);
+    struct session *other = sessions_opened(&bulk.api);
     begin(&bulk);
     prefetch_all(&bulk, SOME);
     struct cellar_txn *txn = sessions_begun(other);
     assert_code(cellar_txn_put(txn, bulk.items, 1234, ITEM_A, &a), 0);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     for (uint64_t key = 0; key < SOME; key++) assert_code(cellar_txn_put(bulk.txn, bulk.items, key, ITEM_A, &a), 0);
-    assert_code(cellar_commit(bulk.txn, NULL), CELLAR_RETRY);
+    assert_code(session_commit(bulk.txn, NULL), CELLAR_RETRY);
     sessions_assert_line(CELLAR_RETRY, "many, key 1234", "changed by another");
-    cellar_session_close(other);
+    session_close(other);
     bulk_close(&bulk);
 }
 
@@ -227,19 +227,19 @@ static void what_is_too_large_says_so(void **state)
     int rc = 0;
     if (!bulk_open(&bulk, *state, 96 << 20)) skip();
     begin(&bulk);
-    for (; key <= CELLAR_SESSION_RECORDS_MAX && rc == 0; key++)
+    for (; key <= CELLAR_INTERACTIVE_RECORDS_MAX && rc == 0; key++)
         rc = cellar_txn_put(bulk.txn, bulk.items, key, ITEM_A, &a);
     assert_code(rc, CELLAR_TOO_LARGE);
-    assert_int_equal(key, CELLAR_SESSION_RECORDS_MAX + 1);
+    assert_int_equal(key, CELLAR_INTERACTIVE_RECORDS_MAX + 1);
     sessions_assert_line(CELLAR_TOO_LARGE, "interactive transaction may read or change", "131072");
-    assert_code(cellar_abort(bulk.txn), 0);
+    assert_code(session_abort(bulk.txn), 0);
     if (!bulk.docs) {
         bulk_close(&bulk);
         return;
     }
     docs_insert(&bulk, 130);
-    snprintf(limit, sizeof limit, "%u", CELLAR_SESSION_LOG_BYTES);
-    assert_code(cellar_commit(bulk.txn, NULL), CELLAR_TOO_LARGE);
+    snprintf(limit, sizeof limit, "%u", CELLAR_INTERACTIVE_LOG_BYTES);
+    assert_code(session_commit(bulk.txn, NULL), CELLAR_TOO_LARGE);
     if (has_extents(*state))
         sessions_assert_line(CELLAR_TOO_LARGE, "an interactive transaction's may", limit);
     else
@@ -256,7 +256,7 @@ static void a_full_pool_says_so(void **state)
     bool possible = has_extents(variant) && variant->cc != CELLAR_LAB_CC_MOTOR;
     if (!possible || !bulk_open(&bulk, variant, 48 << 20)) skip();
     docs_insert(&bulk, 40);
-    assert_code(cellar_commit(bulk.txn, NULL), CELLAR_FULL);
+    assert_code(session_commit(bulk.txn, NULL), CELLAR_FULL);
     sessions_assert_line(CELLAR_FULL, "redo-log entry", "");
     begin(&bulk);
     assert_code(cellar_txn_insert(bulk.txn, bulk.items, 1, &item), 0);
@@ -270,20 +270,20 @@ static void a_full_pool_says_so(void **state)
  */
 static void what_is_locked_keeps_to_the_ring(void **state)
 {
-    const struct cellar_txn_options options = {.lock_ns = 1000000000};
+    const struct session_options options = {.lock_ns = 1000000000};
     struct large_place bulk;
     uint64_t a;
     if (!has_extents(*state) || !bulk_open(&bulk, *state, 96 << 20)) skip();
     insert_all(&bulk, 10);
     commit(&bulk);
-    assert_code(cellar_begin(bulk.session, &options, &bulk.txn), 0);
+    assert_code(session_begin(bulk.session, &options, &bulk.txn), 0);
     for (uint64_t key = 10; key < SOME; key++) {
         struct item item = item_of(key);
         assert_code(cellar_txn_insert(bulk.txn, bulk.items, key, &item), 0);
     }
     int rc = cellar_txn_get_for_update(bulk.txn, bulk.items, 1, ITEM_A, &a);
     if (rc != CELLAR_RETRY) assert_code(rc, 0);
-    rc = cellar_commit(bulk.txn, NULL);
+    rc = session_commit(bulk.txn, NULL);
     if (rc != CELLAR_RETRY) {
         assert_code(rc, CELLAR_TOO_LARGE);
         sessions_assert_line(CELLAR_TOO_LARGE, "half of log_bytes", "65536");
@@ -306,7 +306,7 @@ static void indexes_have_a_limit(void **state)
     insert_all(&bulk, SOME);
     assert_code(cellar_txn_scan(bulk.txn, index, NULL, 0, 0, keys, 4), CELLAR_TOO_LARGE);
     sessions_assert_line(CELLAR_TOO_LARGE, "ordered index", "2048");
-    assert_code(cellar_commit(bulk.txn, NULL), CELLAR_TOO_LARGE);
+    assert_code(session_commit(bulk.txn, NULL), CELLAR_TOO_LARGE);
     sessions_assert_line(CELLAR_TOO_LARGE, "ordered index", "2048");
     bulk_close(&bulk);
 }

@@ -9,9 +9,9 @@ static void conflict_make(struct sessions_pair *pair, uint64_t key)
     struct cellar_txn *txn = sessions_begun(pair->one), *other = sessions_begun(pair->two);
     uint64_t a = sessions_got(&pair->api, txn, key);
     sessions_put(&pair->api, other, key, a + 1);
-    assert_code(cellar_commit(other, NULL), 0);
+    assert_code(session_commit(other, NULL), 0);
     sessions_put(&pair->api, txn, key, a + 2);
-    assert_code(cellar_commit(txn, NULL), CELLAR_RETRY);
+    assert_code(session_commit(txn, NULL), CELLAR_RETRY);
 }
 
 static void conflicts_name_their_records(void **state)

@@ -13,7 +13,7 @@
 /* ---- the calls ---- */
 
 struct player {
-    struct cellar_session *session;
+    struct session *session;
     struct cellar_txn *txn;
     struct call calls[CALLS_MAX];
     uint32_t count, saves;
@@ -276,13 +276,13 @@ static bool is_over(int code) { return code == CELLAR_RETRY || code == CELLAR_DE
 
 static void begin(struct play *play, struct player *player)
 {
-    struct cellar_txn_options options = {.lock_ns = play->player_count == 1 ? 1000000000 : 100000};
+    struct session_options options = {.lock_ns = play->player_count == 1 ? 1000000000 : 100000};
     player->read_only = drawn(play, 6) == 0;
     if (player->read_only) options.flags = CELLAR_READ_ONLY;
     player->count = player->saves = 0;
     player->locks = player->scans = false;
     player->commits = play->commits;
-    assert_code(cellar_begin(player->session, &options, &player->txn), 0);
+    assert_code(session_begin(player->session, &options, &player->txn), 0);
 }
 
 static void step(struct play *play, struct player *player)
@@ -295,7 +295,7 @@ static void step(struct play *play, struct player *player)
     call->code = make(play, player, call);
     if (is_over(call->code)) {
         end_refused(play, player, call->code);
-        assert_code(cellar_abort(player->txn), 0);
+        assert_code(session_abort(player->txn), 0);
         player->txn = NULL;
         return;
     }
@@ -330,10 +330,10 @@ static void end(struct play *play, struct player *player)
     struct cellar_txn *txn = player->txn;
     player->txn = NULL;
     if (drawn(play, 6) == 0) {
-        assert_code(cellar_abort(txn), 0);
+        assert_code(session_abort(txn), 0);
         return;
     }
-    int code = cellar_commit(txn, NULL);
+    int code = session_commit(txn, NULL);
     if (is_over(code)) {
         end_refused(play, player, code);
         return;
@@ -400,9 +400,9 @@ static void play_all(const struct api_variant *variant, uint32_t player_count, u
     if (player_count > 1) play.players[1].session = sessions_opened(&play.docs.api);
     for (uint32_t i = share_rounds(CALLS); i; i--) play_on(&play);
     for (uint32_t i = 0; i < player_count; i++)
-        if (play.players[i].txn) assert_code(cellar_abort(play.players[i].txn), 0);
+        if (play.players[i].txn) assert_code(session_abort(play.players[i].txn), 0);
     assert_true(play.commits > play.retried / 8);
-    if (player_count > 1) cellar_session_close(play.players[1].session);
+    if (player_count > 1) session_close(play.players[1].session);
     api_audit_clean(&play.docs.api);
     docs_close(&play.docs);
 }

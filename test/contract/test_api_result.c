@@ -38,10 +38,10 @@ static const struct {
     {CELLAR_INVALID, "invalid argument: the procedure returned what is no code of its own: -22"},
     {CELLAR_USER_ABORT, "the procedure aborted the transaction"},
     {CELLAR_TOO_LARGE, "larger than declared or than fits: table items, key 163: "
-                       "more records, nodes of indexes included, than the procedure's records_max or a session's "
+                       "more records, nodes of indexes included, than the procedure's records_max or an interactive "
                        "call allows, 64"},
     {CELLAR_CANCELLED, "the call was cancelled"},
-    {CELLAR_DEADLINE, "the deadline passed before the transaction could commit: timeout_ns, 1"},
+    {CELLAR_DEADLINE, "the deadline passed before the transaction could commit: its timeout, in nanoseconds, 1"},
     {CELLAR_RETRY, "aborted: another transaction came between; a procedure returns it at once, and is tried again: "
                    "attempts_max, 3"},
 };

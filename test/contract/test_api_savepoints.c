@@ -23,7 +23,7 @@ struct mirror {
 struct subject {
     struct api *api;
     struct docs *docs; /* NULL: items */
-    struct cellar_session *session;
+    struct session *session;
     struct mirror mirrors[RECORDS];
 };
 
@@ -119,7 +119,7 @@ static void records_load(struct subject *subject, const bool *there)
         if (there[key]) change(subject, txn, key, INSERT, 500);
         if (there[key]) change(subject, txn, key, PUT_ONE, 501);
     }
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
 }
 
 /*
@@ -142,7 +142,7 @@ static void sequence_is_taken_back(struct subject *subject, uint32_t sequence)
     mirrors_are_seen(subject, txn, inner);
     assert_code(cellar_rollback_to(txn, 0), 0);
     mirrors_are_seen(subject, txn, outer);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     memcpy(subject->mirrors, outer, sizeof outer);
 }
 
@@ -192,7 +192,7 @@ static void rollbacks_take_expectations_back(void **state)
     sessions_put(&pair.api, txn, 30, 1);                              /* these are not */
     assert_code(cellar_txn_delete(txn, pair.api.items, 31), 0);
     assert_code(cellar_rollback_to(txn, 0), 0);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     item = item_of(3);
     assert_item(&pair.api, 3, &item);
     assert_int_equal(look_at(&pair.api, 1).item.a, 100);

@@ -22,7 +22,7 @@ static void what_is_written_is_read_back_and_commits(void **state)
     memset(item.text, 'x', sizeof item.text);
     assert_code(cellar_txn_put(txn, pair.api.items, 4, ITEM_TEXT, item.text), 0); /* never read */
     assert_int_equal(look_at(&pair.api, 3).item.a, 9);                            /* nothing is seen before */
-    assert_code(cellar_commit(txn, &result), 0);
+    assert_code(session_commit(txn, &result), 0);
     assert_int_equal(result.code, 0);
     assert_int_equal(result.attempts, 1);
     assert_true(result.txn_id[1] > 0);
@@ -59,7 +59,7 @@ static void records_come_and_go(void **state)
     assert_code(cellar_txn_insert(txn, items, 21, &item), 0); /* ... that goes again */
     assert_code(cellar_txn_delete(txn, items, 21), 0);
     assert_code(cellar_txn_get(txn, items, 21, ITEM_A, &a), CELLAR_NOT_FOUND);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     item = item_of(20);
     item.a = 61;
     assert_item(&pair.api, 20, &item);
@@ -89,7 +89,7 @@ static void commits_tell_what_was_taken_for_granted(void **state)
         }
         bool there = number == 0 || number == 3;
         int code = there ? CELLAR_EXISTS : CELLAR_NOT_FOUND;
-        assert_code(cellar_commit(txn, &result), code);
+        assert_code(session_commit(txn, &result), code);
         assert_int_equal(result.code, code);
         sessions_assert_line(code, "table items", there ? "key 3" : "key 30");
         assert_int_equal(look_at(&pair.api, 1).item.a, 3);
@@ -113,19 +113,19 @@ static void puts_merge_by_column(void **state)
     MUST(&pair.api.error, db_table_create(pair.api.db, &schema, &couples, &pair.api.error));
     struct cellar_txn *txn = sessions_begun(pair.one), *other;
     assert_code(cellar_txn_insert(txn, couples, 1, &(struct couple){1, 2}), 0);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     txn = sessions_begun(pair.one);
     other = sessions_begun(pair.two);
     assert_code(cellar_txn_put(txn, couples, 1, 0, &five), 0);
     assert_code(cellar_txn_put(other, couples, 1, 1, &six), 0);
-    assert_code(cellar_commit(other, NULL), 0);
-    assert_code(cellar_commit(txn, NULL), 0); /* it has read nothing */
+    assert_code(session_commit(other, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0); /* it has read nothing */
     txn = sessions_begun(pair.one);
     assert_code(cellar_txn_get(txn, couples, 1, 0, &value), 0);
     assert_int_equal(value, 5);
     assert_code(cellar_txn_get(txn, couples, 1, 1, &value), 0);
     assert_int_equal(value, 6);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     sessions_pair_close(&pair);
 }
 
@@ -156,7 +156,7 @@ static bool rolled_back(struct sessions_pair *pair)
     sessions_put(api, txn, 3, 300);
     assert_code(cellar_rollback_to(txn, first), 0); /* it stays */
     good = good && is_seen(api, txn, 1, 101);
-    return cellar_commit(txn, NULL) == 0 && good && look_at(api, 1).item.a == 101 && look_at(api, 2).item.a == 6 &&
+    return session_commit(txn, NULL) == 0 && good && look_at(api, 1).item.a == 101 && look_at(api, 2).item.a == 6 &&
            look_at(api, 3).item.a == 9 && !look_at(api, 40).found;
 }
 
@@ -173,7 +173,7 @@ static void savepoints_take_writes_back(void **state)
     assert_code(cellar_release(txn, 2), CELLAR_INVALID);
     sessions_assert_line(CELLAR_INVALID, "no such savepoint", "");
     assert_int_equal(cellar_savepoint(txn), 2);
-    assert_code(cellar_abort(txn), 0);
+    assert_code(session_abort(txn), 0);
     sessions_pair_close(&pair);
 }
 
@@ -193,7 +193,7 @@ static void a_released_savepoint_leaves_what_was_written(void **state)
     assert_true(is_seen(&pair.api, txn, 1, 3) && is_seen(&pair.api, txn, 2, 6));
     assert_code(cellar_release(txn, outer), 0);
     sessions_put(&pair.api, txn, 3, 300);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     assert_int_equal(look_at(&pair.api, 1).item.a, 3);
     assert_int_equal(look_at(&pair.api, 3).item.a, 300);
     sessions_pair_close(&pair);
@@ -221,7 +221,7 @@ static void a_prefetch_spares_the_reads(void **state)
     reads[3].cells = 1u << 20;
     assert_code(cellar_prefetch(txn, reads, 12), CELLAR_INVALID);
     sessions_assert_line(CELLAR_INVALID, "key 3", "cells");
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     sessions_pair_close(&pair);
 }
 
@@ -235,10 +235,10 @@ static bool change_is_met(struct sessions_pair *pair, bool writes)
     uint64_t a = sessions_got(api, txn, 3);
     (void)sessions_got(api, txn, 4);
     sessions_put(api, other, 3, a + 1);
-    assert_code(cellar_commit(other, NULL), 0);
+    assert_code(session_commit(other, NULL), 0);
     if (writes) sessions_put(api, txn, 5, a);
     assert_int_equal(sessions_got(api, txn, 3), a); /* the first note stands */
-    int code = cellar_commit(txn, NULL);
+    int code = session_commit(txn, NULL);
     if (code == CELLAR_RETRY) sessions_assert_line(CELLAR_RETRY, "table items, key 3", "was changed");
     return code == CELLAR_RETRY;
 }
@@ -252,12 +252,12 @@ static bool insert_is_met(struct sessions_pair *pair, uint64_t key, bool inserts
     struct cellar_txn *txn = sessions_begun(pair->one), *other = sessions_begun(pair->two);
     assert_code(cellar_txn_get(txn, api->items, key, ITEM_A, &a), CELLAR_NOT_FOUND);
     assert_code(cellar_txn_insert(other, api->items, key, &item), 0);
-    assert_code(cellar_commit(other, NULL), 0);
+    assert_code(session_commit(other, NULL), 0);
     if (inserts)
         assert_code(cellar_txn_insert(txn, api->items, key, &item), 0);
     else
         sessions_put(api, txn, 5, 1);
-    int code = cellar_commit(txn, NULL);
+    int code = session_commit(txn, NULL);
     if (code == CELLAR_RETRY) sessions_assert_line(CELLAR_RETRY, "table items", "was changed");
     return code == CELLAR_RETRY;
 }
@@ -282,7 +282,7 @@ static bool full_circle_is_met(struct sessions_pair *pair)
     uint64_t a = sessions_got(api, txn, 3);
     for (uint32_t i = 0; i < 1u << LAYOUT_EN_BITS; i++) assert_code(api_run(api, change_often, &call), 0);
     sessions_put(api, txn, 4, a);
-    return cellar_commit(txn, NULL) == CELLAR_RETRY;
+    return session_commit(txn, NULL) == CELLAR_RETRY;
 }
 
 static void changes_of_what_was_read_are_met(void **state)
@@ -312,14 +312,14 @@ static void what_was_read_and_is_gone_dooms(void **state)
     struct cellar_txn *txn = sessions_begun(pair.one), *other = sessions_begun(pair.two);
     (void)sessions_got(&pair.api, txn, 3);
     assert_code(cellar_txn_delete(other, pair.api.items, 3), 0);
-    assert_code(cellar_commit(other, NULL), 0);
+    assert_code(session_commit(other, NULL), 0);
     assert_code(cellar_txn_get(txn, pair.api.items, 3, ITEM_B, &b), CELLAR_RETRY);
     sessions_assert_line(CELLAR_RETRY, "key 3", "was changed");
     assert_code(cellar_txn_get(txn, pair.api.items, 4, ITEM_B, &b), CELLAR_RETRY); /* it is over */
     assert_code(cellar_txn_put(txn, pair.api.items, 4, ITEM_B, &b), CELLAR_RETRY);
     assert_int_equal(cellar_savepoint(txn), CELLAR_RETRY);
     assert_code(cellar_check(txn), CELLAR_RETRY);
-    assert_code(cellar_commit(txn, NULL), CELLAR_RETRY);
+    assert_code(session_commit(txn, NULL), CELLAR_RETRY);
     sessions_pair_close(&pair);
 }
 
@@ -334,10 +334,10 @@ static void checks_tell_before_the_commit(void **state)
     sessions_put(&pair.api, txn, 4, 5);
     assert_code(cellar_check(txn), 0);
     sessions_put(&pair.api, other, 4, 7);
-    assert_code(cellar_commit(other, NULL), 0);
+    assert_code(session_commit(other, NULL), 0);
     assert_code(cellar_check(txn), CELLAR_RETRY);
     sessions_assert_line(CELLAR_RETRY, "key 4", "was changed");
-    assert_code(cellar_abort(txn), 0);
+    assert_code(session_abort(txn), 0);
     sessions_pair_close(&pair);
 }
 
@@ -352,8 +352,8 @@ static void what_was_read_outlasts_a_rollback(void **state)
     assert_code(cellar_rollback_to(txn, savepoint), 0);
     (void)sessions_got(&pair.api, txn, 5);
     sessions_put(&pair.api, other, 3, 77);
-    assert_code(cellar_commit(other, NULL), 0);
-    assert_code(cellar_commit(txn, NULL), CELLAR_RETRY);
+    assert_code(session_commit(other, NULL), 0);
+    assert_code(session_commit(txn, NULL), CELLAR_RETRY);
     sessions_pair_close(&pair);
 }
 
@@ -367,15 +367,15 @@ static void other_cells_do_not_matter(void **state)
     struct cellar_txn *txn = sessions_begun(pair.one), *other = sessions_begun(pair.two);
     (void)sessions_got(&pair.api, txn, 3);
     assert_code(cellar_txn_put(other, pair.api.items, 3, ITEM_B, &b), 0);
-    assert_code(cellar_commit(other, NULL), 0);
+    assert_code(session_commit(other, NULL), 0);
     sessions_put(&pair.api, txn, 3, 1);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     txn = sessions_begun(pair.one);
     other = sessions_begun(pair.two);
     (void)sessions_got(&pair.api, txn, 3);
     sessions_put(&pair.api, other, 3, 6);
-    assert_code(cellar_commit(other, NULL), 0);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(other, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     sessions_pair_close(&pair);
 }
 
@@ -394,7 +394,7 @@ static void a_client_that_thinks_holds_up_no_other(void **state)
     api_load(&pair.api, 100, 1);
     api_audit_clean(&pair.api); /* BUSY, if an attempt were under way; and no tag is left */
     assert_int_equal(sessions_sum_of(&pair.api), 3 * 45 + 1 + 300);
-    assert_code(cellar_commit(txn, NULL), CELLAR_RETRY);
+    assert_code(session_commit(txn, NULL), CELLAR_RETRY);
     (void)sessions_begun(pair.one); /* closed with one open */
     sessions_pair_close(&pair);
 }
@@ -420,10 +420,10 @@ static int count_up(struct cellar_txn *txn, void *arg)
 static void *count_on(void *arg)
 {
     struct counting *counting = arg;
-    struct cellar_session *session;
+    struct session *session;
     if (session_open(counting->api->db, &session, NULL)) return arg;
-    for (uint32_t i = 0; i < counting->turns; i++) counting->failed += cellar_transact(session, count_up, arg) != 0;
-    cellar_session_close(session);
+    for (uint32_t i = 0; i < counting->turns; i++) counting->failed += session_transact(session, count_up, arg) != 0;
+    session_close(session);
     return NULL;
 }
 
@@ -466,7 +466,7 @@ static int refuse(struct cellar_txn *txn, void *arg)
 static bool doubt_ends_it(struct sessions_pair *pair)
 {
     struct counting counting = {.api = &pair->api, .again = true};
-    return cellar_transact(pair->one, refuse, &counting) == CELLAR_INDETERMINATE && counting.runs == 1;
+    return session_transact(pair->one, refuse, &counting) == CELLAR_INDETERMINATE && counting.runs == 1;
 }
 
 static void functions_run_until_they_commit(void **state)
@@ -474,16 +474,16 @@ static void functions_run_until_they_commit(void **state)
     struct sessions_pair pair;
     if (!sessions_pair_open(&pair, *state)) skip();
     struct counting counting = {.api = &pair.api};
-    assert_code(cellar_transact(pair.one, count_up, &counting), 0);
+    assert_code(session_transact(pair.one, count_up, &counting), 0);
     assert_int_equal(counting.runs, 1);
-    assert_code(cellar_transact(pair.one, refuse, &counting), CELLAR_USER_ABORT);
+    assert_code(session_transact(pair.one, refuse, &counting), CELLAR_USER_ABORT);
     assert_int_equal(counting.runs, 2);
     assert_true(doubt_ends_it(&pair));
     assert_true(cellar_retryable(CELLAR_RETRY));
     assert_false(cellar_retryable(CELLAR_INDETERMINATE));
     assert_false(cellar_retryable(0));
     struct cellar_txn *txn = sessions_begun(pair.one); /* nothing was left open */
-    assert_code(cellar_abort(txn), 0);
+    assert_code(session_abort(txn), 0);
     sessions_pair_close(&pair);
 }
 

@@ -16,11 +16,11 @@
 #define LONG_NS 1000000000ull /* the longest bound there is */
 #define SOON_NS 200000000ull
 
-static struct cellar_txn *begun(struct cellar_session *session, uint64_t lock_ns, uint64_t timeout_ns)
+static struct cellar_txn *begun(struct session *session, uint64_t lock_ns, uint64_t timeout_ns)
 {
     struct cellar_txn *txn;
-    struct cellar_txn_options options = {.lock_ns = lock_ns, .timeout_ns = timeout_ns};
-    assert_code(cellar_begin(session, &options, &txn), 0);
+    struct session_options options = {.lock_ns = lock_ns, .timeout_ns = timeout_ns};
+    assert_code(session_begin(session, &options, &txn), 0);
     return txn;
 }
 
@@ -43,7 +43,7 @@ static bool opened(struct sessions_pair *pair, const struct api_variant *variant
     return true;
 }
 
-static enum hold_state state_of(const struct cellar_session *session) { return atomic_load(&session->hold.state); }
+static enum hold_state state_of(const struct session *session) { return atomic_load(&session->hold.state); }
 
 /* ---- one client ---- */
 
@@ -64,10 +64,10 @@ static void what_is_locked_is_written_and_given_back(void **state)
         sessions_put(api, txn, 5, 16 + round);
         assert_code(cellar_check(txn), 0);
         assert_code(cellar_txn_get_for_update(txn, api->items, 77, ITEM_A, &a), CELLAR_NOT_FOUND);
-        assert_code(cellar_commit(txn, NULL), 0);
+        assert_code(session_commit(txn, NULL), 0);
         txn = sessions_begun(pair.two); /* nothing is left */
         sessions_put(api, txn, 3, 11 + 2 * round);
-        assert_code(cellar_commit(txn, NULL), 0);
+        assert_code(session_commit(txn, NULL), 0);
     }
     sessions_pair_close(&pair);
 }
@@ -85,7 +85,7 @@ static void all_columns_of_what_is_locked_can_be_read(void **state)
     assert_code(cellar_txn_get(txn, pair.api.items, 3, ITEM_B, &read.b), 0);
     assert_int_equal(read.b, item.b);
     assert_code(cellar_txn_put(txn, pair.api.items, 3, ITEM_TEXT, other), 0);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     assert_memory_equal(look_at(&pair.api, 3).item.text, other, sizeof other);
     assert_int_equal(look_at(&pair.api, 3).item.a, 9);
     sessions_pair_close(&pair);
@@ -102,22 +102,22 @@ static void what_is_locked_is_deleted_or_left(void **state)
     assert_code(cellar_txn_delete(txn, api->items, 3), 0);
     assert_code(cellar_txn_insert(txn, api->items, 33, &item), 0);
     assert_int_equal(got_for_update(api, txn, 33), 99); /* its own: nothing to lock */
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     assert_false(look_at(api, 3).found);
     assert_true(look_at(api, 33).found);
     txn = begun(pair.one, LONG_NS, 0);
     (void)got_for_update(api, txn, 4);
-    assert_code(cellar_abort(txn), 0);
+    assert_code(session_abort(txn), 0);
     txn = begun(pair.one, LONG_NS, 0);
     (void)got_for_update(api, txn, 4);
-    assert_code(cellar_commit(txn, NULL), 0); /* nothing was written */
+    assert_code(session_commit(txn, NULL), 0); /* nothing was written */
     txn = begun(pair.two, LONG_NS, SOON_NS);
     (void)got_for_update(api, txn, 4);
-    cellar_session_close(pair.two); /* open */
+    session_close(pair.two); /* open */
     pair.two = sessions_opened(api);
     txn = begun(pair.two, LONG_NS, SOON_NS);
     (void)got_for_update(api, txn, 4);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     sessions_pair_close(&pair);
 }
 
@@ -130,12 +130,12 @@ static bool others_wait_for_the_bound(struct sessions_pair *pair)
     struct cellar_txn *txn = begun(pair->one, 200000000, 0), *other = begun(pair->two, 0, 2 * LONG_NS);
     uint64_t a = got_for_update(api, txn, 3), b;
     sessions_put(api, other, 3, a + 1);
-    int code = cellar_commit(other, NULL), after = cellar_txn_get(txn, api->items, 4, ITEM_A, &b);
+    int code = session_commit(other, NULL), after = cellar_txn_get(txn, api->items, 4, ITEM_A, &b);
     bool waited = code == 0 && after == CELLAR_RETRY;
-    if (waited) sessions_assert_line(CELLAR_RETRY, "lock_ns has passed", "20000000");
+    if (waited) sessions_assert_line(CELLAR_RETRY, "lock_us has passed", "200000");
     if (waited) assert_code(cellar_txn_put(txn, api->items, 3, ITEM_A, &a), CELLAR_RETRY);
-    if (waited) assert_code(cellar_commit(txn, NULL), CELLAR_RETRY);
-    if (!waited) assert_code(cellar_abort(txn), 0);
+    if (waited) assert_code(session_commit(txn, NULL), CELLAR_RETRY);
+    if (!waited) assert_code(session_abort(txn), 0);
     if (code == 0) assert_int_equal(look_at(api, 3).item.a, a + 1);
     return waited;
 }
@@ -160,9 +160,9 @@ static void a_commit_within_the_bound_comes_first(void **state)
     uint64_t a = got_for_update(api, txn, 3);
     sessions_put(api, other, 3, 77);
     /* Its own bound; what is locked is not its. Where records are shared it would wait for the other one's end. */
-    if (!shared) assert_code(cellar_commit(other, NULL), CELLAR_DEADLINE);
+    if (!shared) assert_code(session_commit(other, NULL), CELLAR_DEADLINE);
     sessions_put(api, txn, 3, a + 5);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     assert_int_equal(look_at(api, 3).item.a, a + 5);
     sessions_pair_close(&pair);
 }
@@ -181,12 +181,12 @@ static void two_that_want_what_the_other_has_go_on(void **state)
     assert_true(code == 0 || code == CELLAR_RETRY);
     int other = cellar_txn_get_for_update(two, api->items, 3, ITEM_A, &a);
     assert_true(other == 0 || other == CELLAR_RETRY);
-    (void)cellar_abort(one);
-    (void)cellar_abort(two);
+    (void)session_abort(one);
+    (void)session_abort(two);
     one = begun(pair.one, LONG_NS, 0);
     assert_int_equal(got_for_update(api, one, 4), 12);
     assert_int_equal(got_for_update(api, one, 3), 9);
-    assert_code(cellar_commit(one, NULL), 0);
+    assert_code(session_commit(one, NULL), 0);
     sessions_pair_close(&pair);
 }
 
@@ -199,10 +199,10 @@ static void a_lock_stays_what_was_read(void **state)
     struct cellar_txn *txn = begun(pair.one, LONG_NS, 0), *other = sessions_begun(pair.two);
     assert_int_equal(sessions_got(api, txn, 3), 9); /* its client knows this one */
     sessions_put(api, other, 3, 10);
-    assert_code(cellar_commit(other, NULL), 0);
+    assert_code(session_commit(other, NULL), 0);
     assert_code(cellar_txn_get_for_update(txn, api->items, 3, ITEM_A, &a), CELLAR_RETRY);
     sessions_assert_line(CELLAR_RETRY, "key 3", "was changed");
-    assert_code(cellar_commit(txn, NULL), CELLAR_RETRY);
+    assert_code(session_commit(txn, NULL), CELLAR_RETRY);
     sessions_pair_close(&pair);
 }
 
@@ -223,10 +223,10 @@ static int count_up(struct cellar_txn *txn, void *arg)
 static void *count_on(void *arg)
 {
     struct counting *counting = arg;
-    struct cellar_session *session;
+    struct session *session;
     counting->failed = session_open(counting->api->db, &session, NULL);
     for (int i = 0; i < 100 && counting->failed == 0; i++) {
-        counting->failed = cellar_transact(session, count_up, counting);
+        counting->failed = session_transact(session, count_up, counting);
     }
     return NULL;
 }
@@ -278,7 +278,7 @@ static bool is_overtaken(struct sessions_pair *pair, bool deletes)
     sessions_put(api, txn, 5, before);
     lock_five(api, true);
     assert_int_equal(pthread_create(&thread, NULL, overtake, api), 0);
-    int code = cellar_commit(txn, NULL);
+    int code = session_commit(txn, NULL);
     pthread_join(thread, &failed);
     assert_null(failed);
     assert_true(code == 0 || code == CELLAR_RETRY);
@@ -316,7 +316,7 @@ static bool a_second_lock_is_overtaken(struct sessions_pair *pair)
     assert_int_equal(pthread_create(&thread, NULL, overtake, api), 0);
     int code = cellar_txn_get_for_update(txn, api->items, 5, ITEM_A, &a);
     if (code == 0) sessions_put(api, txn, 1, before + 1); /* an update of the procedure's is lost */
-    int end = cellar_commit(txn, NULL);
+    int end = session_commit(txn, NULL);
     pthread_join(thread, &failed);
     assert_null(failed);
     assert_int_equal(look_at(api, 1).item.a, before + 1);
@@ -384,7 +384,7 @@ static bool spin_locks_are_free(struct sessions_pair *pair)
     bool free = no_slot_is_locked(crest_local_of(pair->one->worker->node));
     sem_post(&lingering.go);
     if (free) sessions_put(&pair->api, txn, 3, 5);
-    assert_code(free ? cellar_commit(txn, NULL) : cellar_abort(txn), 0);
+    assert_code(free ? session_commit(txn, NULL) : session_abort(txn), 0);
     pthread_join(thread, &failed);
     assert_null(failed);
     return free;
@@ -410,7 +410,7 @@ static bool makes_way(struct sessions_pair *pair)
     while (state_of(pair->one) == HOLD_ACTIVE) usleep(100);
     bool soon = state_of(pair->one) == HOLD_DISTURBED;
     atomic_fetch_sub(&gate->waiting, 1);
-    int code = cellar_commit(txn, NULL);
+    int code = session_commit(txn, NULL);
     assert_code(code, CELLAR_RETRY);
     if (soon) sessions_assert_line(CELLAR_RETRY, "stand still", "given back");
     return soon;
@@ -419,7 +419,7 @@ static bool makes_way(struct sessions_pair *pair)
 static void *leave_locked(void *arg)
 {
     struct api *api = arg;
-    struct cellar_session *session;
+    struct session *session;
     uint64_t a;
     if (session_open(api->db, &session, NULL)) return arg;
     return cellar_txn_get_for_update(begun(session, 200000000, 0), api->items, 3, ITEM_A, &a) ? arg : NULL;
@@ -451,13 +451,13 @@ static void a_thread_that_ends_blocks_for_the_bound(void **state)
         assert_int_equal(pthread_create(&thread, NULL, leave_locked, &api), 0);
         pthread_join(thread, &failed);
         assert_null(failed);
-        struct cellar_session *session; /* in its place: the system may say a moment later that the thread has ended */
+        struct session *session; /* in its place: the system may say a moment later that the thread has ended */
         while (session_open(api.db, &session, &api.error) == CELLAR_FULL) usleep(100);
         assert_non_null(session);
         struct cellar_txn *txn = sessions_begun(session);
         sessions_put(&api, txn, 3, 50 + turn);
-        assert_code(cellar_commit(txn, NULL), 0);
-        cellar_session_close(session);
+        assert_code(session_commit(txn, NULL), 0);
+        session_close(session);
     }
     api_audit_clean(&api);
     api_close(&api);
@@ -486,12 +486,12 @@ static void hold_until_killed(const char *path, const struct api_variant *varian
     struct cellar_error error;
     struct cellar *db = pool_opened(path, variant, &error);
     const struct cellar_table *table = db ? table_of(db) : NULL;
-    struct cellar_session *session;
+    struct session *session;
     struct cellar_txn *txn;
-    struct cellar_txn_options options = {.lock_ns = LONG_NS};
+    struct session_options options = {.lock_ns = LONG_NS};
     uint64_t a = 7;
-    if (!table || session_open(db, &session, NULL) || cellar_begin(session, NULL, &txn) ||
-        cellar_txn_insert(txn, table, 1, &a) || cellar_commit(txn, NULL) || cellar_begin(session, &options, &txn) ||
+    if (!table || session_open(db, &session, NULL) || session_begin(session, NULL, &txn) ||
+        cellar_txn_insert(txn, table, 1, &a) || session_commit(txn, NULL) || session_begin(session, &options, &txn) ||
         cellar_txn_get_for_update(txn, table, 1, 0, &a) || write(pipe_end, "x", 1) != 1)
         _exit(1);
     for (;;) pause();
@@ -502,7 +502,7 @@ static void the_lock_of_a_dead_process_goes(void **state)
     char path[] = "/dev/shm/cellar-hold-XXXXXX", byte;
     const struct api_variant *variant = *state;
     struct cellar_error error = {0};
-    struct cellar_session *session;
+    struct session *session;
     struct cellar_txn *txn;
     uint64_t a = 0;
     int ends[2];
@@ -525,7 +525,7 @@ static void the_lock_of_a_dead_process_goes(void **state)
     assert_int_equal(a, 7);
     a = 8;
     assert_code(cellar_txn_put(txn, table, 1, 0, &a), 0);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     cellar_close(db);
     close(ends[0]);
     unlink(path);
@@ -540,14 +540,14 @@ static void bad_locks_are_refused(void **state)
     uint64_t a;
     if (!opened(&pair, *state)) skip();
     const struct cellar_table *items = pair.api.items;
-    struct cellar_txn_options options = {.lock_ns = LONG_NS + 1};
-    assert_code(cellar_begin(pair.one, &options, &txn), CELLAR_INVALID);
-    sessions_assert_line(CELLAR_INVALID, "lock_ns is more than a second", "");
-    options = (struct cellar_txn_options){.flags = CELLAR_READ_ONLY};
-    assert_code(cellar_begin(pair.one, &options, &txn), 0);
+    struct session_options options = {.lock_ns = LONG_NS + 1};
+    assert_code(session_begin(pair.one, &options, &txn), CELLAR_INVALID);
+    sessions_assert_line(CELLAR_INVALID, "lock_us is more than a second", "");
+    options = (struct session_options){.flags = CELLAR_READ_ONLY};
+    assert_code(session_begin(pair.one, &options, &txn), 0);
     assert_code(cellar_txn_get_for_update(txn, items, 1, ITEM_A, &a), CELLAR_INVALID);
     sessions_assert_line(CELLAR_INVALID, "begun read-only", "");
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     assert_code(cellar_txn_get_for_update(txn, items, 1, ITEM_A, &a), CELLAR_INVALID);
     sessions_assert_line(CELLAR_INVALID, "has ended", "");
     txn = sessions_begun(pair.one);
@@ -557,7 +557,7 @@ static void bad_locks_are_refused(void **state)
         assert_code(cellar_txn_get_for_update(txn, items, 1, column, &a), CELLAR_INVALID);
         sessions_assert_line(CELLAR_INVALID, "table items, key 1, column", "no column of this number");
     }
-    assert_code(cellar_abort(txn), 0);
+    assert_code(session_abort(txn), 0);
     sessions_pair_close(&pair);
 }
 

@@ -7,7 +7,7 @@
 static int end_itself(struct cellar_txn *txn, void *arg)
 {
     (void)arg;
-    return cellar_abort(txn);
+    return session_abort(txn);
 }
 
 static void misuse_is_told(void **state)
@@ -18,12 +18,12 @@ static void misuse_is_told(void **state)
     if (!sessions_pair_open(&pair, *state)) skip();
     const struct cellar_table *items = pair.api.items;
     struct item item = item_of(1);
-    struct cellar_txn_options options = {.flags = 2};
-    assert_code(cellar_begin(pair.one, &options, &txn), CELLAR_INVALID);
+    struct session_options options = {.flags = 2};
+    assert_code(session_begin(pair.one, &options, &txn), CELLAR_INVALID);
     sessions_assert_line(CELLAR_INVALID, "unknown flags", "");
     assert_null(txn);
     txn = sessions_begun(pair.one);
-    assert_code(cellar_begin(pair.one, NULL, &none), CELLAR_INVALID);
+    assert_code(session_begin(pair.one, NULL, &none), CELLAR_INVALID);
     sessions_assert_line(CELLAR_INVALID, "has not ended", "");
     assert_code(cellar_txn_get(txn, NULL, 1, ITEM_A, &a), CELLAR_INVALID);
     sessions_assert_line(CELLAR_INVALID, "the table is NULL", "");
@@ -43,7 +43,7 @@ static void misuse_is_told(void **state)
     assert_code(cellar_proc_put(txn, 0, ITEM_A, &a), CELLAR_INVALID);
     assert_false(cellar_proc_found(txn, 0));
     assert_int_equal(sessions_got(&pair.api, txn, 1), 3); /* it goes on */
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     /* After its end. */
     assert_code(cellar_txn_get(txn, items, 1, ITEM_A, &a), CELLAR_INVALID);
     sessions_assert_line(CELLAR_INVALID, "has ended", "");
@@ -54,11 +54,11 @@ static void misuse_is_told(void **state)
     assert_int_equal(cellar_savepoint(txn), CELLAR_INVALID);
     assert_code(cellar_rollback_to(txn, 0), CELLAR_INVALID);
     assert_code(cellar_check(txn), CELLAR_INVALID);
-    assert_code(cellar_commit(txn, NULL), CELLAR_INVALID);
-    assert_code(cellar_abort(txn), CELLAR_INVALID);
-    assert_code(cellar_commit(NULL, NULL), CELLAR_INVALID);
-    cellar_session_close(pair.one);
-    assert_code(cellar_begin(pair.one, NULL, &txn), CELLAR_CLOSED);
+    assert_code(session_commit(txn, NULL), CELLAR_INVALID);
+    assert_code(session_abort(txn), CELLAR_INVALID);
+    assert_code(session_commit(NULL, NULL), CELLAR_INVALID);
+    session_close(pair.one);
+    assert_code(session_begin(pair.one, NULL, &txn), CELLAR_CLOSED);
     sessions_assert_line(CELLAR_CLOSED, "is closed", "");
     sessions_pair_close(&pair);
 }
@@ -71,10 +71,10 @@ static void nothing_where_something_is_wanted(void **state)
     uint64_t a = 7, keys[2];
     if (!sessions_pair_open(&pair, *state)) skip();
     const struct cellar_table *items = pair.api.items;
-    const struct cellar_txn_options level = {.level = (enum cellar_durability)77};
-    assert_code(cellar_begin(pair.one, &level, &txn), CELLAR_INVALID);
+    const struct session_options level = {.level = (enum cellar_durability)77};
+    assert_code(session_begin(pair.one, &level, &txn), CELLAR_INVALID);
     sessions_assert_line(CELLAR_INVALID, "no such level", "");
-    assert_code(cellar_begin(pair.one, NULL, NULL), CELLAR_INVALID);
+    assert_code(session_begin(pair.one, NULL, NULL), CELLAR_INVALID);
     txn = sessions_begun(pair.one);
     assert_code(cellar_txn_get(txn, items, 1, ITEM_A, NULL), CELLAR_INVALID);
     sessions_assert_line(CELLAR_INVALID, "is NULL", "");
@@ -85,11 +85,11 @@ static void nothing_where_something_is_wanted(void **state)
     assert_code(cellar_prefetch(txn, NULL, 0), 0);
     assert_code(cellar_txn_scan(txn, NULL, NULL, 0, 0, keys, 2), CELLAR_INVALID);
     assert_code(cellar_txn_put(txn, items, 1, ITEM_A, &a), 0);
-    assert_code(cellar_commit(txn, NULL), 0);
-    assert_code(cellar_transact(pair.one, NULL, NULL), CELLAR_INVALID);
+    assert_code(session_commit(txn, NULL), 0);
+    assert_code(session_transact(pair.one, NULL, NULL), CELLAR_INVALID);
     txn = sessions_begun(pair.two);
     assert_int_equal(sessions_got(&pair.api, txn, 1), 7);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     assert_code(cellar_column_of(items, NULL), CELLAR_INVALID);
     assert_null(cellar_table_find(pair.api.db, NULL));
     assert_int_equal(cellar_cells_of(items, NULL), CELLAR_CELLS_UNKNOWN);
@@ -105,7 +105,7 @@ static int mistaken(struct cellar_txn *txn, struct api_call *call)
 {
     uint64_t a;
     int code = cellar_txn_get(txn, call->items, 1, ITEM_A, &a);
-    return code == CELLAR_INVALID && cellar_commit(txn, NULL) == code && cellar_abort(txn) == code ? -1000 : 0;
+    return code == CELLAR_INVALID && session_commit(txn, NULL) == code && session_abort(txn) == code ? -1000 : 0;
 }
 
 static void read_only_transactions_and_bounds(void **state)
@@ -118,27 +118,27 @@ static void read_only_transactions_and_bounds(void **state)
     if (!sessions_pair_open(&pair, *state)) skip();
     const struct cellar_table *items = pair.api.items;
     struct item item = item_of(50);
-    struct cellar_txn_options options = {.flags = CELLAR_READ_ONLY};
+    struct session_options options = {.flags = CELLAR_READ_ONLY};
     assert_code(api_run(&pair.api, mistaken, &call), -1000);
-    assert_code(cellar_begin(pair.one, &options, &txn), 0);
+    assert_code(session_begin(pair.one, &options, &txn), 0);
     assert_code(cellar_txn_put(txn, items, 1, ITEM_A, &a), CELLAR_INVALID);
     sessions_assert_line(CELLAR_INVALID, "begun read-only", "");
     assert_code(cellar_txn_insert(txn, items, 50, &item), CELLAR_INVALID);
     assert_code(cellar_txn_delete(txn, items, 1), CELLAR_INVALID);
     assert_int_equal(sessions_got(&pair.api, txn, 1), 3);
     assert_int_equal(sessions_got(&pair.api, txn, 2), 6);
-    assert_code(cellar_commit(txn, NULL), 0);
-    options = (struct cellar_txn_options){.timeout_ns = 1};
-    assert_code(cellar_begin(pair.one, &options, &txn), 0);
+    assert_code(session_commit(txn, NULL), 0);
+    options = (struct session_options){.timeout_ns = 1};
+    assert_code(session_begin(pair.one, &options, &txn), 0);
     if (pair.api.variant->threads) usleep(10);
     if (pair.api.variant->threads) assert_code(cellar_txn_get(txn, items, 1, ITEM_A, &a), CELLAR_DEADLINE);
-    if (pair.api.variant->threads) sessions_assert_line(CELLAR_DEADLINE, "timeout_ns, 1", "");
-    assert_code(cellar_abort(txn), 0);
-    options = (struct cellar_txn_options){.cancel = &cancel};
-    assert_code(cellar_begin(pair.one, &options, &txn), 0);
+    if (pair.api.variant->threads) sessions_assert_line(CELLAR_DEADLINE, "its timeout, in nanoseconds, 1", "");
+    assert_code(session_abort(txn), 0);
+    options = (struct session_options){.cancel = &cancel};
+    assert_code(session_begin(pair.one, &options, &txn), 0);
     sessions_put(&pair.api, txn, 1, 99);
     cancel = 1;
-    assert_code(cellar_commit(txn, NULL), CELLAR_CANCELLED);
+    assert_code(session_commit(txn, NULL), CELLAR_CANCELLED);
     assert_int_equal(look_at(&pair.api, 1).item.a, 3);
     sessions_pair_close(&pair);
 }
@@ -150,12 +150,12 @@ static void sizes_have_limits(void **state)
     struct cellar_txn *txn = sessions_begun(pair.one);
     uint64_t key = 0, a = 1;
     int rc = 0;
-    for (; key <= CELLAR_SESSION_RECORDS_MAX && rc == 0; key++)
+    for (; key <= CELLAR_INTERACTIVE_RECORDS_MAX && rc == 0; key++)
         rc = cellar_txn_put(txn, pair.api.items, key, ITEM_A, &a);
     assert_code(rc, CELLAR_TOO_LARGE);
-    assert_int_equal(key, CELLAR_SESSION_RECORDS_MAX + 1);
+    assert_int_equal(key, CELLAR_INTERACTIVE_RECORDS_MAX + 1);
     sessions_assert_line(CELLAR_TOO_LARGE, "more records", "131072");
-    assert_code(cellar_abort(txn), 0);
+    assert_code(session_abort(txn), 0);
     assert_int_equal(sessions_sum_of(&pair.api), 3 * 45);
     sessions_pair_close(&pair);
 }
@@ -173,12 +173,12 @@ static void *use_anothers(void *arg)
     uint64_t a;
     stranger->codes[0] = cellar_txn_get(stranger->txn, stranger->pair->api.items, 1, ITEM_A, &a);
     stranger->codes[1] = cellar_txn_put(stranger->txn, stranger->pair->api.items, 1, ITEM_A, &a);
-    stranger->codes[2] = cellar_commit(stranger->txn, NULL);
-    stranger->codes[3] = cellar_abort(stranger->txn);
-    stranger->codes[4] = cellar_begin(stranger->pair->one, NULL, &stranger->txn);
-    stranger->codes[5] = cellar_transact(stranger->pair->one, end_itself, NULL);
+    stranger->codes[2] = session_commit(stranger->txn, NULL);
+    stranger->codes[3] = session_abort(stranger->txn);
+    stranger->codes[4] = session_begin(stranger->pair->one, NULL, &stranger->txn);
+    stranger->codes[5] = session_transact(stranger->pair->one, end_itself, NULL);
     stranger->error = *cellar_last_error();
-    cellar_session_close(stranger->pair->one);
+    session_close(stranger->pair->one);
     return NULL;
 }
 
@@ -194,7 +194,7 @@ static void other_threads_are_refused(void **state)
     for (int i = 0; i < 6; i++) assert_code(stranger.codes[i], CELLAR_INVALID);
     assert_non_null(strstr(stranger.error.text, "belongs to another thread"));
     sessions_put(&pair.api, txn, 1, 4);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     sessions_pair_close(&pair);
 }
 

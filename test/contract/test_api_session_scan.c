@@ -20,7 +20,7 @@ static bool possible(const struct api_variant *variant)
 
 struct pair {
     struct ordered ordered;
-    struct cellar_session *one, *two;
+    struct session *one, *two;
 };
 
 /* Rows 0, 10, 20 ... 90: a as the key. */
@@ -42,8 +42,8 @@ static bool pair_open(struct pair *pair, const struct api_variant *variant)
 
 static void pair_close(struct pair *pair)
 {
-    cellar_session_close(pair->one);
-    cellar_session_close(pair->two);
+    session_close(pair->one);
+    session_close(pair->two);
     ordered_close(&pair->ordered);
 }
 
@@ -86,7 +86,7 @@ static void a_scan_reads_what_it_names(void **state)
     for (uint64_t i = 0; i < 3; i++) assert_int_equal(keys[i], 50 - 10 * i);
     assert_int_equal(scan(&pair, txn, 61, 70, CELLAR_ALL, 0, keys, 8), 0);
     assert_code(cellar_check(txn), 0);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     pair_close(&pair);
 }
 
@@ -117,7 +117,7 @@ static void a_scan_goes_on_behind_a_record(void **state)
     if (!pair_open(&pair, *state)) skip();
     struct cellar_txn *txn = sessions_begun(pair.one);
     for (uint64_t key = 0; key < 70; key += 10) put(&pair, txn, key, 7);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     txn = sessions_begun(pair.one);
     for (int own = 0; own < 2; own++) {
         const uint64_t wanted[2][10] = {{0, 10, 20, 30, 40, 50, 60}, {30, 0, 10, 20, 25, 50, 60, UINT64_MAX}};
@@ -136,7 +136,7 @@ static void a_scan_goes_on_behind_a_record(void **state)
     const struct cellar_range no_bound = {.high = {&row, 1, false}}, of_keys = {.high_key = 9};
     assert_code(cellar_txn_scan(txn, pair.ordered.by_a, &no_bound, 0, CELLAR_AFTER, keys, 2), CELLAR_INVALID);
     assert_code(cellar_txn_scan(txn, pair.ordered.by_key, &of_keys, 0, CELLAR_AFTER, keys, 2), CELLAR_INVALID);
-    assert_code(cellar_abort(txn), 0);
+    assert_code(session_abort(txn), 0);
     pair_close(&pair);
 }
 
@@ -165,11 +165,11 @@ static void own_changes_are_seen(void **state)
     assert_int_equal(keys[0], 40);
     assert_code(cellar_rollback_to(txn, savepoint), 0);
     assert_int_equal(scan(&pair, txn, 20, 60, 0, 0, keys, 8), 3);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     txn = sessions_begun(pair.two);
     assert_int_equal(scan(&pair, txn, 20, 60, CELL_A, 0, keys, 8), 3);
     for (int i = 0; i < 3; i++) assert_int_equal(keys[i], wanted[i]);
-    assert_code(cellar_abort(txn), 0);
+    assert_code(session_abort(txn), 0);
     pair_close(&pair);
 }
 
@@ -216,7 +216,7 @@ static void scans_agree_with_an_array(void **state)
             draft_and_model_agree(&pair, txn, &change, &prng);
         }
         /* Its own commit may have to split a leaf that it has scanned: then it has to begin again. */
-        int code = cellar_commit(txn, NULL);
+        int code = session_commit(txn, NULL);
         if (code == 0) continue;
         assert_code(code, CELLAR_RETRY);
         memset(pair.ordered.there, 0, sizeof pair.ordered.there);
@@ -228,7 +228,7 @@ static void scans_agree_with_an_array(void **state)
             pair.ordered.there[keys[i]] = true;
             pair.ordered.a[keys[i]] = sessions_got(&pair.ordered.api, txn, keys[i]);
         }
-        assert_code(cellar_abort(txn), 0);
+        assert_code(session_abort(txn), 0);
     }
     pair_close(&pair);
 }
@@ -242,7 +242,7 @@ static void what_was_put_unseen_may_be_absent(void **state)
     put(&pair, txn, 500, 25); /* there is none: the commit would say so */
     assert_int_equal(scan(&pair, txn, 20, 40, 0, 0, keys, 8), 2);
     assert_code(cellar_txn_get(txn, pair.ordered.api.items, 500, ITEM_B, &b), CELLAR_NOT_FOUND);
-    assert_code(cellar_commit(txn, NULL), CELLAR_NOT_FOUND);
+    assert_code(session_commit(txn, NULL), CELLAR_NOT_FOUND);
     pair_close(&pair);
 }
 
@@ -257,7 +257,7 @@ static void phantom(struct pair *pair, enum phantom kind)
     if (kind == PHANTOM_DELETE) assert_code(cellar_txn_delete(txn, pair->ordered.api.items, 40), 0);
     if (kind == PHANTOM_COMES) put(pair, txn, 90, 45);
     if (kind == PHANTOM_GOES) put(pair, txn, 40, 95);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
 }
 
 /* A range is scanned, with or without a record in it, and another transaction changes what is in it. */
@@ -270,7 +270,7 @@ static bool phantom_is_met(struct pair *pair, enum phantom kind, bool writes)
     (void)sessions_got(&pair->ordered.api, txn, 10); /* more than one moment */
     phantom(pair, kind);
     if (writes) put(pair, txn, 10, 10);
-    int code = cellar_commit(txn, NULL);
+    int code = session_commit(txn, NULL);
     if (code == CELLAR_RETRY) sessions_assert_line(CELLAR_RETRY, "by_a", "was changed");
     return code == CELLAR_RETRY;
 }
@@ -296,7 +296,7 @@ static void a_second_scan_ends_what_another_has_changed(void **state)
     phantom(&pair, PHANTOM_INSERT);
     assert_int_equal(scan(&pair, txn, 40, 50, CELL_A, 0, keys, 8), CELLAR_RETRY);
     sessions_assert_line(CELLAR_RETRY, "by_a", "was changed");
-    assert_code(cellar_commit(txn, NULL), CELLAR_RETRY);
+    assert_code(session_commit(txn, NULL), CELLAR_RETRY);
     pair_close(&pair);
 }
 
@@ -315,9 +315,9 @@ static void other_ranges_do_not_matter(void **state)
     struct cellar_txn *txn = sessions_begun(pair.one), *other = sessions_begun(pair.two);
     assert_int_equal(scan(&pair, txn, 40, 50, CELL_A, 0, keys, 8), 1);
     put(&pair, other, 1490, 1491);
-    assert_code(cellar_commit(other, NULL), 0);
+    assert_code(session_commit(other, NULL), 0);
     put(&pair, txn, 40, 41);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     pair_close(&pair);
 }
 
@@ -356,11 +356,11 @@ static int join(struct cellar_txn *txn, void *arg)
 static void *join_on(void *arg)
 {
     struct joining *joining = arg;
-    struct cellar_session *session;
+    struct session *session;
     joining->failed = session_open(joining->pair->ordered.api.db, &session, NULL);
     for (uint64_t i = 0; i < 40 && joining->failed == 0; i++) {
         struct application application = {joining, i % CLUBS, joining->first + i};
-        int rc = cellar_transact(session, join, &application);
+        int rc = session_transact(session, join, &application);
         joining->joined += rc == 0;
         if (rc != CELLAR_USER_ABORT) joining->failed = rc;
     }
@@ -388,7 +388,7 @@ static void clubs_are_never_overfull(void **state)
     for (uint64_t club = 0; club < CLUBS; club++)
         assert_int_equal(scan(&pair, txn, 1000 + 10 * club, 1010 + 10 * club, 0, 0, keys, 64), CLUB_MEMBERS);
     assert_int_equal(joined, CLUBS * CLUB_MEMBERS);
-    assert_code(cellar_abort(txn), 0);
+    assert_code(session_abort(txn), 0);
     pair_close(&pair);
 }
 
@@ -426,7 +426,7 @@ static void bad_scans_are_refused(void **state)
     assert_int_equal(cellar_proc_cursor_next(txn, 0, keys, &ref), CELLAR_INVALID);
     assert_int_equal(cellar_proc_lookup(txn, by_a, &low, keys), CELLAR_INVALID);
     assert_int_equal(scan(&pair, txn, 0, 20, 0, 0, keys, 8), 2); /* it goes on */
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     assert_int_equal(scan(&pair, txn, 0, 20, 0, 0, keys, 8), CELLAR_INVALID);
     sessions_assert_line(CELLAR_INVALID, "has ended", "");
     pair_close(&pair);
@@ -442,14 +442,14 @@ static void a_scan_has_the_transactions_limit(void **state)
         struct cellar_txn *txn = sessions_begun(pair.one);
         for (uint64_t i = key; i < key + 40; i++)
             if (i % 10 || i >= 100) insert(&pair, txn, i, i);
-        assert_code(cellar_commit(txn, NULL), 0);
+        assert_code(session_commit(txn, NULL), 0);
     }
     struct cellar_txn *txn = sessions_begun(pair.one);
     assert_int_equal(scan(&pair, txn, 0, UINT64_MAX, 0, 0, keys, SCAN_MAX), 2000); /* keys alone */
     assert_int_equal(scan(&pair, txn, 0, UINT64_MAX, CELL_A, 0, keys, SCAN_MAX), CELLAR_TOO_LARGE);
     sessions_assert_line(CELLAR_TOO_LARGE, "more records", "2048");
     assert_int_equal(scan(&pair, txn, 0, 1000, CELL_A, 0, keys, SCAN_MAX), 1000);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     pair_close(&pair);
 }
 

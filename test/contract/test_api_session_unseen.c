@@ -38,7 +38,7 @@ static void change_meanwhile(struct sessions_pair *pair, const struct unseen *un
     enum how how = unseen->met == CHANGE ? PUT : unseen->there ? DELETE : INSERT;
     struct cellar_txn *txn = sessions_begun(pair->two);
     if (is_changed(unseen)) assert_code(change(&pair->api, txn, how, key_of(unseen->there)), 0);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
 }
 
 static int expected(const struct unseen *unseen)
@@ -53,15 +53,15 @@ static bool ends_right(struct sessions_pair *pair, const struct unseen *unseen, 
 {
     struct api *api = &pair->api;
     uint64_t key = key_of(unseen->there);
-    const struct cellar_txn_options options = {.timeout_ns = bound_ns};
+    const struct session_options options = {.timeout_ns = bound_ns};
     const struct cellar_txn_read reads[] = {{api->items, key, CELLAR_ALL}, {api->items, 4, CELL_A}};
     struct cellar_result result = {0};
     struct cellar_txn *txn;
-    assert_code(cellar_begin(pair->one, &options, &txn), 0);
+    assert_code(session_begin(pair->one, &options, &txn), 0);
     assert_code(change(api, txn, unseen->how, key), 0);
     assert_code(cellar_prefetch(txn, reads, 2), 0);
     change_meanwhile(pair, unseen);
-    int rc = cellar_commit(txn, &result);
+    int rc = session_commit(txn, &result);
     if (rc == expected(unseen) && result.attempts <= ATTEMPTS_MAX) return true;
     print_message("change %d, there %d, met %d: %d, %u attempts\n", unseen->how, unseen->there, unseen->met, rc,
                   result.attempts);

@@ -55,16 +55,16 @@ static uint64_t sum_to(uint64_t count) { return 3 * count * (count - 1) / 2; }
 #define TOGETHER 7
 
 /* An interactive transaction that looks for a key, and inserts it where there is no room: its commit ends. */
-static int look_and_insert(struct api *api, struct cellar_session *session, uint64_t key)
+static int look_and_insert(struct api *api, struct session *session, uint64_t key)
 {
-    const struct cellar_txn_options options = {.timeout_ns = 500000000};
+    const struct session_options options = {.timeout_ns = 500000000};
     struct item item = item_of(key);
     struct cellar_txn *txn;
     uint64_t a;
-    assert_code(cellar_begin(session, &options, &txn), 0);
+    assert_code(session_begin(session, &options, &txn), 0);
     assert_code(cellar_txn_get(txn, api->items, key, ITEM_A, &a), CELLAR_NOT_FOUND);
     assert_code(cellar_txn_insert(txn, api->items, key, &item), 0);
-    return cellar_commit(txn, NULL);
+    return session_commit(txn, NULL);
 }
 
 static void a_commit_without_room_ends(void **state)
@@ -74,7 +74,7 @@ static void a_commit_without_room_ends(void **state)
     int rc = 0;
     if (!sessions_possible(*state)) skip();
     api_open_with(&api, *state, (struct engine_config){.pool_bytes = 2 << 20, .coros = 1});
-    struct cellar_session *session = sessions_opened(&api);
+    struct session *session = sessions_opened(&api);
     for (; rc == 0 && key < 100000; key++) rc = look_and_insert(&api, session, key);
     assert_code(rc, CELLAR_FULL);
     assert_code(look_and_insert(&api, session, key), CELLAR_FULL);
@@ -83,7 +83,7 @@ static void a_commit_without_room_ends(void **state)
     assert_code(look_and_insert(&api, session, key), CELLAR_DEADLINE);
     assert_true(plant_choose(NULL));
 #endif
-    cellar_session_close(session);
+    session_close(session);
     api_audit_clean(&api);
     api_close(&api);
 }

@@ -135,8 +135,8 @@ static void a_conflict_names_its_table(void **state)
     sessions_put(&pair.api, second, 3, 1);
     struct cellar_lab_table_tally before = tally_of(&pair.api, pair.api.items);
     assert_true(before.read >= 1 && before.written == 0 && conflicts_of(&before) == 0);
-    assert_code(cellar_commit(second, NULL), 0);
-    assert_code(cellar_commit(first, NULL), CELLAR_RETRY);
+    assert_code(session_commit(second, NULL), 0);
+    assert_code(session_commit(first, NULL), CELLAR_RETRY);
     struct cellar_lab_table_tally after = tally_of(&pair.api, pair.api.items), none = tally_of(&pair.api, other);
     assert_int_equal(after.written, 1);
     assert_int_equal(after.conflicts[CELLAR_ABORT_VALIDATION], 1);

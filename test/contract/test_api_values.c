@@ -81,7 +81,7 @@ static bool txn_is_right(struct docs *docs, struct prng *prng, struct model *mod
 {
     struct cellar_txn *txn;
     struct model now = *model, then;
-    if (cellar_begin(docs->session, NULL, &txn)) return false;
+    if (session_begin(docs->session, NULL, &txn)) return false;
     bool right = true;
     for (uint64_t steps = prng_between(prng, 1, 6); steps && right; steps--)
         right = step_is_right(docs, txn, prng, &now);
@@ -92,9 +92,9 @@ static bool txn_is_right(struct docs *docs, struct prng *prng, struct model *mod
             right = step_is_right(docs, txn, prng, &then);
         right = right && cellar_rollback_to(txn, savepoint) == 0;
     }
-    if (!right || prng_below(prng, 5) == 0) return cellar_abort(txn) == 0 && right;
+    if (!right || prng_below(prng, 5) == 0) return session_abort(txn) == 0 && right;
     *model = now;
-    return cellar_commit(txn, NULL) == 0;
+    return session_commit(txn, NULL) == 0;
 }
 
 static bool docs_agree(struct docs *docs, uint64_t seed)
@@ -151,14 +151,14 @@ static int turn(struct cellar_txn *txn, void *arg)
 static void *thread_run(void *arg)
 {
     struct thread *thread = arg;
-    struct cellar_session *session;
+    struct session *session;
     struct cellar_error error;
     thread->bytes = malloc(LONG_MAX);
     thread->code = thread->bytes ? session_open(thread->docs->api.db, &session, &error) : CELLAR_NOMEM;
     if (thread->code) return NULL;
     for (; thread->number < 150 && thread->code == 0; thread->number++)
-        thread->code = cellar_transact(session, turn, thread);
-    cellar_session_close(session);
+        thread->code = session_transact(session, turn, thread);
+    session_close(session);
     free(thread->bytes);
     return NULL;
 }
@@ -175,7 +175,7 @@ static void no_version_is_half_visible(void **state)
         doc.text.bytes = 0;
         assert_code(cellar_txn_insert(txn, docs.table, key, &doc), 0);
     }
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     for (uint32_t i = 0; i < 3; i++) { /* the first one only reads */
         threads[i] = (struct thread){.docs = &docs, .seed = i};
         assert_int_equal(pthread_create(&ids[i], NULL, thread_run, &threads[i]), 0);
@@ -198,19 +198,19 @@ static void a_locked_value_is_replaced(void **state)
     struct cellar_txn *txn = sessions_begun(docs.session);
     doc = docs_row(3);
     assert_code(cellar_txn_insert(txn, docs.table, 3, &doc), 0);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     for (size_t bytes = 10; bytes < 100000; bytes *= 10) {
         txn = sessions_begun(docs.session);
         assert_code(cellar_txn_get_for_update(txn, docs.table, 3, DOC_TEXT, &doc.text), 0);
         assert_int_equal(doc.text.bytes, bytes == 10 ? 5 : bytes / 10);
         docs_fill(docs.want, bytes, bytes);
         assert_code(cellar_txn_put_bytes(txn, docs.table, 3, DOC_TEXT, docs.want, bytes), 0);
-        assert_code(cellar_commit(txn, NULL), 0);
+        assert_code(session_commit(txn, NULL), 0);
     }
     txn = sessions_begun(docs.session);
     assert_code(cellar_txn_get_for_update(txn, docs.table, 3, DOC_STAMP, &doc.stamp), 0);
     assert_code(cellar_txn_delete(txn, docs.table, 3), 0);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     api_audit_clean(&docs.api);
     docs_close(&docs);
 }
@@ -243,14 +243,14 @@ static void text_is(struct docs *docs, uint64_t key, size_t bytes)
     assert_code(cellar_txn_get_bytes(txn, docs->table, key, DOC_TEXT, docs->got, bytes, &have), 0);
     assert_int_equal(have, bytes);
     assert_memory_equal(docs->got, docs->want, bytes);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
 }
 
 static void doc_delete(struct docs *docs, uint64_t key)
 {
     struct cellar_txn *txn = sessions_begun(docs->session);
     assert_code(cellar_txn_delete(txn, docs->table, key), 0);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
 }
 
 /* Longest values, what they take, and that what was freed is used again. */
@@ -395,7 +395,7 @@ static void twins_keep_their_values(void **state)
                 if (i % 3 == round) assert_code(cellar_txn_remove(txn, notes, record), 0);
                 sessions_hash_bits(0);
             }
-            assert_code(cellar_commit(txn, NULL), 0);
+            assert_code(session_commit(txn, NULL), 0);
         }
     sessions_hash_bits(3);
     api_audit_clean(&docs.api);
@@ -420,7 +420,7 @@ static void places_that_are_taken_are_drawn_again(void **state)
             txn = sessions_begun(docs.session);
             docs_fill(docs.want, 400, key);
             rc = cellar_txn_put_bytes(txn, docs.table, key, DOC_TEXT, docs.want, 400);
-            int end = cellar_commit(txn, NULL);
+            int end = session_commit(txn, NULL);
             if (rc == 0) rc = end;
         }
         assert_code(rc, 0);

@@ -40,7 +40,7 @@ static void misuse_is_refused(void **state)
     struct docs docs;
     size_t bytes = 0;
     if (!docs_open(&docs, *state)) skip();
-    struct cellar_session *session = docs.session;
+    struct session *session = docs.session;
     const struct cellar_table *table = docs.table;
     docs_insert(&docs, 1);
     docs_put(&docs, 1, 100);
@@ -68,7 +68,7 @@ static void misuse_is_refused(void **state)
     assert_code(cellar_value_set(&doc.text, sizeof doc.text, docs.got, DOCS_ROOM), 0);
     assert_code(cellar_value_set(&doc.text, sizeof doc.text, docs.got, DOCS_ROOM + 1), CELLAR_TOO_LARGE);
     assert_code(cellar_value_set(&doc.text, 3, docs.got, 0), CELLAR_TOO_LARGE);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     assert_code(cellar_txn_put_bytes(txn, table, 1, DOC_TEXT, docs.got, 9), CELLAR_INVALID);
     for (int how = 0; how < 4; how++) {
         struct raw raw = {.table = table, .how = how};
@@ -77,11 +77,11 @@ static void misuse_is_refused(void **state)
     }
     FAILS(&docs.api.error, api_alone(&docs.api, row_load, (void *)(uintptr_t)table), CELLAR_UNSUPPORTED,
           "variable length");
-    struct cellar_txn_options read_only = {.flags = CELLAR_READ_ONLY};
-    assert_code(cellar_begin(session, &read_only, &txn), 0);
+    struct session_options read_only = {.flags = CELLAR_READ_ONLY};
+    assert_code(session_begin(session, &read_only, &txn), 0);
     assert_code(cellar_txn_get_bytes(txn, table, 1, DOC_TEXT, docs.got, 100, NULL), 0);
     assert_code(cellar_txn_put_bytes(txn, table, 1, DOC_TEXT, docs.got, 9), CELLAR_INVALID);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     api_audit_clean(&docs.api);
     docs_close(&docs);
 }
@@ -108,11 +108,11 @@ static void what_does_not_fit_changes_nothing(void **state)
     assert_code(cellar_rollback_to(txn, 0), 0);
     assert_code(cellar_txn_get_bytes(txn, docs.table, 1, DOC_TEXT, docs.got, 5, &bytes), 0);
     assert_int_equal(bytes, 5);
-    assert_code(cellar_abort(txn), 0);
+    assert_code(session_abort(txn), 0);
     txn = sessions_begun(docs.session);
     for (key = 1; key < 4; key++)
         assert_code(cellar_txn_put_bytes(txn, docs.table, key, DOC_TEXT, docs.want, CELLAR_VALUE_BYTES_MAX), 0);
-    assert_code(cellar_commit(txn, NULL), 0);
+    assert_code(session_commit(txn, NULL), 0);
     api_audit_clean(&docs.api);
     docs_close(&docs);
 }
@@ -129,7 +129,7 @@ static void what_is_full_is_told(void **state)
         struct cellar_txn *txn = sessions_begun(docs.session);
         assert_code(cellar_txn_insert(txn, docs.table, key, &doc), 0);
         assert_code(cellar_txn_put_bytes(txn, docs.table, key, DOC_TEXT, docs.want, CELLAR_VALUE_BYTES_MAX), 0);
-        rc = cellar_commit(txn, NULL);
+        rc = session_commit(txn, NULL);
     }
     assert_code(rc, CELLAR_FULL);
     sessions_assert_line(CELLAR_FULL, "raise ", "docs//");

@@ -149,7 +149,7 @@ static void every_option_arrives(void **state)
                    .backoff_cap_ns = 10, .hot = "h", .way = "w", .lock = "l", .lock_policy = "p");
     assert_int_equal(face_options_read(&config, NULL,
                                        CELLAR_OPTIONS(.flags = CELLAR_EXISTING, .bytes = 11,
-                                                      .durability = CELLAR_MEMORY, .sessions = 12, .threads = 13,
+                                                      .durability = CELLAR_MEMORY, .txns_max = 12, .threads = 13,
                                                       .processes_max = 14, .epoch_us = 15, .log_bytes = 16, .log = said,
                                                       .log_arg = &config, .cluster = cluster, .lab = lab),
                                        &error),
@@ -217,11 +217,7 @@ static int read_one(struct cellar_txn *txn, void *table)
 
 static int transact(struct cellar *db, cellar_txn_fn fn)
 {
-    struct cellar_session *session;
-    ok(cellar_session_open(db, &session));
-    int rc = cellar_transact(session, fn, (void *)(uintptr_t)accounts_of(db));
-    cellar_session_close(session);
-    return rc;
+    return cellar_run(db, fn, (void *)(uintptr_t)accounts_of(db), NULL, NULL);
 }
 
 /* Opens, runs fn, closes. */
@@ -275,11 +271,11 @@ static void a_file_keeps_memory(void **state)
     place_remove(&place);
 }
 
-static int commit_one(struct cellar_session *session, const struct cellar_table *table, uint64_t *epoch)
+static int commit_one(struct cellar *db, const struct cellar_table *table, uint64_t *epoch)
 {
     struct cellar_result result;
     struct cellar_txn *txn;
-    ok(cellar_begin(session, NULL, &txn));
+    ok(cellar_begin(db, NULL, &txn));
     ok(cellar_txn_insert(txn, table, 8, &(struct account){1}));
     int rc = cellar_commit(txn, &result);
     *epoch = result.epoch;
@@ -290,15 +286,13 @@ static void a_sync_waits_for_an_epoch(void **state)
 {
     struct place place;
     struct cellar *db;
-    struct cellar_session *session;
     uint64_t epoch = 0;
     (void)state;
     place_make(&place);
     ok(cellar_open(place.path, CELLAR_OPTIONS(.bytes = BYTES), &db));
     const struct cellar_table *table = accounts_of(db);
     ok(cellar_sync(db, 0));
-    ok(cellar_session_open(db, &session));
-    ok(commit_one(session, table, &epoch));
+    ok(commit_one(db, table, &epoch));
     assert_true(epoch > 0 && cellar_durable_epoch(db) >= epoch); /* of level DURABLE, by default */
     ok(cellar_sync(db, epoch));
     refused(cellar_sync(db, UINT64_MAX), CELLAR_INVALID, "no transaction has epoch 18446744073709551615 yet");
@@ -306,8 +300,7 @@ static void a_sync_waits_for_an_epoch(void **state)
     ok(cellar_open(place.path, CELLAR_OPTIONS(.durability = CELLAR_MEMORY, .epoch_us = 1000000), &db));
     struct cellar_txn *txn;
     struct cellar_result result;
-    ok(cellar_session_open(db, &session));
-    ok(cellar_begin(session, NULL, &txn));
+    ok(cellar_begin(db, NULL, &txn));
     ok(cellar_txn_delete(txn, accounts_of(db), 8));
     ok(cellar_commit(txn, &result));
     ok(cellar_sync(db, result.epoch));
@@ -368,19 +361,16 @@ static int client_fails(struct cellar_lab_client *client, void *table)
 static void a_transactions_error_names_its_record(void **state)
 {
     struct cellar *db;
-    struct cellar_session *session;
     struct cellar_txn *txn;
     int64_t cents;
     (void)state;
     ok(cellar_open(NULL, CELLAR_OPTIONS(.bytes = BYTES), &db));
     const struct cellar_table *table = accounts_of(db);
-    ok(cellar_session_open(db, &session));
-    ok(cellar_begin(session, NULL, &txn));
+    ok(cellar_begin(db, NULL, &txn));
     refused(cellar_txn_get(txn, table, 42, 0, &cents), CELLAR_NOT_FOUND, "table accounts, key 42");
     refused(cellar_txn_get(txn, table, 42, 5, &cents), CELLAR_INVALID, "no column of this number");
     refused(cellar_txn_get(txn, NULL, 42, 0, &cents), CELLAR_INVALID, "the table is NULL");
-    refused(cellar_begin(session, NULL, &(struct cellar_txn *){NULL}), CELLAR_INVALID, "has not ended");
-    refused(cellar_close(db), CELLAR_BUSY, "a transaction that has not ended");
+    refused(cellar_close(db), CELLAR_BUSY, "a transaction has not ended");
     ok(cellar_txn_delete(txn, table, 43));
     refused(cellar_commit(txn, NULL), CELLAR_NOT_FOUND, "table accounts, key 43");
     refused(cellar_commit(txn, NULL), CELLAR_INVALID, "the transaction has ended");
@@ -397,7 +387,7 @@ static void a_transactions_error_names_its_record(void **state)
     ok(cellar_cluster_audit(db));
     ok(cellar_close(db));
     refused(cellar_close(db), CELLAR_CLOSED, "closed");
-    refused(cellar_begin(session, NULL, &txn), CELLAR_CLOSED, "it is closed");
+    refused(cellar_begin(db, NULL, &txn), CELLAR_CLOSED, "closed");
     refused(cellar_commit(txn, NULL), CELLAR_INVALID, "");
     refused(cellar_cluster_audit(db), CELLAR_CLOSED, "closed");
 }
@@ -411,7 +401,7 @@ static void every_call_says_what_it_lacks(void **state)
     const struct cellar_index *index;
     const struct cellar_proc *proc;
     struct cellar_queue *queue;
-    struct cellar_session *session;
+    struct cellar_txn *txn;
     struct cellar_key_part part = {.sort = (enum cellar_sort)9};
     enum cellar_fate fate;
     uint64_t id[2] = {0, 0};
@@ -427,7 +417,8 @@ static void every_call_says_what_it_lacks(void **state)
     NO_DATABASE(cellar_column_drop(NULL, NULL, "x", &table));
     NO_DATABASE(cellar_index_create(NULL, NULL, &(struct cellar_index_def){.name = "x"}, &index));
     refused(cellar_index_drop(NULL, NULL), CELLAR_INVALID, "the index is NULL");
-    NO_DATABASE(cellar_session_open(NULL, &session));
+    NO_DATABASE(cellar_begin(NULL, NULL, &txn));
+    NO_DATABASE(cellar_run(NULL, read_one, NULL, NULL, NULL));
     NO_DATABASE(cellar_proc_register(NULL, &(struct cellar_proc_def){.name = "x", .fn = proc_gets}, &proc));
     NO_DATABASE(cellar_proc_queue_open(NULL, 1, NULL, NULL, &queue));
     NO_DATABASE(cellar_cluster_recover(NULL, 0));

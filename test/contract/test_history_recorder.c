@@ -296,31 +296,31 @@ static void the_same_again(void **state)
 
 /* ---- sessions ---- */
 
-static int session_commit(struct recorded *r, struct cellar_session *session, uint64_t key, uint64_t other)
+static int commit_beside(struct recorded *r, struct session *session, uint64_t key, uint64_t other)
 {
     struct cellar_txn *txn;
     uint64_t a;
-    assert_code(cellar_begin(session, NULL, &txn), 0);
+    assert_code(session_begin(session, NULL, &txn), 0);
     assert_code(cellar_txn_get(txn, r->api.items, key, ITEM_A, &a), 0);
     if (other != key) assert_code(cellar_txn_get(txn, r->api.items, other, ITEM_A, &a), CELLAR_NOT_FOUND);
     if (other == key) /* meanwhile */
         assert_code(RUN(&r->api, {ACCESS, key, 0, CELL_A, 0}, {FETCH, 0, 0, 0, 0}, {PUT, key, 0, CELL_A, 50}), 0);
     a = 77;
     assert_code(cellar_txn_put(txn, r->api.items, key, ITEM_N, &a), 0);
-    return cellar_commit(txn, NULL);
+    return session_commit(txn, NULL);
 }
 
 /* What an interactive transaction has noted it has read; its coordinator is one behind those of its compute node. */
 static void notes_are_reads(void **state)
 {
     struct recorded r;
-    struct cellar_session *sessions[2];
+    struct session *sessions[2];
     if (((const struct api_variant *)*state)->cc == CELLAR_LAB_CC_TWOPL) skip(); /* which has no sessions */
     record(&r, *state, (struct engine_config){.cns = 2, .threads = 1, .coros = 2, .sessions = 3}, 100);
     for (int i = 0; i < 2; i++) MUST(&r.api.error, session_open(r.api.db, &sessions[i], &r.api.error));
     uint64_t bucket = bucket_version(&r.api, 12);
-    assert_code(session_commit(&r, sessions[1], 3, 12), 0);
-    assert_code(session_commit(&r, sessions[0], 4, 4), CELLAR_RETRY);
+    assert_code(commit_beside(&r, sessions[1], 3, 12), 0);
+    assert_code(commit_beside(&r, sessions[0], 4, 4), CELLAR_RETRY);
     stop(&r);
 
     assert_int_equal(r.history.txn_count, 5);
@@ -337,7 +337,7 @@ static void notes_are_reads(void **state)
     assert_int_equal(r.history.txns[3].cn, 0);
     assert_int_equal(r.history.txns[3].coordinator, 2);
     assert_int_equal(r.history.txns[4].outcome, HISTORY_COMMITTED);
-    for (int i = 0; i < 2; i++) cellar_session_close(sessions[i]);
+    for (int i = 0; i < 2; i++) session_close(sessions[i]);
     done(&r);
 }
 

@@ -57,17 +57,17 @@ static int insert_again(struct actor *actor, struct cellar_txn *txn)
 static void *interact(void *arg)
 {
     struct actor *actor = arg;
-    struct cellar_session *session;
+    struct session *session;
     actor->odd = session_open(actor->recorded->api.db, &session, NULL);
     for (uint32_t i = 0; i < ROUNDS && actor->odd == 0; i++) {
-        const struct cellar_txn_options options = {.lock_ns = 1000000000}; /* a machine may be slow */
+        const struct session_options options = {.lock_ns = 1000000000}; /* a machine may be slow */
         struct cellar_txn *txn;
-        int rc = cellar_begin(session, &options, &txn);
+        int rc = session_begin(session, &options, &txn);
         if (rc == 0) rc = i % 3 == 2 ? insert_again(actor, txn) : change_locked(actor, txn);
-        ended(actor, rc ? rc : cellar_commit(txn, NULL));
-        if (rc) (void)cellar_abort(txn);
+        ended(actor, rc ? rc : session_commit(txn, NULL));
+        if (rc) (void)session_abort(txn);
     }
-    if (actor->odd == 0) cellar_session_close(session);
+    if (actor->odd == 0) session_close(session);
     return NULL;
 }
 

@@ -33,14 +33,14 @@ static int change_one(struct ordered *ordered, struct cellar_txn *txn, uint64_t 
 }
 
 /* Commits; alone in the database, so nothing it has read is changed by others. */
-static void change_by(struct ordered *ordered, struct cellar_session *session, const struct ordered_change *change)
+static void change_by(struct ordered *ordered, struct session *session, const struct ordered_change *change)
 {
     struct cellar_result result;
     struct cellar_txn *txn;
-    assert_int_equal(cellar_begin(session, NULL, &txn), 0);
+    assert_int_equal(session_begin(session, NULL, &txn), 0);
     for (uint32_t i = 0; i < change->count; i++)
         assert_int_equal(change_one(ordered, txn, change->steps[i].key, change->steps[i].a, change->steps[i].kind), 0);
-    assert_int_equal(cellar_commit(txn, &result), 0);
+    assert_int_equal(session_commit(txn, &result), 0);
     ordered_apply(ordered, change);
 }
 
@@ -48,7 +48,7 @@ static void sessions_keep_the_indexes(void **state)
 {
     static struct ordered ordered;
     static struct ordered_change change;
-    struct cellar_session *session;
+    struct session *session;
     struct prng prng;
     if (!possible(*state)) skip();
     ordered_open(&ordered, *state);
@@ -68,7 +68,7 @@ static void sessions_keep_the_indexes(void **state)
             ordered_compare(&ordered, 0, UINT64_MAX, round % 120 == 59 ? CELLAR_BACKWARD : 0, 0, 0);
         }
     }
-    cellar_session_close(session);
+    session_close(session);
     ordered_close(&ordered);
 }
 
@@ -77,7 +77,7 @@ static void what_is_given_up_is_in_no_index(void **state)
 {
     static struct ordered ordered;
     static struct ordered_change change;
-    struct cellar_session *session;
+    struct session *session;
     struct cellar_txn *txn;
     uint64_t a = 77;
     if (!possible(*state)) skip();
@@ -87,18 +87,18 @@ static void what_is_given_up_is_in_no_index(void **state)
     change.steps[0].a = 5;
     ordered_call(&ordered, &change);
     MUST(&ordered.api.error, session_open(ordered.api.db, &session, &ordered.api.error));
-    assert_int_equal(cellar_begin(session, NULL, &txn), 0);
+    assert_int_equal(session_begin(session, NULL, &txn), 0);
     assert_int_equal(cellar_txn_put(txn, ordered.api.items, 5, ITEM_A, &a), 0);
-    cellar_abort(txn);
+    session_abort(txn);
     ordered_compare(&ordered, 0, UINT64_MAX, 0, 0, CELL_A);
-    assert_int_equal(cellar_begin(session, NULL, &txn), 0);
+    assert_int_equal(session_begin(session, NULL, &txn), 0);
     int savepoint = cellar_savepoint(txn);
     assert_true(savepoint >= 0);
     assert_int_equal(cellar_txn_delete(txn, ordered.api.items, 5), 0);
     assert_int_equal(cellar_rollback_to(txn, savepoint), 0);
-    assert_int_equal(cellar_commit(txn, NULL), 0);
+    assert_int_equal(session_commit(txn, NULL), 0);
     ordered_compare(&ordered, 0, UINT64_MAX, 0, 0, CELL_A);
-    cellar_session_close(session);
+    session_close(session);
     ordered_close(&ordered);
 }
 

@@ -207,16 +207,16 @@ static bool stopped_one_is_ended(void)
     pid_t pid = fork();
     if (pid == 0) {
         struct bank bank = {0};
-        struct cellar_session *session;
+        struct session *session;
         struct cellar_txn *txn;
-        struct cellar_txn_options options = {.lock_ns = 1000000000};
+        struct session_options options = {.lock_ns = 1000000000};
         int64_t cents;
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (bank_open(&bank, &config) || session_open(bank.db, &session, &bank.error)) {
             fprintf(stderr, "%s\n", bank.error.text);
             _exit(1);
         }
-        int rc = cellar_begin(session, &options, &txn);
+        int rc = session_begin(session, &options, &txn);
         if (rc == 0) rc = cellar_txn_get_for_update(txn, bank.rows, 1, 0, &cents);
         if (rc) {
             fprintf(stderr, "for update: %s\n", cellar_strerror(rc));

@@ -13,7 +13,7 @@
 
 struct sharer {
     struct bank bank;
-    struct cellar_session *session;
+    struct session *session;
     const struct cellar_proc *insert;
 };
 
@@ -60,7 +60,7 @@ static int sharer_open(struct sharer *sharer, const struct engine_config *config
 static int sharer_transact(const struct sharer *sharer, cellar_txn_fn fn, uint64_t first, int64_t cents)
 {
     struct rows rows = {sharer->bank.rows, first, ROWS, cents};
-    return cellar_transact(sharer->session, fn, &rows);
+    return session_transact(sharer->session, fn, &rows);
 }
 
 static int sharer_insert_each(const struct sharer *sharer, uint64_t first, int64_t cents)
@@ -226,7 +226,7 @@ static void *consume(void *arg)
         if (consumer->rc == 0) consumer->rc = sharer_transact(&own, delete_rows, consumer->next, 0);
         pthread_barrier_wait(&consumer->turn);
     }
-    cellar_session_close(own.session);
+    session_close(own.session);
     return NULL;
 }
 

@@ -99,24 +99,24 @@ static bool begin(struct dying *run, enum cellar_lab_cc cc, uint32_t mns)
 }
 
 /* All rows get that stamp, or come with it. The code, and its name. */
-static int stamp_all(struct dying *run, struct cellar_session *session, uint64_t stamp, struct cellar_result *result)
+static int stamp_all(struct dying *run, struct session *session, uint64_t stamp, struct cellar_result *result)
 {
     struct cellar_txn *txn;
     struct row row = {.stamp = stamp};
-    int rc = cellar_begin(session, NULL, &txn);
+    int rc = session_begin(session, NULL, &txn);
     memset(row.pad, (int)stamp, sizeof row.pad);
     for (uint64_t key = 0; key < RECORDS && rc == 0; key++) {
         if (stamp == 0) rc = cellar_txn_insert(txn, run->table, key, &row);
         if (stamp) rc = cellar_txn_put(txn, run->table, key, STAMP, &stamp);
         if (stamp && rc == 0) rc = cellar_txn_put(txn, run->table, key, PAD, row.pad);
     }
-    if (rc == 0) rc = cellar_commit(txn, result);
+    if (rc == 0) rc = session_commit(txn, result);
     if (rc) run->error = *cellar_last_error();
     return rc;
 }
 
 /* All are of one stamp, and have the bytes that go with it: that stamp; else -1. */
-static int64_t stamp_read(struct dying *run, struct cellar_session *session)
+static int64_t stamp_read(struct dying *run, struct session *session)
 {
     struct cellar_txn *txn;
     struct cellar_txn_read reads[RECORDS];
@@ -124,7 +124,7 @@ static int64_t stamp_read(struct dying *run, struct cellar_session *session)
     uint64_t first = 0;
     for (uint64_t key = 0; key < RECORDS; key++)
         reads[key] = (struct cellar_txn_read){.table = run->table, .key = key, .cells = CELLAR_ALL};
-    int rc = cellar_begin(session, NULL, &txn);
+    int rc = session_begin(session, NULL, &txn);
     if (rc == 0) rc = cellar_prefetch(txn, reads, RECORDS);
     for (uint64_t key = 0; key < RECORDS && rc == 0; key++) {
         rc = cellar_txn_get(txn, run->table, key, STAMP, &row.stamp);
@@ -133,7 +133,7 @@ static int64_t stamp_read(struct dying *run, struct cellar_session *session)
         bool same = row.stamp == first && row.pad[0] == (char)first && row.pad[sizeof row.pad - 1] == (char)first;
         if (rc == 0 && !same) rc = CELLAR_USER_ABORT;
     }
-    if (rc == 0) rc = cellar_commit(txn, NULL);
+    if (rc == 0) rc = session_commit(txn, NULL);
     return held(run, "reading", rc) ? (int64_t)first : -1;
 }
 
@@ -144,7 +144,7 @@ static int audit(struct cellar_lab_client *client, void *arg)
 }
 
 /* The other compute node recovers the one that died, and looks. `code`: what the large one said. */
-static void judge(struct dying *run, struct cellar_session *session, const struct cellar_result *before, int code)
+static void judge(struct dying *run, struct session *session, const struct cellar_result *before, int code)
 {
     enum cellar_fate fate;
     if (run->dead && !held(run, "recovery", db_recover(run->db, DYING, &run->error))) return;
@@ -165,7 +165,7 @@ static void judge(struct dying *run, struct cellar_session *session, const struc
 static bool run_one(enum cellar_lab_cc cc, uint32_t mns, uint64_t kill_at, char *verdict)
 {
     struct dying *run = calloc(1, sizeof *run);
-    struct cellar_session *one = NULL, *two = NULL;
+    struct session *one = NULL, *two = NULL;
     struct cellar_result before = {.code = 0};
     assert_non_null(run);
     run->kill_at = kill_at;

@@ -132,12 +132,12 @@ static int look(struct cellar_txn *txn, void *arg)
 
 static int transact(struct dying *run, cellar_txn_fn fn)
 {
-    struct cellar_session *session;
+    struct session *session;
     int rc = session_open(run->db, &session, &run->error);
     if (rc) return rc;
-    rc = cellar_transact(session, fn, run);
+    rc = session_transact(session, fn, run);
     if (rc) run->error = *cellar_last_error();
-    cellar_session_close(session);
+    session_close(session);
     return rc;
 }
 

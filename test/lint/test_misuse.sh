@@ -21,7 +21,6 @@ extern const struct cellar_index *by_city;
 extern const struct cellar_proc *proc;
 extern struct cellar *db;
 extern struct cellar_txn *txn;
-extern struct cellar_session *session;
 extern struct cellar_queue *queue;
 int use(struct cellar_txn *txn, void *arg);
 int misuse(void);
@@ -46,11 +45,12 @@ misuse "a result is ignored" 'cellar_commit(txn, NULL);'
 misuse "a result is ignored" 'cellar_txn_put(txn, accounts, 7, 0, &cents);'
 misuse "a result is ignored" 'cellar_sync(db, 0);'
 misuse "an index for a table" 'code = cellar_txn_get(txn, by_city, 7, 0, &cents);'
-misuse "a session for a transaction" 'code = cellar_commit(session, NULL);'
-misuse "a transaction for a session" 'code = cellar_transact(txn, use, NULL);'
+misuse "a database for a transaction" 'code = cellar_commit(db, NULL);'
+misuse "a transaction for a database" 'code = cellar_run(txn, use, NULL, NULL, NULL);'
+misuse "a transaction of a session" 'struct cellar_txn *t; code = cellar_begin(queue, NULL, &t);'
 misuse "a function for a procedure" 'code = cellar_proc_run(db, use, NULL, NULL, NULL);'
 misuse "a procedure for a queue" 'code = cellar_proc_submit(proc, proc, NULL, NULL, NULL);'
-misuse "options of another call" 'struct cellar_txn *t; code = cellar_begin(session, CELLAR_OPTIONS(.threads = 2), &t);'
+misuse "options of another call" 'struct cellar_txn *t; code = cellar_begin(db, CELLAR_OPTIONS(.threads = 2), &t);'
 misuse "a cluster for a laboratory" 'code = cellar_open(NULL, CELLAR_OPTIONS(.lab = CELLAR_CLUSTER(.node = 1)), &made);'
 misuse "options for a path" 'code = cellar_open(CELLAR_OPTIONS(.threads = 2), &made);'
 misuse "a member that is none" 'code = cellar_open(NULL, CELLAR_OPTIONS(.pool_bytes = 7), &made);'
@@ -59,4 +59,4 @@ misuse "a key by pointer" 'code = cellar_txn_get(txn, accounts, &cents, 0, &cent
 misuse "an error where there is none any more" 'struct cellar_error e; code = cellar_table_create(db, NULL, &accounts, &e);'
 misuse "a database by value" 'code = cellar_close(*db);'
 
-[ "$cases" -ge 17 ] && [ "$failures" -eq 0 ] && echo "$cases misuses are refused"
+[ "$cases" -ge 18 ] && [ "$failures" -eq 0 ] && echo "$cases misuses are refused"

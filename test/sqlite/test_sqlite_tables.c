@@ -64,7 +64,6 @@ static void pool_make(void)
     struct cellar *db = library_open();
     const struct cellar_table *rows, *words;
     const struct cellar_index *index;
-    struct cellar_session *session;
     const struct cellar_schema row_schema = {
         .name = "rows", .row_bytes = sizeof(struct row), .columns = row_columns, .column_count = 6, .records_max = 100};
     const struct cellar_schema word_schema = {.name = "words",
@@ -83,9 +82,7 @@ static void pool_make(void)
     assert_int_equal(cellar_table_create(db, &row_schema, &rows), 0);
     assert_int_equal(cellar_table_create(db, &word_schema, &words), 0);
     for (int i = 0; i < 3; i++) assert_int_equal(cellar_index_create(db, rows, &defs[i], &index), 0);
-    assert_int_equal(cellar_session_open(db, &session), 0);
-    assert_int_equal(cellar_transact(session, fill, db), 0);
-    cellar_session_close(session);
+    assert_int_equal(cellar_run(db, fill, db, NULL, NULL), 0);
     cellar_close(db);
 }
 
@@ -195,11 +192,9 @@ static void rows_of_sql_are_a_programs(void **state)
     assert_int_equal(sqlite3_close(sql), SQLITE_OK);
     struct cellar *db = library_open();
     const struct cellar_table *table = cellar_table_find(db, "t");
-    struct cellar_session *session;
     struct cellar_txn *txn;
     uint8_t bytes[16];
-    assert_int_equal(cellar_session_open(db, &session), 0);
-    assert_int_equal(cellar_begin(session, NULL, &txn), 0);
+    assert_int_equal(cellar_begin(db, NULL, &txn), 0);
     assert_int_equal(cellar_txn_get(txn, table, UINT64_MAX, cellar_column_of(table, "n:I"), bytes), 0);
     assert_memory_equal(bytes, "\1\x80\0\0\0\0\0\1\2", 9);
     assert_int_equal(cellar_txn_get(txn, table, UINT64_MAX, cellar_column_of(table, "r:r"), bytes), 0);

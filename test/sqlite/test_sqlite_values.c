@@ -230,7 +230,6 @@ static int doc_look(struct cellar_txn *txn, void *arg)
 static void by_library(cellar_txn_fn fn, enum cellar_durability durability)
 {
     struct cellar *db;
-    struct cellar_session *session;
     const struct cellar_table *table;
     const struct cellar_schema schema = {.name = "docs",
                                          .row_bytes = sizeof(struct doc),
@@ -240,9 +239,7 @@ static void by_library(cellar_txn_fn fn, enum cellar_durability durability)
                                          .variable = CELLAR_BIT(1) | CELLAR_BIT(2)};
     assert_int_equal(cellar_open(pool, CELLAR_OPTIONS(.durability = durability), &db), 0);
     assert_int_equal(cellar_table_create(db, &schema, &table), 0);
-    assert_int_equal(cellar_session_open(db, &session), 0);
-    assert_int_equal(cellar_transact(session, fn, (void *)(uintptr_t)table), 0);
-    cellar_session_close(session);
+    assert_int_equal(cellar_run(db, fn, (void *)(uintptr_t)table, NULL, NULL), 0);
     cellar_close(db);
 }
 

@@ -1,0 +1,629 @@
+/*
+ * test_face_txn.c - transactions as a program sees them: begun from the database, handed from thread to thread, left by
+ * threads that end, run again and again; and handles of transactions that have ended.
+ */
+#include "cellar_lab.h"
+#include "plant.h"
+#include "session.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <sched.h>
+
+#define BYTES (16u << 20)
+#define ROWS 10
+
+struct account {
+    int64_t cents;
+};
+static const struct cellar_column columns[] = {CELLAR_COLUMN(struct account, cents)};
+
+struct bank {
+    struct cellar *db;
+    const struct cellar_table *accounts;
+    struct cellar_txn *txn; /* what a test's threads share */
+    int warnings;
+};
+
+static void ok(int rc)
+{
+    if (rc < 0) fail_msg("%d: %s", rc, cellar_last_error()->text);
+}
+
+static void refused(int rc, int code, const char *words)
+{
+    const struct cellar_error *error = cellar_last_error();
+    if (rc != code || error->code != code || !strstr(error->text, words))
+        fail_msg("%d, and the last error is %d: %s", rc, error->code, error->text);
+}
+
+static void count_warnings(void *arg, enum cellar_log_level level, const char *text)
+{
+    if (level == CELLAR_LOG_WARNING && strstr(text, "its thread has ended, and left it open")) ++*(int *)arg;
+}
+
+static int fill(struct cellar_txn *txn, void *accounts)
+{
+    int rc = 0;
+    for (uint64_t key = 0; key < ROWS && rc == 0; key++)
+        rc = cellar_txn_insert(txn, accounts, key, &(struct account){100});
+    return rc;
+}
+
+static void bank_open(struct bank *bank, uint32_t txns_max)
+{
+    const struct cellar_schema schema = {.name = "accounts",
+                                         .row_bytes = sizeof(struct account),
+                                         .columns = columns,
+                                         .column_count = 1,
+                                         .records_max = 100};
+    *bank = (struct bank){0};
+    ok(cellar_open(
+        NULL, CELLAR_OPTIONS(.bytes = BYTES, .txns_max = txns_max, .log = count_warnings, .log_arg = &bank->warnings),
+        &bank->db));
+    ok(cellar_table_create(bank->db, &schema, &bank->accounts));
+    ok(cellar_run(bank->db, fill, (void *)(uintptr_t)bank->accounts, NULL, NULL));
+}
+
+static void bank_close(struct bank *bank)
+{
+    ok(cellar_cluster_audit(bank->db));
+    ok(cellar_close(bank->db));
+}
+
+static void in_thread(void *(*fn)(void *), void *arg)
+{
+    pthread_t thread;
+    void *failed;
+    assert_int_equal(pthread_create(&thread, NULL, fn, arg), 0);
+    pthread_join(thread, &failed);
+    assert_null(failed);
+}
+
+static struct cellar_txn *begun(struct bank *bank)
+{
+    struct cellar_txn *txn;
+    ok(cellar_begin(bank->db, NULL, &txn));
+    return txn;
+}
+
+static int64_t cents_of(struct bank *bank, struct cellar_txn *txn, uint64_t key)
+{
+    int64_t cents = 0;
+    ok(cellar_txn_get(txn, bank->accounts, key, 0, &cents));
+    return cents;
+}
+
+static int64_t cents_now(struct bank *bank, uint64_t key)
+{
+    struct cellar_txn *txn = begun(bank);
+    int64_t cents = cents_of(bank, txn, key);
+    ok(cellar_commit(txn, NULL));
+    return cents;
+}
+
+static int put(struct bank *bank, struct cellar_txn *txn, uint64_t key, int64_t cents)
+{
+    return cellar_txn_put(txn, bank->accounts, key, 0, &cents);
+}
+
+/* ---- threads ---- */
+
+static void *begins(void *arg)
+{
+    struct bank *bank = arg;
+    if (cellar_begin(bank->db, NULL, &bank->txn)) return arg;
+    return put(bank, bank->txn, 1, 200) ? arg : NULL;
+}
+
+static void *adds(void *arg)
+{
+    struct bank *bank = arg;
+    int64_t cents;
+    if (cellar_txn_get(bank->txn, bank->accounts, 1, 0, &cents)) return arg;
+    return put(bank, bank->txn, 1, cents + 50) ? arg : NULL;
+}
+
+static void *commits(void *arg)
+{
+    struct bank *bank = arg;
+    return cellar_commit(bank->txn, NULL) ? arg : NULL;
+}
+
+static void a_transaction_goes_from_thread_to_thread(void **state)
+{
+    struct bank bank;
+    (void)state;
+    bank_open(&bank, 1);
+    bank.txn = begun(&bank);
+    ok(put(&bank, bank.txn, 1, 200));
+    in_thread(adds, &bank);
+    assert_int_equal(cents_of(&bank, bank.txn, 1), 250);
+    in_thread(commits, &bank);
+    refused(cellar_commit(bank.txn, NULL), CELLAR_INVALID, "has ended");
+    assert_int_equal(cents_now(&bank, 1), 250);
+    /* Nobody else needs its place meanwhile: it outlasts the thread that has begun it. */
+    in_thread(begins, &bank);
+    in_thread(adds, &bank);
+    ok(cellar_commit(bank.txn, NULL));
+    assert_int_equal(cents_now(&bank, 1), 250);
+    assert_int_equal(bank.warnings, 0);
+    bank_close(&bank);
+}
+
+static void what_a_thread_leaves_is_aborted(void **state)
+{
+    struct bank bank;
+    (void)state;
+    bank_open(&bank, 1);
+    in_thread(begins, &bank);
+    struct cellar_txn *left = bank.txn, *txn = begun(&bank);
+    assert_int_equal(bank.warnings, 1);
+    refused(put(&bank, left, 1, 300), CELLAR_INVALID, "has ended");
+    refused(cellar_commit(left, NULL), CELLAR_INVALID, "has ended");
+    cellar_abort(left);
+    assert_int_equal(cents_of(&bank, txn, 1), 100);
+    ok(cellar_commit(txn, NULL));
+    /* A close does not wait for what is left, either. */
+    in_thread(begins, &bank);
+    ok(cellar_close(bank.db));
+    refused(cellar_commit(bank.txn, NULL), CELLAR_CLOSED, "");
+}
+
+static void *finds_no_place(void *arg)
+{
+    struct bank *bank = arg;
+    struct cellar_txn *txn;
+    return cellar_begin(bank->db, NULL, &txn) == CELLAR_BUSY && !txn ? NULL : arg;
+}
+
+static void *ends_one(void *arg)
+{
+    struct bank *bank = arg;
+    struct cellar_txn *txn;
+    return cellar_begin(bank->db, NULL, &txn) || cellar_commit(txn, NULL) ? arg : NULL;
+}
+
+static void *holds_one(void *arg)
+{
+    struct bank *bank = arg;
+    struct cellar_txn *txn;
+    void *failed = arg;
+    pthread_t thread;
+    if (cellar_begin(bank->db, NULL, &txn)) return arg;
+    if (pthread_create(&thread, NULL, finds_no_place, bank) == 0) pthread_join(thread, &failed);
+    return cellar_commit(txn, NULL) ? arg : failed;
+}
+
+/* One that begins in what another had that has ended is not taken for that one, although it has its stack. */
+static void who_begins_is_no_one_else(void **state)
+{
+    struct bank bank;
+    (void)state;
+    bank_open(&bank, 1);
+    for (int i = 0; i < 3; i++) {
+        in_thread(ends_one, &bank);
+        in_thread(holds_one, &bank);
+    }
+    assert_int_equal(bank.warnings, 0);
+    bank_close(&bank);
+}
+
+/* Gone on with, by a thread that lives, after the one that has begun it has ended. */
+static bool is_named_by_its_calls(struct bank *bank)
+{
+    in_thread(begins, bank);
+    bool goes_on = put(bank, bank->txn, 1, 300) == 0;
+    struct cellar_txn *second = NULL;
+    bool busy = cellar_begin(bank->db, NULL, &second) == CELLAR_BUSY;
+    if (second) cellar_abort(second);
+    cellar_abort(bank->txn);
+    return goes_on && busy;
+}
+
+/* The handle of one that has ended does nothing to the next one of its place. */
+static bool is_its_handles_own(struct bank *bank)
+{
+    struct cellar_txn *ended = begun(bank);
+    ok(cellar_commit(ended, NULL));
+    struct cellar_txn *txn = begun(bank);
+    cellar_abort(ended);
+    bool own = put(bank, ended, 1, 400) == CELLAR_INVALID && put(bank, txn, 1, 250) == 0;
+    own = own && cellar_commit(ended, NULL) == CELLAR_INVALID;
+    return cellar_commit(txn, NULL) == 0 && own;
+}
+
+static void planted(const char *plant, bool (*good)(struct bank *bank))
+{
+    struct bank bank;
+    bank_open(&bank, 1);
+    assert_true(good(&bank));
+    bank_close(&bank);
+#ifdef CELLAR_PLANTS
+    bank_open(&bank, 1);
+    assert_true(plant_choose(plant));
+    bool met = !good(&bank);
+    assert_true(plant_choose(NULL));
+    assert_true(met);
+    ok(cellar_close(bank.db));
+#else
+    (void)plant;
+#endif
+}
+
+static void whose_a_transaction_is(void **state)
+{
+    (void)state;
+    planted("session_adopt_unnamed", is_named_by_its_calls);
+    planted("session_stale_handle", is_its_handles_own);
+}
+
+static void handles_are_told_apart_for_a_while(void **state)
+{
+    struct bank bank;
+    struct cellar_txn *ended[SESSION_HANDLES - 1];
+    (void)state;
+    bank_open(&bank, 1);
+    for (int i = 0; i < SESSION_HANDLES - 1; i++) {
+        ended[i] = begun(&bank);
+        for (int j = 0; j < i; j++) refused(cellar_check(ended[j]), CELLAR_INVALID, "has ended");
+        if (i % 2) ok(cellar_commit(ended[i], NULL));
+        cellar_abort(ended[i]);
+    }
+    bank_close(&bank);
+}
+
+static void as_many_as_there_may_be(void **state)
+{
+    struct bank bank;
+    struct cellar_txn *txns[3], *more;
+    (void)state;
+    bank_open(&bank, 3);
+    for (int i = 0; i < 3; i++) txns[i] = begun(&bank); /* of one thread: they are apart */
+    for (int i = 0; i < 3; i++) ok(put(&bank, txns[i], (uint64_t)i, i));
+    refused(cellar_begin(bank.db, NULL, &more), CELLAR_BUSY, "3 transactions are open");
+    assert_null(more);
+    refused(cellar_run(bank.db, fill, NULL, NULL, NULL), CELLAR_BUSY, "txns_max");
+    refused(cellar_backup(bank.db, "/tmp/cellar-not-made"), CELLAR_FULL, "3 transactions are open");
+    assert_int_not_equal(access("/tmp/cellar-not-made", F_OK), 0);
+    in_thread(finds_no_place, &bank);
+    refused(cellar_close(bank.db), CELLAR_BUSY, "a transaction has not ended");
+    ok(cellar_commit(txns[1], NULL));
+    txns[1] = begun(&bank);
+    refused(cellar_begin(bank.db, NULL, &more), CELLAR_BUSY, "3 transactions are open");
+    for (int i = 0; i < 3; i++) cellar_abort(txns[i]);
+    assert_int_equal(cents_now(&bank, 1), 1);
+    assert_int_equal(cents_now(&bank, 2), 100);
+    bank_close(&bank);
+}
+
+/* What has been lent, and is free, serves all that the engine needs a place for. */
+static void a_backup_takes_a_place_that_is_free(void **state)
+{
+    struct bank bank;
+    char folder[] = "/tmp/cellar-txn-XXXXXX", path[64];
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/backup", folder);
+    bank_open(&bank, 1);
+    ok(cellar_backup(bank.db, path));
+    assert_int_equal(cents_now(&bank, 1), 100);
+    assert_int_equal(unlink(path), 0);
+    ok(cellar_backup(bank.db, path));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+    bank_close(&bank);
+}
+
+static void a_thread_has_the_place_that_it_had(void **state)
+{
+    struct bank bank;
+    (void)state;
+    bank_open(&bank, 8);
+    struct cellar_txn *txn = begun(&bank);
+    const struct session *session = txn->txn.session;
+    cellar_abort(txn);
+    in_thread(ends_one, &bank);
+    for (int i = 0; i < 20; i++) {
+        txn = begun(&bank);
+        assert_ptr_equal(txn->txn.session, session);
+        cellar_abort(txn);
+    }
+    bank_close(&bank);
+}
+
+static void *locks(void *arg)
+{
+    struct bank *bank = arg;
+    int64_t cents;
+    return cellar_txn_get_for_update(bank->txn, bank->accounts, 1, 0, &cents) ? arg : NULL;
+}
+
+/* One waits for a lock; another one that calls meanwhile is told so, and changes nothing. */
+static void two_threads_in_one_transaction(void **state)
+{
+    struct bank bank;
+    pthread_t thread;
+    void *failed;
+    int64_t cents;
+    (void)state;
+    bank_open(&bank, 2);
+    struct cellar_txn *other;
+    ok(cellar_begin(bank.db, CELLAR_TXN(.lock_us = 1000000), &other));
+    ok(cellar_txn_get_for_update(other, bank.accounts, 1, 0, &cents));
+    bank.txn = begun(&bank);
+    assert_int_equal(pthread_create(&thread, NULL, locks, &bank), 0);
+    const volatile bool *amid = &bank.txn->txn.session->amid;
+    while (!*amid) sched_yield();
+    refused(cellar_txn_get(bank.txn, bank.accounts, 2, 0, &cents), CELLAR_INVALID, "another thread is in");
+    refused(cellar_commit(bank.txn, NULL), CELLAR_INVALID, "another thread is in");
+    cellar_abort(bank.txn);
+    cellar_abort(other);
+    pthread_join(thread, &failed);
+    assert_null(failed);
+    ok(put(&bank, bank.txn, 1, 300));
+    ok(cellar_commit(bank.txn, NULL));
+    assert_int_equal(cents_now(&bank, 1), 300);
+    bank_close(&bank);
+}
+
+#define CROWD 8
+#define TURNS 300
+
+/* Begins as often as there may be no place, and adds a cent. */
+static void *adds_in_turn(void *arg)
+{
+    struct bank *bank = arg;
+    for (int done = 0; done < TURNS;) {
+        struct cellar_txn *txn;
+        int64_t cents;
+        int rc = cellar_begin(bank->db, NULL, &txn);
+        if (rc == CELLAR_BUSY) {
+            sched_yield();
+            continue;
+        }
+        if (rc == 0) rc = cellar_txn_get(txn, bank->accounts, 1, 0, &cents);
+        if (rc == 0) rc = put(bank, txn, 1, cents + 1);
+        if (rc == 0)
+            rc = cellar_commit(txn, NULL);
+        else
+            cellar_abort(txn);
+        if (rc && !cellar_retryable(rc)) return arg;
+        done += rc == 0;
+    }
+    return NULL;
+}
+
+/* More threads than places: each place is one's at a time, so no cent is lost. */
+static void places_are_given_and_taken(void **state)
+{
+    struct bank bank;
+    pthread_t threads[CROWD];
+    void *failed;
+    (void)state;
+    bank_open(&bank, 3);
+    for (int i = 0; i < CROWD; i++) assert_int_equal(pthread_create(&threads[i], NULL, adds_in_turn, &bank), 0);
+    for (int i = 0; i < CROWD; i++) {
+        pthread_join(threads[i], &failed);
+        assert_null(failed);
+    }
+    assert_int_equal(cents_now(&bank, 1), 100 + CROWD * TURNS);
+    assert_int_equal(bank.warnings, 0);
+    bank_close(&bank);
+}
+
+/* The child leaves the run as its parent does. */
+static int forks(struct cellar_txn *txn, void *arg)
+{
+    struct bank *bank = arg;
+    int rc = put(bank, txn, 2, 200), status;
+    pid_t child = rc ? -1 : fork();
+    if (child <= 0) return rc;
+    bool well = waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return well ? 0 : CELLAR_CORRUPT;
+}
+
+static void a_child_of_fork_has_none(void **state)
+{
+    struct bank bank;
+    pid_t parent = getpid();
+    (void)state;
+    bank_open(&bank, 1);
+    struct cellar_txn *txn = begun(&bank), *own;
+    pid_t child = fork();
+    if (child == 0) {
+        int64_t cents;
+        bool closed = cellar_txn_get(txn, bank.accounts, 1, 0, &cents) == CELLAR_CLOSED;
+        closed = closed && cellar_begin(bank.db, NULL, &own) == CELLAR_CLOSED;
+        closed = closed && cellar_run(bank.db, fill, NULL, NULL, NULL) == CELLAR_CLOSED;
+        cellar_abort(txn);
+        _exit(closed ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    ok(put(&bank, txn, 1, 101));
+    ok(cellar_commit(txn, NULL));
+    int rc = cellar_run(bank.db, forks, &bank, NULL, NULL);
+    if (getpid() != parent) _exit(rc == CELLAR_CLOSED ? 0 : 1);
+    ok(rc);
+    assert_int_equal(cents_now(&bank, 2), 200);
+    bank_close(&bank);
+}
+
+/* ---- runs ---- */
+
+struct run {
+    struct bank *bank;
+    int runs;
+    int says;
+    useconds_t pause_us;
+};
+
+static int changes(struct cellar_txn *txn, void *arg)
+{
+    struct run *run = arg;
+    run->runs++;
+    int rc = put(run->bank, txn, 1, 500 + run->runs);
+    return rc ? rc : run->says;
+}
+
+/* Another transaction changes what it has read, each time. */
+static int meets_another(struct cellar_txn *txn, void *arg)
+{
+    struct run *run = arg;
+    struct cellar_txn *other;
+    int64_t cents;
+    run->runs++;
+    if (run->pause_us) usleep(run->pause_us);
+    int rc = cellar_txn_get(txn, run->bank->accounts, 1, 0, &cents);
+    if (rc) return rc;
+    rc = cellar_begin(run->bank->db, NULL, &other);
+    if (rc == 0) rc = put(run->bank, other, 1, cents + 1);
+    if (rc == 0) rc = cellar_commit(other, NULL);
+    return rc ? rc : put(run->bank, txn, 2, cents);
+}
+
+static void what_a_run_comes_to(void **state)
+{
+    struct bank bank;
+    struct cellar_result result;
+    (void)state;
+    bank_open(&bank, 2);
+    struct run run = {.bank = &bank};
+    ok(cellar_run(bank.db, changes, &run, NULL, &result));
+    assert_true(run.runs == 1 && result.code == 0 && result.attempts == 1);
+    assert_int_equal(cents_now(&bank, 1), 501);
+    run.says = 7; /* a number of the program's: without effect */
+    assert_int_equal(cellar_run(bank.db, changes, &run, NULL, &result), 7);
+    assert_true(run.runs == 2 && result.code == 7 && result.attempts == 1);
+    run.says = CELLAR_NOT_FOUND;
+    assert_int_equal(cellar_run(bank.db, changes, &run, NULL, &result), CELLAR_NOT_FOUND);
+    assert_int_equal(run.runs, 3);
+    assert_int_equal(cents_now(&bank, 1), 501);
+    refused(cellar_run(bank.db, NULL, NULL, NULL, &result), CELLAR_INVALID, "");
+    assert_int_equal(result.code, CELLAR_INVALID);
+    refused(cellar_run(bank.db, changes, &run, CELLAR_TXN(.flags = CELLAR_READ_ONLY), NULL), CELLAR_INVALID,
+            "begun read-only");
+    bank_close(&bank);
+}
+
+static void a_run_has_its_bounds(void **state)
+{
+    struct bank bank;
+    struct cellar_result result;
+    uint32_t cancel = 1;
+    (void)state;
+    bank_open(&bank, 2);
+    struct run run = {.bank = &bank};
+    refused(cellar_run(bank.db, meets_another, &run, CELLAR_TXN(.attempts_max = 3), &result), CELLAR_RETRY, "changed");
+    assert_true(run.runs == 3 && result.attempts == 3 && result.code == CELLAR_RETRY);
+    /* The time counts from the first attempt on: each one alone would end in time. */
+    run = (struct run){.bank = &bank, .pause_us = 5000};
+    refused(cellar_run(bank.db, meets_another, &run, CELLAR_TXN(.attempts_max = 1000, .timeout_us = 50000), &result),
+            CELLAR_DEADLINE, "");
+    assert_true(run.runs <= 11 && result.code == CELLAR_DEADLINE);
+    run = (struct run){.bank = &bank};
+    refused(cellar_run(bank.db, meets_another, &run, CELLAR_TXN(.cancel = &cancel), NULL), CELLAR_CANCELLED, "");
+    assert_int_equal(run.runs, 1);
+    assert_int_equal(cents_now(&bank, 2), 100);
+    bank_close(&bank);
+}
+
+static int ends_itself(struct cellar_txn *txn, void *arg)
+{
+    struct run *run = arg;
+    run->runs++;
+    int rc = put(run->bank, txn, 1, 700);
+    if (rc == 0 && cellar_commit(txn, NULL) != CELLAR_INVALID) rc = CELLAR_CORRUPT;
+    if (!strstr(cellar_last_error()->text, "return instead")) rc = CELLAR_CORRUPT;
+    cellar_abort(txn);
+    return rc;
+}
+
+static int runs_within(struct cellar_txn *txn, void *arg)
+{
+    struct run *run = arg;
+    int rc = put(run->bank, txn, 3, 800);
+    return rc ? rc : cellar_run(run->bank->db, ends_itself, run, NULL, NULL);
+}
+
+static int goes_on_elsewhere(struct cellar_txn *txn, void *arg)
+{
+    struct bank *bank = arg;
+    pthread_t thread;
+    void *failed = arg;
+    bank->txn = txn;
+    if (pthread_create(&thread, NULL, adds, bank) == 0) pthread_join(thread, &failed);
+    return failed ? CELLAR_CORRUPT : cellar_begin(bank->db, NULL, &bank->txn) == CELLAR_BUSY ? 0 : CELLAR_CORRUPT;
+}
+
+/* A run ends its transaction: fn neither can, nor need it; another thread may help it, whose end is not the run's. */
+static void a_run_keeps_its_transaction(void **state)
+{
+    struct bank bank;
+    (void)state;
+    bank_open(&bank, 2);
+    struct run run = {.bank = &bank};
+    ok(cellar_run(bank.db, ends_itself, &run, NULL, NULL));
+    assert_int_equal(cents_now(&bank, 1), 700);
+    ok(cellar_run(bank.db, runs_within, &run, NULL, NULL));
+    assert_true(run.runs == 2 && cents_now(&bank, 3) == 800);
+    struct cellar_txn *other = begun(&bank);
+    ok(cellar_run(bank.db, goes_on_elsewhere, &bank, NULL, NULL));
+    cellar_abort(other);
+    assert_int_equal(cents_now(&bank, 1), 750);
+    assert_int_equal(bank.warnings, 0);
+    bank_close(&bank);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    struct bank bank;
+    struct cellar_txn *txn = (void *)&bank;
+    (void)state;
+    bank_open(&bank, 1);
+    refused(cellar_begin(bank.db, &(struct cellar_txn_options){0}, &txn), CELLAR_INVALID,
+            "cellar_txn_options.size is 0");
+    assert_null(txn);
+    refused(cellar_begin(bank.db, CELLAR_TXN(.flags = 1), &txn), CELLAR_INVALID, "flags 0x1");
+    refused(cellar_begin(bank.db, CELLAR_TXN(.lock_us = 1000001), &txn), CELLAR_INVALID, "lock_us 1000001");
+    refused(cellar_begin(bank.db, CELLAR_TXN(.durability = (enum cellar_durability)9), &txn), CELLAR_INVALID, "");
+    refused(cellar_begin(bank.db, NULL, NULL), CELLAR_INVALID, "");
+    refused(cellar_commit(NULL, NULL), CELLAR_INVALID, "");
+    cellar_abort(NULL);
+    ok(cellar_begin(bank.db, CELLAR_TXN(.timeout_us = UINT64_MAX), &txn)); /* none of these has kept the place */
+    assert_int_equal(cents_of(&bank, txn, 1), 100);
+    ok(cellar_commit(txn, NULL));
+    bank_close(&bank);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_transaction_goes_from_thread_to_thread),
+        cmocka_unit_test(what_a_thread_leaves_is_aborted),
+        cmocka_unit_test(who_begins_is_no_one_else),
+        cmocka_unit_test(whose_a_transaction_is),
+        cmocka_unit_test(handles_are_told_apart_for_a_while),
+        cmocka_unit_test(as_many_as_there_may_be),
+        cmocka_unit_test(a_backup_takes_a_place_that_is_free),
+        cmocka_unit_test(a_thread_has_the_place_that_it_had),
+        cmocka_unit_test(two_threads_in_one_transaction),
+        cmocka_unit_test(places_are_given_and_taken),
+        cmocka_unit_test(a_child_of_fork_has_none),
+        cmocka_unit_test(what_a_run_comes_to),
+        cmocka_unit_test(a_run_has_its_bounds),
+        cmocka_unit_test(a_run_keeps_its_transaction),
+        cmocka_unit_test(what_cannot_be_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
