@@ -399,7 +399,13 @@ int sqlite_calls_rollback_to(struct sqlite_calls *calls, int savepoint)
 }
 int sqlite_calls_release(struct sqlite_calls *calls, int savepoint) { return call_plain(calls, RELEASE, savepoint); }
 int sqlite_calls_check(struct sqlite_calls *calls) { return call_plain(calls, CHECK, 0); }
-int sqlite_calls_commit(struct sqlite_calls *calls) { return call_plain(calls, COMMIT, 0); }
+int sqlite_calls_commit(struct sqlite_calls *calls)
+{
+    int code = call_plain(calls, COMMIT, 0);
+    cellar_abort(calls->txn); /* one that was made again, and has read what is another now */
+    calls->txn = NULL;
+    return code;
+}
 
 int sqlite_calls_prefetch(struct sqlite_calls *calls, const struct cellar_txn_read *read)
 {

@@ -59,6 +59,7 @@ int sqlite_calls_savepoint(struct sqlite_calls *calls);
 int sqlite_calls_rollback_to(struct sqlite_calls *calls, int savepoint);
 int sqlite_calls_release(struct sqlite_calls *calls, int savepoint);
 int sqlite_calls_check(struct sqlite_calls *calls);
+/* Ends the transaction, whatever this returns. */
 int sqlite_calls_commit(struct sqlite_calls *calls);
 /* Only brings records near: it is not written down. */
 int sqlite_calls_prefetch(struct sqlite_calls *calls, const struct cellar_txn_read *read);

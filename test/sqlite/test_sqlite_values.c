@@ -32,10 +32,18 @@ static sqlite3 *first_connection(void)
     return connection();
 }
 
-static void close_all(sqlite3 *db, sqlite3 *other)
+static void close_both(sqlite3 *db, sqlite3 *other)
 {
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
     assert_int_equal(sqlite3_close(other), SQLITE_OK);
+}
+
+static void close_all(sqlite3 *db, sqlite3 *other)
+{
+    struct cellar *alone = NULL; /* nothing of them keeps the pool open */
+    close_both(db, other);
+    assert_int_equal(cellar_open(pool, CELLAR_OPTIONS(.flags = CELLAR_EXISTING | CELLAR_PRIVATE), &alone), 0);
+    assert_int_equal(cellar_close(alone), 0);
     unlink(pool);
 }
 
@@ -245,7 +253,8 @@ static void by_library(cellar_txn_fn fn, enum cellar_durability durability)
 
 static void columns_of_a_program(enum cellar_durability durability)
 {
-    close_all(first_connection(), connection());
+    close_both(first_connection(), connection()); /* whose pool is made anew */
+    unlink(pool);
     by_library(doc_fill, durability);
     sqlite3 *db = sqlite_run_open(":memory:");
     char docs[sizeof create];
