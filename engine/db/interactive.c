@@ -71,7 +71,7 @@ int session_begin(struct session *session, const struct session_options *options
     int rc = session_check(session, NULL, &why);
     if (rc) return rc;
     if (!out) return interactive_nothing_given(session);
-    if (session->amid) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_AMID);
+    if (session_is_amid(session)) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_AMID);
     if (session->going) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_OPEN);
     return session_begin_taken(session, options, out);
 }
@@ -145,7 +145,7 @@ int interactive_wanted_read(struct session *session)
     struct draft *draft = &session->draft;
     if (draft->wanted_count == 0) return 0;
     int rc = interactive_serve(
-        session, (struct interactive_service){.fn = read_fn, .kind = DRAFT_TAKES, .records = draft->wanted_count});
+        session, &(struct interactive_service){.fn = read_fn, .kind = DRAFT_TAKES, .records = draft->wanted_count});
     if (rc) {
         draft_want_nothing(draft);
         return rc;
@@ -356,7 +356,7 @@ static int check(struct session *session, struct cellar_result *result)
     struct draft *draft = &session->draft;
     if (draft->blocks < 2) return 0; /* all that was read was read at once: it was true then */
     return interactive_serve(session,
-                             (struct interactive_service){
+                             &(struct interactive_service){
                                  .fn = check_fn, .kind = DRAFT_COMPARES, .records = draft->count, .result = result});
 }
 
@@ -365,8 +365,8 @@ int cellar_check(struct cellar_txn *txn)
     int rc;
     struct session *session = interactive_going(txn, &rc);
     if (!session || session->draft.blocks == 0) return rc;
-    rc = interactive_serve(
-        session, (struct interactive_service){.fn = check_fn, .kind = DRAFT_COMPARES, .records = session->draft.count});
+    rc = interactive_serve(session, &(struct interactive_service){
+                                        .fn = check_fn, .kind = DRAFT_COMPARES, .records = session->draft.count});
     return rc ? rc : interactive_hold_check(session);
 }
 
@@ -451,12 +451,12 @@ static int commit(struct session *session, struct cellar_result *result)
         return result->code;
     }
     if (holds) return hold_commit(session, commit_fn, result);
-    return interactive_serve(session, (struct interactive_service){.fn = commit_fn,
-                                                                   .kind = DRAFT_COMPARES,
-                                                                   .records = draft->count,
-                                                                   .writes = draft->changes,
-                                                                   .log_bytes = log_bytes,
-                                                                   .result = result});
+    return interactive_serve(session, &(struct interactive_service){.fn = commit_fn,
+                                                                    .kind = DRAFT_COMPARES,
+                                                                    .records = draft->count,
+                                                                    .writes = draft->changes,
+                                                                    .log_bytes = log_bytes,
+                                                                    .result = result});
 }
 
 /* Ends it, whatever that comes to. */

@@ -37,7 +37,7 @@ __attribute__((cold, noinline)) int interactive_unusable(const struct cellar_txn
 static inline int interactive_usable(const struct cellar_txn *txn, struct session **session)
 {
     *session = interactive_session_of(txn);
-    if (session_is_ours(*session, txn) && !(*session)->amid) return 0;
+    if (session_is_ours(*session, txn) && !session_is_amid(*session)) return 0;
     return interactive_unusable(txn, *session);
 }
 
@@ -76,7 +76,7 @@ int interactive_read(struct session *session, struct draft_record *record, uint3
 /* Reads and notes what is wanted: 0, or a code. */
 int interactive_wanted_read(struct session *session);
 /* Runs it; what became of it is the session's last, if it failed. */
-int interactive_serve(struct session *session, struct interactive_service service);
+int interactive_serve(struct session *session, struct interactive_service *service);
 
 /* ---- values of variable length (interactive_values.c) ---- */
 

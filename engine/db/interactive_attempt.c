@@ -41,7 +41,7 @@ int interactive_unusable(const struct cellar_txn *txn, struct session *session)
         return db_result_last(CELLAR_CLOSED, &(struct cellar_detail){.why = CELLAR_WHY_CLOSED, .column = -1});
     int rc = session_check(session, txn, &why);
     if (rc) return rc;
-    return session->amid ? interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_AMID) : 0;
+    return session_is_amid(session) ? interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_AMID) : 0;
 }
 
 int interactive_hold_lost(struct session *session)
@@ -164,19 +164,24 @@ static int service_run(struct coro *co, struct coordinator *coordinator, void *a
 {
     struct interactive_service *service = arg;
     struct session *session = service->session;
-    struct cellar_call_options options = session->options;
+    const struct cellar_call_options *options = &session->options;
+    struct cellar_call_options left;
     /* Without a bound nothing asks for the time. */
-    uint64_t gone_ns = options.timeout_ns ? fabric_now_ns(coordinator->worker->ep) - session->begin_ns : 0;
-    int rc = coordinator_allows(coordinator->worker->db, &options, gone_ns);
+    uint64_t gone_ns = options->timeout_ns ? fabric_now_ns(coordinator->worker->ep) - session->begin_ns : 0;
+    int rc = coordinator_allows(coordinator->worker->db, options, gone_ns);
     if (rc) {
-        *service->result = coordinator_refused(&options, rc, gone_ns);
+        *service->result = coordinator_refused(options, rc, gone_ns);
         return rc;
     }
     const struct cellar_proc *tree_proc =
         &coordinator->worker->db->tree_proc; /* there is an index, perhaps since now */
     if (tree_proc->def.fn && !coordinator->txn->tree && !db_index_prepare(coordinator->worker))
         return service->result->code = CELLAR_NOMEM;
-    if (options.timeout_ns) options.timeout_ns -= gone_ns;
+    if (options->timeout_ns) {
+        left = *options;
+        left.timeout_ns -= gone_ns;
+        options = &left;
+    }
     struct cellar_proc *proc = &session->proc; /* the rest of it is zero */
     proc->def.fn = service->fn;
     proc->def.records_max = service->records;
@@ -187,23 +192,23 @@ static int service_run(struct coro *co, struct coordinator *coordinator, void *a
     coordinator->txn->draft = &session->draft;
     void *args = service->arg ? service->arg : session;
     rc = service->records > FEW_RECORDS || service->log_bytes > logseg_half(coordinator->txn->log.bytes)
-             ? exec_many(co, coordinator, service, args, &options)
-             : coordinator_exec(co, coordinator, proc, args, &options, 0, service->result);
+             ? exec_many(co, coordinator, service, args, options)
+             : coordinator_exec(co, coordinator, proc, args, options, 0, service->result);
     coordinator->txn->draft = NULL;
     if (rc == CELLAR_DEADLINE) service->result->detail.limit = session->options.timeout_ns;
     return rc;
 }
 
-int interactive_serve(struct session *session, struct interactive_service service)
+int interactive_serve(struct session *session, struct interactive_service *service)
 {
     struct cellar_result result;
-    service.session = session;
-    if (!service.result) service.result = &result;
-    *service.result = (struct cellar_result){.detail = {.column = -1}};
-    if (!service.log_bytes) service.log_bytes = db_log_bytes_least();
-    int rc = session_run(session, service_run, &service);
-    if (rc == CELLAR_CLOSED && service.result->code == 0) service.result->code = rc;
-    if (rc) session->last = *service.result;
+    service->session = session;
+    if (!service->result) service->result = &result;
+    *service->result = (struct cellar_result){.detail = {.column = -1}};
+    if (!service->log_bytes) service->log_bytes = db_log_bytes_least();
+    int rc = session_run(session, service_run, service);
+    if (rc == CELLAR_CLOSED && service->result->code == 0) service->result->code = rc;
+    if (rc) session->last = *service->result;
     if (rc && session->draft.conflict) session->over = CELLAR_RETRY;
-    return db_result_last(rc, &service.result->detail);
+    return db_result_last(rc, &service->result->detail);
 }

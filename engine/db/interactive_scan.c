@@ -113,7 +113,7 @@ static int scan_serve(struct scan *scan)
 {
     struct session *session = scan->session;
     int rc = interactive_serve(session,
-                               (struct interactive_service){
+                               &(struct interactive_service){
                                    .fn = scan_fn, .arg = scan, .kind = DRAFT_SCANS, .records = CELLAR_TXN_RECORDS_MAX});
     if (rc) {
         draft_want_nothing(&session->draft);

@@ -34,13 +34,14 @@ static __attribute__((cold, noinline)) int adopt(struct session *session, const 
 {
     struct cellar *db = session->db;
     enum cellar_why refused = CELLAR_WHY_CODE;
-    if (session->running) return session->amid ? refuse(why, CELLAR_WHY_BESIDE) : 0; /* the run's thread keeps it */
+    if (session->running)
+        return session_is_amid(session) ? refuse(why, CELLAR_WHY_BESIDE) : 0; /* the run's thread keeps it */
     fabric_lock(db->fabric, &db->sessions_lock);
     if (!atomic_load(&db->open))
         refused = CELLAR_WHY_CLOSED;
     else if (session->state != SESSION_TAKEN || !goes_on(session, txn))
         refused = CELLAR_WHY_ENDED;
-    else if (session->amid)
+    else if (session_is_amid(session))
         refused = CELLAR_WHY_BESIDE;
     else if (!PLANT(session_adopt_unnamed))
         session->thread = fabric_thread_here();
@@ -84,17 +85,17 @@ static bool serve(struct worker *worker, struct db_request *request)
 int session_run(struct session *session, db_fn fn, void *arg)
 {
     if (session->inside) return fn(session->inside, session->coordinator, arg);
-    if (session->amid) return CELLAR_INVALID;
+    if (session_is_amid(session)) return CELLAR_INVALID;
     struct worker *worker = session->worker;
     uint32_t pending = 1;
     struct db_request request = {.target = session->coordinator, .fn = fn, .arg = arg, .pending = &pending};
 
-    session->amid = true;
+    atomic_store_explicit(&session->amid, true, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
     if (!serve(worker, &request)) worker_submit(worker, &request);
     if (fabric_count_left(&pending)) db_wait(session->db, &pending);
     atomic_signal_fence(memory_order_seq_cst);
-    session->amid = false;
+    atomic_store_explicit(&session->amid, false, memory_order_relaxed);
     return request.rc;
 }
 
@@ -216,7 +217,8 @@ static void seize(struct session *session, enum session_state state)
 {
     session_leave(session);
     atomic_store(&session->going, NULL);
-    session->amid = session->running = false;
+    atomic_store_explicit(&session->amid, false, memory_order_relaxed);
+    session->running = false;
     session->thread = fabric_thread_here();
     atomic_store(&session->state, state);
 }

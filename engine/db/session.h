@@ -64,9 +64,9 @@ struct session { /* a handle */
     bool running;                     /* session_run_until's function has the transaction, and is not to end it */
     /* The handle is a transaction. It counts as a call from its begin to its end: closing the database finds it. */
     atomic_bool active;
-    bool amid;      /* a call of its client's has not returned */
-    int over;       /* a code: its transaction can only be ended; 0 */
-    uint32_t flags; /* enum cellar_txn_flags */
+    atomic_bool amid; /* a call of its client's has not returned */
+    int over;         /* a code: its transaction can only be ended; 0 */
+    uint32_t flags;   /* enum cellar_txn_flags */
     uint64_t begin_ns;
     struct cellar_call_options options; /* of its transaction; the timeout counts from begin_ns */
     struct cellar_proc proc;            /* of the attempts that it makes */
@@ -124,6 +124,10 @@ NODISCARD int session_transact(struct session *session, cellar_txn_fn fn, void *
 
 /* Returns 0 if this call may use it, and its transaction; NULL: it is to begin one. Else INVALID or CLOSED, and why. */
 int session_check(struct session *session, const struct cellar_txn *txn, enum cellar_why *why);
+static inline bool session_is_amid(const struct session *session)
+{
+    return atomic_load_explicit(&session->amid, memory_order_relaxed);
+}
 /* Surely, as it is nearly always: the thread that calls has a transaction that goes on. False: session_check says. */
 static inline bool session_is_ours(const struct session *session, const struct cellar_txn *txn)
 {

@@ -361,8 +361,7 @@ static void two_threads_in_one_transaction(void **state)
     ok(cellar_txn_get_for_update(other, bank.accounts, 1, 0, &cents));
     bank.txn = begun(&bank);
     assert_int_equal(pthread_create(&thread, NULL, locks, &bank), 0);
-    const volatile bool *amid = &bank.txn->txn.session->amid;
-    while (!*amid) sched_yield();
+    while (!session_is_amid(bank.txn->txn.session)) sched_yield();
     refused(cellar_txn_get(bank.txn, bank.accounts, 2, 0, &cents), CELLAR_INVALID, "another thread is in");
     refused(cellar_commit(bank.txn, NULL), CELLAR_INVALID, "another thread is in");
     cellar_abort(bank.txn);
