@@ -4,17 +4,14 @@
  */
 #include "cellar_cluster.h"
 #include "cellar_lab.h"
+#include "face_calls.h"
 #include "face_options.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <pthread.h>
 
 #define BYTES (8u << 20)
@@ -24,19 +21,6 @@ struct account {
     int64_t cents;
 };
 static const struct cellar_column columns[] = {CELLAR_COLUMN(struct account, cents)};
-
-static void ok(int rc)
-{
-    if (rc < 0) fail_msg("%d: %s", rc, cellar_last_error()->text);
-}
-
-/* The call returned that code, and the last error has it, with these words. */
-static void refused(int rc, int code, const char *words)
-{
-    const struct cellar_error *error = cellar_last_error();
-    if (rc != code || error->code != code || !strstr(error->text, words))
-        fail_msg("%d, and the last error is %d: %s", rc, error->code, error->text);
-}
 
 static const struct cellar_table *accounts_of(struct cellar *db)
 {

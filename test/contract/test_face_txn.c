@@ -3,18 +3,15 @@
  * threads that end, run again and again; and handles of transactions that have ended.
  */
 #include "cellar_lab.h"
+#include "face_calls.h"
 #include "plant.h"
 #include "session.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <pthread.h>
 #include <sched.h>
 
@@ -32,18 +29,6 @@ struct bank {
     struct cellar_txn *txn; /* what a test's threads share */
     int warnings;
 };
-
-static void ok(int rc)
-{
-    if (rc < 0) fail_msg("%d: %s", rc, cellar_last_error()->text);
-}
-
-static void refused(int rc, int code, const char *words)
-{
-    const struct cellar_error *error = cellar_last_error();
-    if (rc != code || error->code != code || !strstr(error->text, words))
-        fail_msg("%d, and the last error is %d: %s", rc, error->code, error->text);
-}
 
 static void count_warnings(void *arg, enum cellar_log_level level, const char *text)
 {
@@ -172,6 +157,14 @@ static void what_a_thread_leaves_is_aborted(void **state)
     cellar_abort(left);
     assert_int_equal(cents_of(&bank, txn, 1), 100);
     ok(cellar_commit(txn, NULL));
+    /* Nor is it the next one's before that has begun. */
+    struct cellar_error error;
+    struct session *taken;
+    in_thread(begins, &bank);
+    assert_int_equal(session_take(bank.db, &taken, &error), 0);
+    refused(put(&bank, bank.txn, 1, 300), CELLAR_INVALID, "has ended");
+    session_give(taken);
+    assert_int_equal(bank.warnings, 2);
     /* A close does not wait for what is left, either. */
     in_thread(begins, &bank);
     ok(cellar_close(bank.db));

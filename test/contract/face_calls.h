@@ -1,0 +1,25 @@
+/* face_calls.h - calls of the public headers, as a test looks at what they return and at the thread's last error. */
+#pragma once
+
+#include "cellar.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static inline void ok(int rc)
+{
+    if (rc < 0) fail_msg("%d: %s", rc, cellar_last_error()->text);
+}
+
+/* The call returned that code, and the last error has it, with these words. */
+static inline void refused(int rc, int code, const char *words)
+{
+    const struct cellar_error *error = cellar_last_error();
+    if (rc != code || error->code != code || !strstr(error->text, words))
+        fail_msg("%d, and the last error is %d: %s", rc, error->code, error->text);
+}
