@@ -19,6 +19,11 @@ static int refuse(enum cellar_why *why, enum cellar_why reason)
                           &(struct cellar_detail){.why = reason, .column = -1});
 }
 
+static uint64_t owner_here(enum session_state state)
+{
+    return (uint64_t)(uint32_t)fabric_thread_here().number << SESSION_STATE_BITS | state;
+}
+
 static bool goes_on(struct session *session, const struct cellar_txn *txn)
 {
     const struct cellar_txn *going = atomic_load_explicit(&session->going, memory_order_relaxed);
@@ -39,12 +44,12 @@ static __attribute__((cold, noinline)) int adopt(struct session *session, const 
     fabric_lock(db->fabric, &db->sessions_lock);
     if (!atomic_load(&db->open))
         refused = CELLAR_WHY_CLOSED;
-    else if (session->state != SESSION_TAKEN || !goes_on(session, txn))
+    else if (session_state(session) != SESSION_TAKEN || !goes_on(session, txn))
         refused = CELLAR_WHY_ENDED;
     else if (session_is_amid(session))
         refused = CELLAR_WHY_BESIDE;
     else if (!PLANT(session_adopt_unnamed))
-        session->thread = fabric_thread_here();
+        atomic_store(&session->owner, owner_here(SESSION_TAKEN));
     fabric_unlock(db->fabric, &db->sessions_lock);
     return refused == CELLAR_WHY_CODE ? 0 : refuse(why, refused);
 }
@@ -52,13 +57,13 @@ static __attribute__((cold, noinline)) int adopt(struct session *session, const 
 int session_check(struct session *session, const struct cellar_txn *txn, enum cellar_why *why)
 {
     if (!session) return refuse(why, CELLAR_WHY_ENDED);
-    enum session_state state = atomic_load_explicit(&session->state, memory_order_acquire);
-    if (state == SESSION_CLOSED) return refuse(why, CELLAR_WHY_CLOSED);
+    uint64_t owner = atomic_load_explicit(&session->owner, memory_order_acquire);
+    if (session_state_of(owner) == SESSION_CLOSED) return refuse(why, CELLAR_WHY_CLOSED);
     if (txn && !goes_on(session, txn)) return refuse(why, CELLAR_WHY_ENDED);
     if (session->inside) return 0;
     if (coro_is_inside()) return refuse(why, CELLAR_WHY_INSIDE);
-    if (fabric_thread_is_here(session->thread)) return 0;
-    return state == SESSION_TAKEN ? adopt(session, txn, why) : refuse(why, CELLAR_WHY_THREAD);
+    if (fabric_thread_is_here(session_thread_of(owner))) return 0;
+    return session_state_of(owner) == SESSION_TAKEN ? adopt(session, txn, why) : refuse(why, CELLAR_WHY_THREAD);
 }
 
 int session_enter(struct session *session)
@@ -132,7 +137,7 @@ int session_open_inside(struct cellar_lab_client *client, struct session *sessio
                                 .worker = client->coordinator->worker,
                                 .coordinator = client->coordinator,
                                 .inside = client->co,
-                                .state = SESSION_OPEN};
+                                .owner = SESSION_OPEN};
     handles_set(session);
     return draft_make(session);
 }
@@ -141,7 +146,7 @@ void session_close_inside(struct session *session)
 {
     draft_close(&session->draft);
     session->has_draft = false;
-    session->state = SESSION_CLOSED;
+    session->owner = SESSION_CLOSED;
 }
 
 static struct session *make(struct cellar *db, uint32_t number)
@@ -173,61 +178,64 @@ static struct session **place_at(const struct places *places, uint32_t i)
     return &places->all[at < places->count ? at : at - places->count];
 }
 
-static bool claim(struct session *session)
+/* For the calling thread, if it is owned as it was seen. */
+static bool claim(struct session *session, uint64_t seen, enum session_state state)
 {
-    enum session_state free = SESSION_FREE;
-    return atomic_load_explicit(&session->state, memory_order_relaxed) == SESSION_FREE &&
-           atomic_compare_exchange_strong(&session->state, &free, SESSION_CLAIMED);
+    return atomic_compare_exchange_strong(&session->owner, &seen, owner_here(state));
 }
 
-static bool has_ended(const struct session *session)
+static bool claim_free(struct session *session, enum session_state state)
 {
-    enum session_state state = session->state;
-    return (state == SESSION_TAKEN || state == SESSION_OPEN) && !fabric_thread_lives(session->thread);
+    return session_state(session) == SESSION_FREE && claim(session, SESSION_FREE, state);
+}
+
+/* INV-SESSION-3. The transaction that was left in it has ended from here on. */
+static bool claim_left(struct session *session, enum session_state state)
+{
+    uint64_t seen = atomic_load(&session->owner);
+    bool taken = session_state_of(seen) == SESSION_TAKEN || session_state_of(seen) == SESSION_OPEN;
+    return taken && !fabric_thread_lives(session_thread_of(seen)) && claim(session, seen, state);
+}
+
+/* Made, if it is not there yet. */
+static bool claim_closed(struct cellar *db, struct session **place, enum session_state state)
+{
+    if (!*place) __atomic_store_n(place, make(db, (uint32_t)(place - db->sessions)), __ATOMIC_RELEASE);
+    return *place && session_state(*place) == SESSION_CLOSED && claim(*place, SESSION_CLOSED, state);
 }
 
 /*
  * Under the lock: one that no thread has, or whose thread has ended; NULL: there is none. *ended: it had one, and its
  * worker may still look after what that one has locked.
  */
-static struct session *free_one(struct cellar *db, bool lent, bool *ended)
+static struct session *claim_one(struct cellar *db, enum session_state state, bool *ended)
 {
-    const struct places places = places_of(db, lent);
-    struct session *found = NULL;
+    const struct places places = places_of(db, state == SESSION_TAKEN);
     *ended = false;
-    for (uint32_t i = 0; i < places.count && !found; i++) {
-        struct session **place = place_at(&places, i);
-        if (*place && (*place)->state != SESSION_CLOSED) continue;
-        if (!*place) __atomic_store_n(place, make(db, (uint32_t)(place - db->sessions)), __ATOMIC_RELEASE);
-        if (!*place) return NULL;
-        found = *place;
-    }
-    for (uint32_t i = 0; i < places.count && !found; i++)
-        if (claim(*place_at(&places, i))) found = *place_at(&places, i);
-    for (uint32_t i = 0; i < places.count && !found; i++) {
+    for (uint32_t i = 0; i < places.count; i++)
+        if (claim_closed(db, place_at(&places, i), state)) return *place_at(&places, i);
+    for (uint32_t i = 0; i < places.count; i++) {
         struct session *session = *place_at(&places, i);
-        *ended = has_ended(session);
-        if (*ended) found = session;
+        if (session && claim_free(session, state)) return session;
     }
-    return found;
-}
-
-/* For the calling thread, under the lock. The transaction that was left in it has ended from here on. */
-static void seize(struct session *session, enum session_state state)
-{
-    session_leave(session);
-    atomic_store(&session->going, NULL);
-    atomic_store_explicit(&session->amid, false, memory_order_relaxed);
-    session->running = false;
-    session->thread = fabric_thread_here();
-    atomic_store(&session->state, state);
+    for (uint32_t i = 0; i < places.count; i++) {
+        struct session *session = *place_at(&places, i);
+        *ended = session && claim_left(session, state);
+        if (*ended) return session;
+    }
+    return NULL;
 }
 
 static struct session *try_take(struct cellar *db, bool lent, bool *ended)
 {
     fabric_lock(db->fabric, &db->sessions_lock);
-    struct session *session = free_one(db, lent, ended);
-    if (session) seize(session, lent ? SESSION_TAKEN : SESSION_OPEN);
+    struct session *session = claim_one(db, lent ? SESSION_TAKEN : SESSION_OPEN, ended);
+    if (session) {
+        session_leave(session);
+        atomic_store(&session->going, NULL);
+        atomic_store_explicit(&session->amid, false, memory_order_relaxed);
+        session->running = false;
+    }
     fabric_unlock(db->fabric, &db->sessions_lock);
     return session;
 }
@@ -251,8 +259,9 @@ bool session_any_entered(struct cellar *db)
     fabric_lock(db->fabric, &db->sessions_lock);
     for (uint32_t i = 0; i < db->config.sessions && !entered; i++) {
         struct session *session = db->sessions[i];
-        entered = session && session->state != SESSION_CLOSED && atomic_load(&session->active) &&
-                  fabric_thread_lives(session->thread);
+        if (!session || !atomic_load(&session->active)) continue;
+        uint64_t owner = atomic_load(&session->owner);
+        entered = session_state_of(owner) != SESSION_CLOSED && fabric_thread_lives(session_thread_of(owner));
     }
     fabric_unlock(db->fabric, &db->sessions_lock);
     return entered;
@@ -263,7 +272,7 @@ static void give_back(struct session *session)
     fabric_lock(session->db->fabric, &session->db->sessions_lock);
     session_leave(session);
     atomic_store(&session->going, NULL);
-    atomic_store(&session->state, SESSION_CLOSED);
+    atomic_store(&session->owner, SESSION_CLOSED);
     fabric_unlock(session->db->fabric, &session->db->sessions_lock);
 }
 
@@ -308,10 +317,7 @@ struct session *session_spare(struct cellar *db)
     const struct places places = places_of(db, true);
     for (uint32_t i = 0; i < places.count; i++) {
         struct session *session = __atomic_load_n(place_at(&places, i), __ATOMIC_ACQUIRE);
-        if (!session || !claim(session)) continue;
-        session->thread = fabric_thread_here();
-        atomic_store_explicit(&session->state, SESSION_TAKEN, memory_order_release);
-        return session;
+        if (session && claim_free(session, SESSION_TAKEN)) return session;
     }
     return NULL;
 }
@@ -326,8 +332,8 @@ int session_take(struct cellar *db, struct session **out, struct cellar_error *e
 
 void session_give(struct session *session)
 {
-    if (session->running || session->state != SESSION_TAKEN) return;
-    atomic_store_explicit(&session->state, SESSION_FREE, memory_order_release);
+    if (session->running || session_state(session) != SESSION_TAKEN) return;
+    atomic_store_explicit(&session->owner, SESSION_FREE, memory_order_release);
 }
 
 void session_close(struct session *session)

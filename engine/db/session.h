@@ -33,11 +33,11 @@
 
 enum session_state {
     SESSION_CLOSED = 0,
-    SESSION_OPEN,    /* the thread's that has opened it */
-    SESSION_FREE,    /* lent to transactions of cellar.h, and none has it */
-    SESSION_CLAIMED, /* ... by one thread, which is to be named yet */
-    SESSION_TAKEN,   /* ... by a transaction, or by a run of several */
+    SESSION_FREE,  /* lent to transactions of cellar.h, and none has it */
+    SESSION_OPEN,  /* the thread's that has opened it */
+    SESSION_TAKEN, /* lent, and had by a transaction, or by a run of several: of the thread of its last call */
 };
+#define SESSION_STATE_BITS 2
 
 struct session { /* a handle */
     struct cellar *db;
@@ -45,14 +45,14 @@ struct session { /* a handle */
     struct coordinator *coordinator; /* its attempts run on it */
     struct coordinator *holder;      /* of what is locked for update; NULL until that is asked for */
     struct hold hold;
-    struct coro *inside;         /* of a client function that has made it for itself; NULL: of a thread */
-    struct fabric_thread thread; /* whose it is; of one that is taken, which made its last call */
+    struct coro *inside; /* of a client function that has made it for itself; NULL: of a thread */
     uint32_t number;
     /*
-     * FREE, CLAIMED, TAKEN: by whoever claims it, and then by that one, until it is FREE again. All else, and the
-     * thread of one that is taken, is changed under sessions_lock.
+     * Its state, and above it the number of its thread (0: of a client function). One word, so that it is taken from a
+     * thread that has ended only if it is that one's still. From FREE to TAKEN and back without a lock; all else is
+     * changed under sessions_lock.
      */
-    _Atomic enum session_state state;
+    _Atomic uint64_t owner;
     bool attached;  /* the gate and the halt know of its worker */
     bool ready;     /* its coordinator can run */
     bool has_draft; /* its draft's memory is mapped */
@@ -124,6 +124,15 @@ NODISCARD int session_transact(struct session *session, cellar_txn_fn fn, void *
 
 /* Returns 0 if this call may use it, and its transaction; NULL: it is to begin one. Else INVALID or CLOSED, and why. */
 int session_check(struct session *session, const struct cellar_txn *txn, enum cellar_why *why);
+static inline enum session_state session_state_of(uint64_t owner) { return owner & ((1u << SESSION_STATE_BITS) - 1); }
+static inline enum session_state session_state(const struct session *session)
+{
+    return session_state_of(atomic_load_explicit(&session->owner, memory_order_acquire));
+}
+static inline struct fabric_thread session_thread_of(uint64_t owner)
+{
+    return (struct fabric_thread){(int32_t)(owner >> SESSION_STATE_BITS)};
+}
 static inline bool session_is_amid(const struct session *session)
 {
     return atomic_load_explicit(&session->amid, memory_order_relaxed);
@@ -132,7 +141,8 @@ static inline bool session_is_amid(const struct session *session)
 static inline bool session_is_ours(const struct session *session, const struct cellar_txn *txn)
 {
     return session && txn == atomic_load_explicit(&session->going, memory_order_relaxed) &&
-           fabric_thread_is_here(session->thread) && !coro_is_inside();
+           fabric_thread_is_here(session_thread_of(atomic_load_explicit(&session->owner, memory_order_relaxed))) &&
+           !coro_is_inside();
 }
 /*
  * The session counts among the calls that keep its database open, until session_leave. CLOSED. INV-HANDLE-1: it says so

@@ -57,7 +57,7 @@ int sim_sessions_open(struct cells *cells, struct cellar_error *error)
 void sim_sessions_end(struct sim_sessions *sessions)
 {
     for (uint32_t i = 0; sessions && i < sessions->count; i++)
-        if (sessions->sessions[i].state) session_close_inside(&sessions->sessions[i]);
+        if (session_state(&sessions->sessions[i])) session_close_inside(&sessions->sessions[i]);
 }
 
 void sim_sessions_close(struct sim_sessions *sessions)
@@ -270,7 +270,7 @@ static int try_once(struct dialog *dialog, uint64_t left_ns, struct cellar_resul
     bool leaves = once_in(dialog, 16);
     dialog->digest = dialog->complaint[0] = 0;
     dialog->found = false;
-    int code = dialog->session->state ? 0 : session_open_inside(dialog->client, dialog->session);
+    int code = session_state(dialog->session) ? 0 : session_open_inside(dialog->client, dialog->session);
     if (code == 0) code = session_begin(dialog->session, &options, &dialog->txn);
     if (code) return result->code = code;
     code = play(dialog);

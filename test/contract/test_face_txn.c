@@ -368,28 +368,38 @@ static void two_threads_in_one_transaction(void **state)
 }
 
 #define CROWD 8
-#define TURNS 300
+#define TURNS 200
 
-/* Begins as often as there may be no place, and adds a cent. */
-static void *adds_in_turn(void *arg)
+static int add_cent(struct bank *bank)
+{
+    struct cellar_txn *txn;
+    int64_t cents;
+    int rc = cellar_begin(bank->db, NULL, &txn);
+    if (rc) return rc;
+    rc = cellar_txn_get(txn, bank->accounts, 1, 0, &cents);
+    if (rc == 0) rc = put(bank, txn, 1, cents + 1);
+    if (rc == 0) return cellar_commit(txn, NULL);
+    cellar_abort(txn);
+    return rc;
+}
+
+/* Again as often as there is no place, or another one comes between. */
+static void *adds_one(void *arg)
 {
     struct bank *bank = arg;
-    for (int done = 0; done < TURNS;) {
-        struct cellar_txn *txn;
-        int64_t cents;
-        int rc = cellar_begin(bank->db, NULL, &txn);
-        if (rc == CELLAR_BUSY) {
-            sched_yield();
-            continue;
-        }
-        if (rc == 0) rc = cellar_txn_get(txn, bank->accounts, 1, 0, &cents);
-        if (rc == 0) rc = put(bank, txn, 1, cents + 1);
-        if (rc == 0)
-            rc = cellar_commit(txn, NULL);
-        else
-            cellar_abort(txn);
-        if (rc && !cellar_retryable(rc)) return arg;
-        done += rc == 0;
+    int rc;
+    while ((rc = add_cent(bank)) == CELLAR_BUSY || cellar_retryable(rc)) sched_yield();
+    return rc ? arg : NULL;
+}
+
+/* By threads of their own, which end as soon as they have: while others look whether they live. */
+static void *adds_in_turn(void *arg)
+{
+    for (int i = 0; i < TURNS; i++) {
+        pthread_t thread;
+        void *failed = arg;
+        if (pthread_create(&thread, NULL, adds_one, arg) == 0) pthread_join(thread, &failed);
+        if (failed) return arg;
     }
     return NULL;
 }
@@ -401,7 +411,7 @@ static void places_are_given_and_taken(void **state)
     pthread_t threads[CROWD];
     void *failed;
     (void)state;
-    bank_open(&bank, 3);
+    bank_open(&bank, 2);
     for (int i = 0; i < CROWD; i++) assert_int_equal(pthread_create(&threads[i], NULL, adds_in_turn, &bank), 0);
     for (int i = 0; i < CROWD; i++) {
         pthread_join(threads[i], &failed);
