@@ -25,7 +25,7 @@ int err_about(struct cellar_error *error, int rc, const char *what);
  */
 int err_last_is(int rc, const struct cellar_error *error);
 /*
- * The same, with a line that `write` makes when somebody asks for it: from a copy of these bytes, ERR_ABOUT_BYTES at
+ * As err_last_is, but `write` makes the line, when somebody asks for it, from a copy of these bytes, ERR_ABOUT_BYTES at
  * most. NULL: the code's own text.
  */
 int err_last_about(int rc, void (*write)(const void *about, struct cellar_error *error), const void *about,

@@ -189,67 +189,81 @@ static bool claim_free(struct session *session, enum session_state state)
     return session_state(session) == SESSION_FREE && claim(session, SESSION_FREE, state);
 }
 
-/* INV-SESSION-3. The transaction that was left in it has ended from here on. */
-static bool claim_left(struct session *session, enum session_state state)
-{
-    uint64_t seen = atomic_load(&session->owner);
-    bool taken = session_state_of(seen) == SESSION_TAKEN || session_state_of(seen) == SESSION_OPEN;
-    return taken && !fabric_thread_lives(session_thread_of(seen)) && claim(session, seen, state);
-}
-
-/* Made, if it is not there yet. */
+/* Under the lock. Made, if it is not there yet. */
 static bool claim_closed(struct cellar *db, struct session **place, enum session_state state)
 {
     if (!*place) __atomic_store_n(place, make(db, (uint32_t)(place - db->sessions)), __ATOMIC_RELEASE);
     return *place && session_state(*place) == SESSION_CLOSED && claim(*place, SESSION_CLOSED, state);
 }
 
-/*
- * Under the lock: one that no thread has, or whose thread has ended; NULL: there is none. *ended: it had one, and its
- * worker may still look after what that one has locked.
- */
-static struct session *claim_one(struct cellar *db, enum session_state state, bool *ended)
+static struct session *claim_one(struct cellar *db, const struct places *places, enum session_state state)
 {
-    const struct places places = places_of(db, state == SESSION_TAKEN);
-    *ended = false;
-    for (uint32_t i = 0; i < places.count; i++)
-        if (claim_closed(db, place_at(&places, i), state)) return *place_at(&places, i);
-    for (uint32_t i = 0; i < places.count; i++) {
-        struct session *session = *place_at(&places, i);
+    for (uint32_t i = 0; i < places->count; i++)
+        if (claim_closed(db, place_at(places, i), state)) return *place_at(places, i);
+    for (uint32_t i = 0; i < places->count; i++) {
+        struct session *session = *place_at(places, i);
         if (session && claim_free(session, state)) return session;
-    }
-    for (uint32_t i = 0; i < places.count; i++) {
-        struct session *session = *place_at(&places, i);
-        *ended = session && claim_left(session, state);
-        if (*ended) return session;
     }
     return NULL;
 }
 
-static struct session *try_take(struct cellar *db, bool lent, bool *ended)
+/*
+ * Under the lock, by who has just claimed it: what was left in it has ended. Its worker looks after what that locked.
+ */
+static void clear(struct session *session)
+{
+    session_leave(session);
+    atomic_store(&session->going, NULL);
+    atomic_store_explicit(&session->amid, false, memory_order_relaxed);
+    session->running = false;
+}
+
+/* One that no thread has, or NULL. */
+static struct session *take_one(struct cellar *db, const struct places *places, enum session_state state)
 {
     fabric_lock(db->fabric, &db->sessions_lock);
-    struct session *session = claim_one(db, lent ? SESSION_TAKEN : SESSION_OPEN, ended);
-    if (session) {
-        session_leave(session);
-        atomic_store(&session->going, NULL);
-        atomic_store_explicit(&session->amid, false, memory_order_relaxed);
-        session->running = false;
-    }
+    struct session *session = claim_one(db, places, state);
+    if (session) clear(session);
     fabric_unlock(db->fabric, &db->sessions_lock);
     return session;
 }
 
+bool session_take_over(struct session *session, uint64_t seen, enum session_state state)
+{
+    struct cellar *db = session->db;
+    fabric_lock(db->fabric, &db->sessions_lock);
+    if (PLANT(session_seen_unasked)) seen = atomic_load(&session->owner);
+    bool taken = claim(session, seen, state);
+    if (taken) clear(session);
+    fabric_unlock(db->fabric, &db->sessions_lock);
+    if (taken)
+        node_log(&db->opening, CELLAR_LOG_WARNING, "transaction %u: its thread has ended, and left it open",
+                 session->number);
+    return taken;
+}
+
+/* One whose thread has ended, or NULL. The system is asked about each thread, which nobody waits for. */
+static struct session *take_left(const struct places *places, enum session_state state)
+{
+    for (uint32_t i = 0; i < places->count; i++) {
+        struct session *session = __atomic_load_n(place_at(places, i), __ATOMIC_ACQUIRE);
+        uint64_t seen = session ? atomic_load(&session->owner) : SESSION_CLOSED;
+        bool had = session_state_of(seen) == SESSION_TAKEN || session_state_of(seen) == SESSION_OPEN;
+        if (had && !fabric_thread_lives(session_thread_of(seen)) && session_take_over(session, seen, state))
+            return session;
+    }
+    return NULL;
+}
+
 static struct session *take(struct cellar *db, bool lent, struct cellar_error *error)
 {
-    bool ended;
-    struct session *session = try_take(db, lent, &ended);
+    const struct places places = places_of(db, lent);
+    enum session_state state = lent ? SESSION_TAKEN : SESSION_OPEN;
+    struct session *session = take_one(db, &places, state);
+    if (!session) session = take_left(&places, state);
     if (!session)
         err_set(error, lent ? CELLAR_BUSY : CELLAR_FULL,
                 "%u transactions are open, as many as there may be: end one, or raise txns_max", db->config.sessions);
-    else if (ended)
-        node_log(&db->opening, CELLAR_LOG_WARNING, "transaction %u: its thread has ended, and left it open",
-                 session->number);
     return session;
 }
 

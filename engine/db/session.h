@@ -90,6 +90,8 @@ void session_close_inside(struct session *session);
 NODISCARD int session_take(struct cellar *db, struct session **out, struct cellar_error *error);
 /* The same where one is there; NULL: there is none, as after the close of the database. */
 struct session *session_spare(struct cellar *db);
+/* INV-SESSION-3. From a thread that has ended, if the session's owner is as it was seen: whether it was. */
+bool session_take_over(struct session *session, uint64_t seen, enum session_state state);
 /* Nothing, of one that is not taken, or amid session_run_until. */
 void session_give(struct session *session);
 /* Runs fn on the coordinator of a session that is active, on this thread where the fabric can. Its code, or INVALID. */
@@ -108,7 +110,8 @@ struct session_options {
     enum cellar_durability level;
 };
 /*
- * For who has the session and no transaction in it, which is not asked again. options NULL: all zero. CLOSED, INVALID.
+ * Begins, and does not ask whether the caller has the session, without a transaction. options NULL: all zero. CLOSED,
+ * INVALID.
  */
 NODISCARD int session_begin_taken(struct session *session, const struct session_options *options,
                                   struct cellar_txn **out);

@@ -1,8 +1,8 @@
 /*
  * tabletally.h - what a worker's transactions did with the records of each table, for people who ask
- * (cellar_lab_table_read). A transaction is counted when it is serialized, once for each record that it used, by
- * whoever goes over them then, and taken back if its log entry fails; and when an attempt was aborted over a record.
- * Only the worker's thread writes.
+ * (cellar_lab_table_read). A transaction is counted when it is serialized, once for each record that it used, where
+ * these are gone over then; the count is taken back if its log entry fails. An attempt that was aborted over a record
+ * is counted there. Only the worker's thread writes.
  */
 #pragma once
 

@@ -1,120 +1,22 @@
 /*
  * test_face_txn.c - transactions as a program sees them: begun from the database, handed from thread to thread, left by
- * threads that end, run again and again; and handles of transactions that have ended.
+ * threads that end; and handles of transactions that have ended.
  */
-#include "cellar_lab.h"
-#include "face_calls.h"
+#include "bank.h"
 #include "plant.h"
 #include "session.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <pthread.h>
-#include <sched.h>
-
-#define BYTES (16u << 20)
-#define ROWS 10
-
-struct account {
-    int64_t cents;
-};
-static const struct cellar_column columns[] = {CELLAR_COLUMN(struct account, cents)};
-
-struct bank {
-    struct cellar *db;
-    const struct cellar_table *accounts;
-    struct cellar_txn *txn; /* what a test's threads share */
-    int warnings;
-};
-
-static void count_warnings(void *arg, enum cellar_log_level level, const char *text)
-{
-    if (level == CELLAR_LOG_WARNING && strstr(text, "its thread has ended, and left it open")) ++*(int *)arg;
-}
-
-static int fill(struct cellar_txn *txn, void *accounts)
-{
-    int rc = 0;
-    for (uint64_t key = 0; key < ROWS && rc == 0; key++)
-        rc = cellar_txn_insert(txn, accounts, key, &(struct account){100});
-    return rc;
-}
-
-static void bank_open(struct bank *bank, uint32_t txns_max)
-{
-    const struct cellar_schema schema = {.name = "accounts",
-                                         .row_bytes = sizeof(struct account),
-                                         .columns = columns,
-                                         .column_count = 1,
-                                         .records_max = 100};
-    *bank = (struct bank){0};
-    ok(cellar_open(
-        NULL, CELLAR_OPTIONS(.bytes = BYTES, .txns_max = txns_max, .log = count_warnings, .log_arg = &bank->warnings),
-        &bank->db));
-    ok(cellar_table_create(bank->db, &schema, &bank->accounts));
-    ok(cellar_run(bank->db, fill, (void *)(uintptr_t)bank->accounts, NULL, NULL));
-}
-
-static void bank_close(struct bank *bank)
-{
-    ok(cellar_cluster_audit(bank->db));
-    ok(cellar_close(bank->db));
-}
-
-static void in_thread(void *(*fn)(void *), void *arg)
-{
-    pthread_t thread;
-    void *failed;
-    assert_int_equal(pthread_create(&thread, NULL, fn, arg), 0);
-    pthread_join(thread, &failed);
-    assert_null(failed);
-}
-
-static struct cellar_txn *begun(struct bank *bank)
-{
-    struct cellar_txn *txn;
-    ok(cellar_begin(bank->db, NULL, &txn));
-    return txn;
-}
-
-static int64_t cents_of(struct bank *bank, struct cellar_txn *txn, uint64_t key)
-{
-    int64_t cents = 0;
-    ok(cellar_txn_get(txn, bank->accounts, key, 0, &cents));
-    return cents;
-}
-
-static int64_t cents_now(struct bank *bank, uint64_t key)
-{
-    struct cellar_txn *txn = begun(bank);
-    int64_t cents = cents_of(bank, txn, key);
-    ok(cellar_commit(txn, NULL));
-    return cents;
-}
-
-static int put(struct bank *bank, struct cellar_txn *txn, uint64_t key, int64_t cents)
-{
-    return cellar_txn_put(txn, bank->accounts, key, 0, &cents);
-}
-
-/* ---- threads ---- */
 
 static void *begins(void *arg)
 {
     struct bank *bank = arg;
     if (cellar_begin(bank->db, NULL, &bank->txn)) return arg;
     return put(bank, bank->txn, 1, 200) ? arg : NULL;
-}
-
-static void *adds(void *arg)
-{
-    struct bank *bank = arg;
-    int64_t cents;
-    if (cellar_txn_get(bank->txn, bank->accounts, 1, 0, &cents)) return arg;
-    return put(bank, bank->txn, 1, cents + 50) ? arg : NULL;
 }
 
 static void *commits(void *arg)
@@ -130,14 +32,14 @@ static void a_transaction_goes_from_thread_to_thread(void **state)
     bank_open(&bank, 1);
     bank.txn = begun(&bank);
     ok(put(&bank, bank.txn, 1, 200));
-    in_thread(adds, &bank);
+    in_thread(bank_adds, &bank);
     assert_int_equal(cents_of(&bank, bank.txn, 1), 250);
     in_thread(commits, &bank);
     refused(cellar_commit(bank.txn, NULL), CELLAR_INVALID, "has ended");
     assert_int_equal(cents_now(&bank, 1), 250);
     /* Nobody else needs its place meanwhile: it outlasts the thread that has begun it. */
     in_thread(begins, &bank);
-    in_thread(adds, &bank);
+    in_thread(bank_adds, &bank);
     ok(cellar_commit(bank.txn, NULL));
     assert_int_equal(cents_now(&bank, 1), 250);
     assert_int_equal(bank.warnings, 0);
@@ -210,6 +112,24 @@ static void who_begins_is_no_one_else(void **state)
     bank_close(&bank);
 }
 
+static void *is_seen(void *arg)
+{
+    struct bank *bank = arg;
+    struct cellar_txn *txn;
+    if (cellar_begin(bank->db, NULL, &txn)) return arg;
+    bank->seen = txn->txn.session->owner;
+    return cellar_commit(txn, NULL) ? arg : NULL;
+}
+
+/* Begun in what a thread had that was seen there, and has ended since: it is not that one's. */
+static bool is_taken_over_as_seen(struct bank *bank)
+{
+    in_thread(is_seen, bank);
+    struct cellar_txn *txn = begun(bank);
+    bool own = !session_take_over(txn->txn.session, bank->seen, SESSION_TAKEN) && put(bank, txn, 1, 350) == 0;
+    return cellar_commit(txn, NULL) == 0 && own;
+}
+
 /* Gone on with, by a thread that lives, after the one that has begun it has ended. */
 static bool is_named_by_its_calls(struct bank *bank)
 {
@@ -255,6 +175,7 @@ static void planted(const char *plant, bool (*good)(struct bank *bank))
 static void whose_a_transaction_is(void **state)
 {
     (void)state;
+    planted("session_seen_unasked", is_taken_over_as_seen);
     planted("session_adopt_unnamed", is_named_by_its_calls);
     planted("session_stale_handle", is_its_handles_own);
 }
@@ -461,132 +382,6 @@ static void a_child_of_fork_has_none(void **state)
     bank_close(&bank);
 }
 
-/* ---- runs ---- */
-
-struct run {
-    struct bank *bank;
-    int runs;
-    int says;
-    useconds_t pause_us;
-};
-
-static int changes(struct cellar_txn *txn, void *arg)
-{
-    struct run *run = arg;
-    run->runs++;
-    int rc = put(run->bank, txn, 1, 500 + run->runs);
-    return rc ? rc : run->says;
-}
-
-/* Another transaction changes what it has read, each time. */
-static int meets_another(struct cellar_txn *txn, void *arg)
-{
-    struct run *run = arg;
-    struct cellar_txn *other;
-    int64_t cents;
-    run->runs++;
-    if (run->pause_us) usleep(run->pause_us);
-    int rc = cellar_txn_get(txn, run->bank->accounts, 1, 0, &cents);
-    if (rc) return rc;
-    rc = cellar_begin(run->bank->db, NULL, &other);
-    if (rc == 0) rc = put(run->bank, other, 1, cents + 1);
-    if (rc == 0) rc = cellar_commit(other, NULL);
-    return rc ? rc : put(run->bank, txn, 2, cents);
-}
-
-static void what_a_run_comes_to(void **state)
-{
-    struct bank bank;
-    struct cellar_result result;
-    (void)state;
-    bank_open(&bank, 2);
-    struct run run = {.bank = &bank};
-    ok(cellar_run(bank.db, changes, &run, NULL, &result));
-    assert_true(run.runs == 1 && result.code == 0 && result.attempts == 1);
-    assert_int_equal(cents_now(&bank, 1), 501);
-    run.says = 7; /* a number of the program's: without effect */
-    assert_int_equal(cellar_run(bank.db, changes, &run, NULL, &result), 7);
-    assert_true(run.runs == 2 && result.code == 7 && result.attempts == 1);
-    run.says = CELLAR_NOT_FOUND;
-    assert_int_equal(cellar_run(bank.db, changes, &run, NULL, &result), CELLAR_NOT_FOUND);
-    assert_int_equal(run.runs, 3);
-    assert_int_equal(cents_now(&bank, 1), 501);
-    refused(cellar_run(bank.db, NULL, NULL, NULL, &result), CELLAR_INVALID, "");
-    assert_int_equal(result.code, CELLAR_INVALID);
-    refused(cellar_run(bank.db, changes, &run, CELLAR_TXN(.flags = CELLAR_READ_ONLY), NULL), CELLAR_INVALID,
-            "begun read-only");
-    bank_close(&bank);
-}
-
-static void a_run_has_its_bounds(void **state)
-{
-    struct bank bank;
-    struct cellar_result result;
-    uint32_t cancel = 1;
-    (void)state;
-    bank_open(&bank, 2);
-    struct run run = {.bank = &bank};
-    refused(cellar_run(bank.db, meets_another, &run, CELLAR_TXN(.attempts_max = 3), &result), CELLAR_RETRY, "changed");
-    assert_true(run.runs == 3 && result.attempts == 3 && result.code == CELLAR_RETRY);
-    /* The time counts from the first attempt on: each one alone would end in time. */
-    run = (struct run){.bank = &bank, .pause_us = 5000};
-    refused(cellar_run(bank.db, meets_another, &run, CELLAR_TXN(.attempts_max = 1000, .timeout_us = 50000), &result),
-            CELLAR_DEADLINE, "");
-    assert_true(run.runs <= 11 && result.code == CELLAR_DEADLINE);
-    run = (struct run){.bank = &bank};
-    refused(cellar_run(bank.db, meets_another, &run, CELLAR_TXN(.cancel = &cancel), NULL), CELLAR_CANCELLED, "");
-    assert_int_equal(run.runs, 1);
-    assert_int_equal(cents_now(&bank, 2), 100);
-    bank_close(&bank);
-}
-
-static int ends_itself(struct cellar_txn *txn, void *arg)
-{
-    struct run *run = arg;
-    run->runs++;
-    int rc = put(run->bank, txn, 1, 700);
-    if (rc == 0 && cellar_commit(txn, NULL) != CELLAR_INVALID) rc = CELLAR_CORRUPT;
-    if (!strstr(cellar_last_error()->text, "return instead")) rc = CELLAR_CORRUPT;
-    cellar_abort(txn);
-    return rc;
-}
-
-static int runs_within(struct cellar_txn *txn, void *arg)
-{
-    struct run *run = arg;
-    int rc = put(run->bank, txn, 3, 800);
-    return rc ? rc : cellar_run(run->bank->db, ends_itself, run, NULL, NULL);
-}
-
-static int goes_on_elsewhere(struct cellar_txn *txn, void *arg)
-{
-    struct bank *bank = arg;
-    pthread_t thread;
-    void *failed = arg;
-    bank->txn = txn;
-    if (pthread_create(&thread, NULL, adds, bank) == 0) pthread_join(thread, &failed);
-    return failed ? CELLAR_CORRUPT : cellar_begin(bank->db, NULL, &bank->txn) == CELLAR_BUSY ? 0 : CELLAR_CORRUPT;
-}
-
-/* A run ends its transaction: fn neither can, nor need it; another thread may help it, whose end is not the run's. */
-static void a_run_keeps_its_transaction(void **state)
-{
-    struct bank bank;
-    (void)state;
-    bank_open(&bank, 2);
-    struct run run = {.bank = &bank};
-    ok(cellar_run(bank.db, ends_itself, &run, NULL, NULL));
-    assert_int_equal(cents_now(&bank, 1), 700);
-    ok(cellar_run(bank.db, runs_within, &run, NULL, NULL));
-    assert_true(run.runs == 2 && cents_now(&bank, 3) == 800);
-    struct cellar_txn *other = begun(&bank);
-    ok(cellar_run(bank.db, goes_on_elsewhere, &bank, NULL, NULL));
-    cellar_abort(other);
-    assert_int_equal(cents_now(&bank, 1), 750);
-    assert_int_equal(bank.warnings, 0);
-    bank_close(&bank);
-}
-
 static void what_cannot_be_is_refused(void **state)
 {
     struct bank bank;
@@ -622,9 +417,6 @@ int main(void)
         cmocka_unit_test(two_threads_in_one_transaction),
         cmocka_unit_test(places_are_given_and_taken),
         cmocka_unit_test(a_child_of_fork_has_none),
-        cmocka_unit_test(what_a_run_comes_to),
-        cmocka_unit_test(a_run_has_its_bounds),
-        cmocka_unit_test(a_run_keeps_its_transaction),
         cmocka_unit_test(what_cannot_be_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
