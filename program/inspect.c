@@ -231,7 +231,7 @@ static int pool_print(struct inspect *inspect)
 
 /* ---- a table ---- */
 
-static void table_print(const struct inspect *inspect, const struct cellar_table *table)
+static void table_print(const struct inspect *inspect, const struct table *table)
 {
     static const char *const sorts[] = {"unsigned", "signed", "bytes"};
     const struct schema *schema = &table->schema;
@@ -290,7 +290,7 @@ static void cell_print(const struct schema *schema, const uint8_t *image, uint32
     }
 }
 
-static void record_print(const struct cellar_table *table, uint64_t offset, const uint8_t *image)
+static void record_print(const struct table *table, uint64_t offset, const uint8_t *image)
 {
     const struct record_wire *header = (const struct record_wire *)(const void *)image;
     printf("record %llu of table %s at %#llx: %s%s, lock word %#llx\n", TEXT(header->key), table->name, TEXT(offset),
@@ -300,7 +300,7 @@ static void record_print(const struct cellar_table *table, uint64_t offset, cons
 }
 
 /* All slots with that key: a deleted one and a live one may be there. */
-static int record_find(struct inspect *inspect, const struct cellar_table *table)
+static int record_find(struct inspect *inspect, const struct table *table)
 {
     struct heap_walk walk;
     uint8_t *slot;
@@ -327,7 +327,7 @@ static int record_find(struct inspect *inspect, const struct cellar_table *table
 
 static int table_inspect(struct inspect *inspect)
 {
-    const struct cellar_table *table = catalog_table_find(inspect->catalog, inspect->table);
+    const struct table *table = catalog_table_find(inspect->catalog, inspect->table);
     if (!table)
         return err_set(inspect->error, CELLAR_NOT_FOUND, "no table %.40s is in %.160s", inspect->table, inspect->path);
     if (inspect->key_given) return record_find(inspect, table);
@@ -342,7 +342,7 @@ static void write_print(const struct inspect *inspect, const struct log_write_wi
     static const char *const kinds[] = {"?",         "cell",        "insert",      "delete",     "bucket",
                                         "was: cell", "was: insert", "was: delete", "was: bucket"};
     uint32_t id = write->table_id;
-    const struct cellar_table *table =
+    const struct table *table =
         id >= 1 && id <= inspect->catalog->table_count ? inspect->catalog->tables[id - 1] : NULL;
     struct fabric_addr addr = {write->addr};
     printf("    %-11s %s key %llu cell %u, %u bytes, at %#llx\n",

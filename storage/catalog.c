@@ -148,7 +148,7 @@ bool catalog_run_sane(const struct catalog *catalog, const struct chunk_wire *ru
     if (run->chunk_count == 0) return false;
     if (run->kind == LAYOUT_RUN_LOG) return run->table_id == 0 && run->slot_bytes == 0;
     if (run->table_id == 0 || run->table_id > LAYOUT_CATALOG_TABLES_MAX || run->owner_coordinator) return false;
-    const struct cellar_table *table = catalog->tables[run->table_id - 1];
+    const struct table *table = catalog->tables[run->table_id - 1];
     if (run->kind == LAYOUT_RUN_RECORDS)
         return table ? run->slot_bytes == table->schema.record_bytes
                      : run->slot_bytes && run->slot_bytes % LAYOUT_LINE == 0;

@@ -27,14 +27,20 @@ struct catalog_index {
     uint32_t columns[LAYOUT_INDEX_COLUMNS_MAX];
 };
 
-struct cellar_table {              /* a handle */
+/* What a program has of a table: a handle. All zero once its catalog was closed (handle.h). */
+struct cellar_table {
     const struct catalog *catalog; /* whose it is: of no other database */
-    uint32_t id;                   /* 1 .. LAYOUT_CATALOG_TABLES_MAX */
-    bool dropped;                  /* it is there no more; set while nothing else runs */
-    bool emptying;                 /* its records are gone, and their space is to be given back */
-    bool unborn;                   /* the table is being made in place of another one: no lookup finds it yet */
-    uint64_t checksum;             /* of its entry */
-    struct cellar_table *buried;
+    const struct table *table;
+};
+
+struct table {
+    struct cellar_table handle; /* of itself */
+    uint32_t id;                /* 1 .. LAYOUT_CATALOG_TABLES_MAX */
+    bool dropped;               /* it is there no more; set while nothing else runs */
+    bool emptying;              /* its records are gone, and their space is to be given back */
+    bool unborn;                /* the table is being made in place of another one: no lookup finds it yet */
+    uint64_t checksum;          /* of its entry */
+    struct table *buried;
     char name[CELLAR_NAME_BYTES];
     uint64_t records_max;
     struct schema schema;
@@ -43,7 +49,7 @@ struct cellar_table {              /* a handle */
     struct catalog_index orders;
     /* Columns of variable length (extent.h): a bit each; the bytes its extents are sized for; their tables, by size. */
     uint64_t variable, long_bytes;
-    const struct cellar_table *extents[EXTENT_SIZES];
+    const struct table *extents[EXTENT_SIZES];
     uint32_t extent_size;   /* of a table of extents: its size's number, + 1; 0: it is none */
     uint32_t extents_of;    /* ... and the table that has them */
     uint32_t guarded_cells; /* that procedures do not write: of keys, and values of variable length; 0: no such table */
@@ -69,10 +75,10 @@ struct catalog {
      * table is building, gone, or being emptied: its runs are nobody's but reclaim.c's.
      */
     uint32_t table_count; /* the largest id that this process has known */
-    struct cellar_table *tables[LAYOUT_CATALOG_TABLES_MAX];
+    struct table *tables[LAYOUT_CATALOG_TABLES_MAX];
     uint64_t going;
-    struct cellar_table *buried; /* dropped ones: their handles stay */
-    atomic_uint changes;         /* grows when records go without a transaction: with a table, or all of one */
+    struct table *buried; /* dropped ones: their handles stay */
+    atomic_uint changes;  /* grows when records go without a transaction: with a table, or all of one */
     struct vacant *vacant;
     struct stock_set *stocks; /* free slots that workers share */
 };
@@ -95,66 +101,70 @@ NODISCARD int catalog_open(struct coro *co, struct fabric_ep *ep, const struct c
 void catalog_free(struct catalog *catalog);
 /* As cellar_table_create. Calls on one catalog must not overlap; other processes may create tables at the same time. */
 NODISCARD int catalog_table_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
-                                   const struct cellar_schema *schema, const struct cellar_table **out,
+                                   const struct cellar_schema *schema, const struct table **out,
                                    struct cellar_error *error);
 /* The same for a table of an index's nodes: `orders` goes into its entry, which says BUILDING (reclaim.h). */
 NODISCARD int catalog_nodes_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
                                    const struct cellar_schema *schema, const struct catalog_index *orders,
-                                   const struct cellar_table **out, struct cellar_error *error);
+                                   const struct table **out, struct cellar_error *error);
 /*
  * A table that is to take the place of one of the same name, without records: its entry says BUILDING (reclaim.h), and
  * nobody finds it. It is born when it is there instead, or goes again, at rest.
  */
 NODISCARD int catalog_twin_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
-                                const struct cellar_schema *schema, struct cellar_table **made,
-                                struct cellar_error *error);
-void catalog_twin_born(struct catalog *catalog, struct cellar_table *twin);
-void catalog_twin_drop(struct catalog *catalog, struct cellar_table *twin);
-const struct cellar_table *catalog_table_find(const struct catalog *catalog, const char *name);
+                                const struct cellar_schema *schema, struct table **made, struct cellar_error *error);
+void catalog_twin_born(struct catalog *catalog, struct table *twin);
+void catalog_twin_drop(struct catalog *catalog, struct table *twin);
+const struct table *catalog_table_find(const struct catalog *catalog, const char *name);
 /* It is no table any more, for this process; handles stay, and say so. While nothing else runs. */
-void catalog_bury(struct catalog *catalog, struct cellar_table *table);
+void catalog_bury(struct catalog *catalog, struct table *table);
 /* The table after that one, by id (0: the first); NULL: there are no more. */
-static inline struct cellar_table *catalog_table_after(const struct catalog *catalog, uint32_t id)
+static inline struct table *catalog_table_after(const struct catalog *catalog, uint32_t id)
 {
     uint32_t count = __atomic_load_n(&catalog->table_count, __ATOMIC_ACQUIRE);
-    struct cellar_table *table = NULL;
+    struct table *table = NULL;
     while (!table && id < count) table = __atomic_load_n(&catalog->tables[id++], __ATOMIC_ACQUIRE);
     return table;
 }
-#define catalog_each(catalog, table)                                                                                   \
-    for (struct cellar_table *table = catalog_table_after(catalog, 0); table;                                          \
-         table = catalog_table_after(catalog, table->id))
+#define catalog_each(catalog, each)                                                                                    \
+    for (struct table *each = catalog_table_after(catalog, 0); each; each = catalog_table_after(catalog, each->id))
 /* Is that table, which a run's header names and which is not known here, one that comes or goes? */
 static inline bool catalog_is_going(const struct catalog *catalog, uint32_t id)
 {
     return catalog->going >> (id - 1) & 1;
 }
 /* The table that its entry says it is a part of: nodes of an index, or extents; 0: of none. For untrusted entries. */
-static inline uint32_t catalog_part_of(const struct cellar_table *table)
+static inline uint32_t catalog_part_of(const struct table *table)
 {
     return table->orders.of ? table->orders.of : table->extents_of;
 }
-/* Returns whether it is a table of that catalog. `table` may be any handle: another database's, a closed one's. */
-static inline bool catalog_owns(const struct catalog *catalog, const struct cellar_table *table)
+/* Returns whether it is of a table of that catalog. It may be any handle: another database's, a closed one's. */
+static inline bool catalog_owns(const struct catalog *catalog, const struct cellar_table *handle)
 {
-    return table && table->catalog == catalog;
+    return handle && handle->catalog == catalog;
 }
-static inline bool catalog_has(const struct catalog *catalog, const struct cellar_table *table)
+/* The table of a handle; NULL: it is not of that catalog, or the table was dropped. */
+static inline const struct table *catalog_table_of(const struct catalog *catalog, const struct cellar_table *handle)
 {
-    return catalog_owns(catalog, table) && !table->dropped;
+    return catalog_owns(catalog, handle) && !handle->table->dropped ? handle->table : NULL;
 }
-/* 0; INVALID: it is none of its tables; DROPPED. */
-NODISCARD int catalog_table_check(const struct catalog *catalog, const struct cellar_table *table,
+/* 0; INVALID: it is of none of its tables; DROPPED. */
+NODISCARD int catalog_table_check(const struct catalog *catalog, const struct cellar_table *handle,
                                   struct cellar_error *error);
-static inline bool catalog_is_part(const struct cellar_table *table) { return catalog_part_of(table) != 0; }
+/* The handle of a table; NULL of none. */
+static inline const struct cellar_table *catalog_handle(const struct table *table)
+{
+    return table ? &table->handle : NULL;
+}
+static inline bool catalog_is_part(const struct table *table) { return catalog_part_of(table) != 0; }
 /*
  * The table whose part it is, or itself. NULL: that is not there; of extents it may be that the process that made them
  * has died before it made the table.
  */
-static inline const struct cellar_table *catalog_base(const struct catalog *catalog, const struct cellar_table *table)
+static inline const struct table *catalog_base(const struct catalog *catalog, const struct table *table)
 {
     uint32_t of = catalog_part_of(table);
-    const struct cellar_table *base = of ? NULL : table;
+    const struct table *base = of ? NULL : table;
     if (of && of <= LAYOUT_CATALOG_TABLES_MAX) base = catalog->tables[of - 1];
     bool has = base && (!table->extent_size || base->extents[table->extent_size - 1] == table);
     return has ? base : NULL;

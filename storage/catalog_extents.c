@@ -59,7 +59,7 @@ int catalog_extents_check(const struct catalog *catalog, const struct cellar_sch
 }
 
 /* Procedures do not write what only a session keeps in order. */
-static uint32_t guarded_cells(const struct cellar_table *table)
+static uint32_t guarded_cells(const struct table *table)
 {
     uint32_t cells = table->key_bytes ? SCHEMA_WITNESS : 0;
     for (uint64_t variable = table->variable; variable; variable &= variable - 1)
@@ -67,8 +67,8 @@ static uint32_t guarded_cells(const struct cellar_table *table)
     return cells;
 }
 
-static int make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct cellar_table *table,
-                uint32_t size, struct cellar_error *error)
+static int make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct table *table, uint32_t size,
+                struct cellar_error *error)
 {
     struct cellar_column columns[EXTENT_COLUMNS_MAX];
     char name[CELLAR_NAME_BYTES + SUFFIX_BYTES];
@@ -83,7 +83,7 @@ static int make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, 
     return catalog_extent_make(co, ep, catalog, &wish, &table->extents[size], error);
 }
 
-int catalog_extents_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct cellar_table *table,
+int catalog_extents_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct table *table,
                          struct cellar_error *error)
 {
     int rc = 0;
@@ -93,14 +93,14 @@ int catalog_extents_make(struct coro *co, struct fabric_ep *ep, struct catalog *
     return rc;
 }
 
-bool catalog_extents_find(const struct catalog *catalog, const uint32_t ids[EXTENT_SIZES], struct cellar_table *table)
+bool catalog_extents_find(const struct catalog *catalog, const uint32_t ids[EXTENT_SIZES], struct table *table)
 {
     if (column_insane(&table->schema, table->variable, table->key_bytes) >= 0) return false;
     table->guarded_cells = guarded_cells(table);
     bool sane = table->extent_size <= EXTENT_SIZES && !table->extent_size == !table->extents_of;
     if (sane && table->extent_size) sane = table->schema.row_bytes == extent_bytes(table->extent_size - 1);
     for (uint32_t size = 0; size < EXTENT_SIZES && table->variable && sane; size++) {
-        const struct cellar_table *part =
+        const struct table *part =
             ids[size] && ids[size] <= LAYOUT_CATALOG_TABLES_MAX ? catalog->tables[ids[size] - 1] : NULL;
         sane = part && part->extent_size == size + 1 && part->extents_of == table->id;
         table->extents[size] = part;

@@ -34,7 +34,7 @@ struct catalog_wish {
 };
 /* A table of extents, with the catalog's lock held. */
 NODISCARD int catalog_extent_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
-                                  const struct catalog_wish *wish, const struct cellar_table **made,
+                                  const struct catalog_wish *wish, const struct table **made,
                                   struct cellar_error *error);
 
 /* ---- catalog_extents.c ---- */
@@ -45,11 +45,11 @@ uint64_t catalog_long_bytes(const struct cellar_schema *from);
 NODISCARD int catalog_extents_check(const struct catalog *catalog, const struct cellar_schema *from,
                                     const struct schema *schema, struct cellar_error *error);
 /* The tables of extents of a table that is to be made, and what follows from them. */
-NODISCARD int catalog_extents_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
-                                   struct cellar_table *table, struct cellar_error *error);
+NODISCARD int catalog_extents_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct table *table,
+                                   struct cellar_error *error);
 /* The same of a table that was read: false, if its entry contradicts itself. */
 NODISCARD bool catalog_extents_find(const struct catalog *catalog, const uint32_t ids[EXTENT_SIZES],
-                                    struct cellar_table *table);
+                                    struct table *table);
 
 /* ---- catalog_table.c ---- */
 

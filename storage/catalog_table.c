@@ -84,13 +84,13 @@ static bool geometry_sane(const struct catalog *catalog, const struct index_geom
 }
 
 static int entry_decode(const struct catalog *catalog, const struct catalog_entry_wire *entry, uint32_t index,
-                        struct cellar_table *table, struct cellar_error *error)
+                        struct table *table, struct cellar_error *error)
 {
     struct cellar_error why = {0, "its bytes contradict each other"};
     if (entry->table_id != index + 1 || entry->checksum != entry_checksum(entry))
         return err_set(error, CELLAR_CORRUPT, "catalog entry %u (id %llu): its checksum or number is wrong", index,
                        TEXT(entry->table_id));
-    table->catalog = catalog;
+    table->handle = (struct cellar_table){catalog, table};
     table->id = index + 1;
     table->checksum = entry->checksum;
     memcpy(table->name, entry->name, sizeof(table->name));
@@ -116,7 +116,7 @@ static int entry_decode(const struct catalog *catalog, const struct catalog_entr
 }
 
 /* Other threads may look for tables meanwhile (catalog_table_find). */
-static void table_publish(struct catalog *catalog, struct cellar_table *table)
+static void table_publish(struct catalog *catalog, struct table *table)
 {
     __atomic_store_n(&catalog->tables[table->id - 1], table, __ATOMIC_RELEASE);
     if (catalog->table_count < table->id) __atomic_store_n(&catalog->table_count, table->id, __ATOMIC_RELEASE);
@@ -161,9 +161,8 @@ static int entry_add(struct catalog *catalog, const struct catalog_entry_wire *e
         catalog->going |= 1ull << i;
         return 0;
     }
-    struct cellar_table *table = handle_new(sizeof *table);
+    struct table *table = handle_new(sizeof *table);
     if (!table) return err_set(error, CELLAR_NOMEM, "no memory for a table");
-    table->catalog = catalog;
     int rc = entry->variable ? extents_add(catalog, entry, i, error) : 0;
     if (rc == 0) rc = entry_decode(catalog, entry, i, table, error);
     table->emptying = entry->state == LAYOUT_TABLE_EMPTYING;
@@ -204,7 +203,7 @@ int catalog_tables_read(struct coro *co, struct fabric_ep *ep, struct catalog *c
 
 /* ---- table to entry ---- */
 
-static void entry_encode(const struct cellar_table *table, struct catalog_entry_wire *entry)
+static void entry_encode(const struct table *table, struct catalog_entry_wire *entry)
 {
     *entry = (struct catalog_entry_wire){.row_bytes = table->schema.row_bytes,
                                          .column_count = table->schema.column_count,
@@ -238,8 +237,7 @@ static void entry_encode(const struct cellar_table *table, struct catalog_entry_
 
 /* ---- comparing ---- */
 
-static int column_differs(const struct cellar_table *table, uint32_t i, const struct schema *want,
-                          struct cellar_error *error)
+static int column_differs(const struct table *table, uint32_t i, const struct schema *want, struct cellar_error *error)
 {
     const struct schema_column *a = &table->schema.columns[i], *b = &want->columns[i];
     if (strcmp(a->name, b->name) != 0)
@@ -256,7 +254,7 @@ static int column_differs(const struct cellar_table *table, uint32_t i, const st
 }
 
 /* 0 when the table is what `from` (built: `want`) asks for, else MISMATCH with the first difference. */
-static int table_compare(const struct cellar_table *table, const struct cellar_schema *from, const struct schema *want,
+static int table_compare(const struct table *table, const struct cellar_schema *from, const struct schema *want,
                          struct cellar_error *error)
 {
     const struct {
@@ -289,8 +287,8 @@ static int table_compare(const struct cellar_table *table, const struct cellar_s
 /* ---- creating ---- */
 
 /* The buckets of a table that is not to be, given back if no chunks were taken after them. */
-static void buckets_undo(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
-                         const struct cellar_table *table, uint32_t node_count)
+static void buckets_undo(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct table *table,
+                         uint32_t node_count)
 {
     struct chunk_wire *run = &catalog_home_of(catalog)->chunk;
     uint64_t chunks = run->chunk_count, old;
@@ -306,7 +304,7 @@ static void buckets_undo(struct coro *co, struct fabric_ep *ep, struct catalog *
 }
 
 /* A run of zeroed buckets on each node. */
-static int buckets_take(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct cellar_table *table,
+static int buckets_take(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct table *table,
                         struct cellar_error *error)
 {
     struct chunk_wire *run = &catalog_home_of(catalog)->chunk;
@@ -350,7 +348,7 @@ static int number_put(struct coro *co, struct fabric_ep *ep, struct catalog *cat
 }
 
 /* All of it but its number, as MAKING. Returns the state that it gets at the end in *state. */
-static int making_put(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct cellar_table *table,
+static int making_put(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct table *table,
                       uint64_t *state)
 {
     struct catalog_entry_wire *entry = &catalog_home_of(catalog)->entries[table->id - 1];
@@ -365,7 +363,7 @@ static int making_put(struct coro *co, struct fabric_ep *ep, struct catalog *cat
  * INV-RECLAIM-6. The entry is there, as MAKING, before the table has a run. If the maker dies, its entry tells whose
  * the runs are, and no other table gets the number.
  */
-static int entry_begin(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct cellar_table *table)
+static int entry_begin(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct table *table)
 {
     uint64_t state;
     int rc = making_put(co, ep, catalog, table, &state);
@@ -373,14 +371,14 @@ static int entry_begin(struct coro *co, struct fabric_ep *ep, struct catalog *ca
 }
 
 /* The number is free again. A failure leaves it to the next process that is alone with the pool. */
-static void entry_undo(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct cellar_table *table)
+static void entry_undo(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct table *table)
 {
     catalog_home_of(catalog)->entries[table->id - 1].table_id = 0;
     (void)!number_put(co, ep, catalog, table->id - 1);
 }
 
 /* Its state is the last word to change: those that read without the lock have all of it, or none. */
-static int entry_end(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct cellar_table *table)
+static int entry_end(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct table *table)
 {
     struct catalog_entry_wire *entry = &catalog_home_of(catalog)->entries[table->id - 1];
     uint64_t state;
@@ -392,7 +390,7 @@ static int entry_end(struct coro *co, struct fabric_ep *ep, struct catalog *cata
 }
 
 /* Its entry, its buckets, and its entry again: whole. */
-static int table_write(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct cellar_table *table,
+static int table_write(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct table *table,
                        struct cellar_error *error)
 {
     int written = PLANT(table_entry_last) ? 0 : entry_begin(co, ep, catalog, table);
@@ -405,7 +403,7 @@ static int table_write(struct coro *co, struct fabric_ep *ep, struct catalog *ca
 }
 
 static int table_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct catalog_wish *wish,
-                      const struct schema *schema, const struct cellar_table **made, struct cellar_error *error)
+                      const struct schema *schema, const struct table **made, struct cellar_error *error)
 {
     const struct catalog_entry_wire *entries = catalog_home_of(catalog)->entries;
     const struct cellar_schema *from = wish->from;
@@ -416,9 +414,9 @@ static int table_make(struct coro *co, struct fabric_ep *ep, struct catalog *cat
     if (index == LAYOUT_CATALOG_TABLES_MAX)
         return err_set(error, CELLAR_FULL, "table %s: the pool has %d tables, no more are possible", from->name,
                        LAYOUT_CATALOG_TABLES_MAX);
-    struct cellar_table *table = handle_new(sizeof *table);
+    struct table *table = handle_new(sizeof *table);
     if (!table) return err_set(error, CELLAR_NOMEM, "no memory for table %s", from->name);
-    table->catalog = catalog;
+    table->handle = (struct cellar_table){catalog, table};
     table->id = index + 1;
     memcpy(table->name, from->name, strnlen(from->name, CELLAR_NAME_BYTES - 1));
     table->records_max = from->records_max;
@@ -459,7 +457,7 @@ static int find_or_make(struct coro *co, struct fabric_ep *ep, struct catalog *c
     const char *name = wish->from->name;
     int rc = catalog_tables_read(co, ep, catalog, error);
     if (rc) return rc;
-    const struct cellar_table *table = catalog_table_find(catalog, name);
+    const struct table *table = catalog_table_find(catalog, name);
     if (!table) return table_make(co, ep, catalog, wish, schema, &table, error);
     if (table->emptying)
         return err_set(error, CELLAR_BUSY,
@@ -498,7 +496,7 @@ static int wish_check(const struct catalog *catalog, const struct cellar_schema 
 }
 
 int catalog_extent_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct catalog_wish *wish,
-                        const struct cellar_table **made, struct cellar_error *error)
+                        const struct table **made, struct cellar_error *error)
 {
     struct schema schema;
     int rc = wish_check(catalog, wish->from, &schema, error);
@@ -506,10 +504,10 @@ int catalog_extent_make(struct coro *co, struct fabric_ep *ep, struct catalog *c
 }
 
 int catalog_twin_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct cellar_schema *from,
-                      struct cellar_table **made, struct cellar_error *error)
+                      struct table **made, struct cellar_error *error)
 {
     const struct catalog_wish wish = {.from = from, .unborn = true};
-    const struct cellar_table *twin = NULL;
+    const struct table *twin = NULL;
     struct schema schema;
     int rc = wish_check(catalog, from, &schema, error);
     if (rc) return rc;
@@ -522,32 +520,32 @@ int catalog_twin_make(struct coro *co, struct fabric_ep *ep, struct catalog *cat
         if (rc == 0 && given) rc = err_set(error, given, "releasing the catalog: %s", cellar_strerror(given));
     }
     batch_bulk_leave(ep, before);
-    *made = (struct cellar_table *)twin;
+    *made = (struct table *)twin;
     return rc;
 }
 
-void catalog_twin_born(struct catalog *catalog, struct cellar_table *twin)
+void catalog_twin_born(struct catalog *catalog, struct table *twin)
 {
     twin->unborn = false;
     catalog->going &= ~(1ull << (twin->id - 1));
     table_publish(catalog, twin);
 }
 
-void catalog_twin_drop(struct catalog *catalog, struct cellar_table *twin)
+void catalog_twin_drop(struct catalog *catalog, struct table *twin)
 {
     catalog->going |= 1ull << (twin->id - 1);
     handle_drop(twin, sizeof *twin);
 }
 
 int catalog_table_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
-                         const struct cellar_schema *from, const struct cellar_table **out, struct cellar_error *error)
+                         const struct cellar_schema *from, const struct table **out, struct cellar_error *error)
 {
     return catalog_nodes_create(co, ep, catalog, from, NULL, out, error);
 }
 
 int catalog_nodes_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
-                         const struct cellar_schema *from, const struct catalog_index *orders,
-                         const struct cellar_table **out, struct cellar_error *error)
+                         const struct cellar_schema *from, const struct catalog_index *orders, const struct table **out,
+                         struct cellar_error *error)
 {
     const struct catalog_wish wish = {.from = from, .orders = orders};
     struct schema schema;
@@ -566,21 +564,21 @@ int catalog_nodes_create(struct coro *co, struct fabric_ep *ep, struct catalog *
     return rc;
 }
 
-const struct cellar_table *catalog_table_find(const struct catalog *catalog, const char *name)
+const struct table *catalog_table_find(const struct catalog *catalog, const char *name)
 {
     catalog_each(catalog, table) if (strcmp(table->name, name) == 0) return table;
     return NULL;
 }
 
-int catalog_table_check(const struct catalog *catalog, const struct cellar_table *table, struct cellar_error *error)
+int catalog_table_check(const struct catalog *catalog, const struct cellar_table *handle, struct cellar_error *error)
 {
-    if (!catalog_owns(catalog, table))
+    if (!catalog_owns(catalog, handle))
         return err_set(error, CELLAR_INVALID, "the table is NULL, or of another database, or of one that was closed");
-    if (!table->dropped) return 0;
-    return err_set(error, CELLAR_DROPPED, "table %s: %s", table->name, cellar_strerror(CELLAR_DROPPED));
+    if (!handle->table->dropped) return 0;
+    return err_set(error, CELLAR_DROPPED, "table %s: %s", handle->table->name, cellar_strerror(CELLAR_DROPPED));
 }
 
-void catalog_bury(struct catalog *catalog, struct cellar_table *table)
+void catalog_bury(struct catalog *catalog, struct table *table)
 {
     catalog->going |= 1ull << (table->id - 1);
     __atomic_store_n(&catalog->tables[table->id - 1], NULL, __ATOMIC_RELEASE);
@@ -595,7 +593,7 @@ void catalog_free(struct catalog *catalog)
     if (!catalog) return;
     for (uint32_t i = 0; i < catalog->table_count; i++) handle_drop(catalog->tables[i], sizeof *catalog->tables[i]);
     while (catalog->buried) {
-        struct cellar_table *table = catalog->buried;
+        struct table *table = catalog->buried;
         catalog->buried = table->buried;
         handle_drop(table, sizeof *table);
     }

@@ -36,8 +36,7 @@ void loader_free(struct loader *loader)
     free(loader);
 }
 
-static int fabric_error(const struct cellar_table *table, uint64_t key, const char *what, int rc,
-                        struct cellar_error *error)
+static int fabric_error(const struct table *table, uint64_t key, const char *what, int rc, struct cellar_error *error)
 {
     return err_set(error, rc, "table %s, key %llu: %s: %s", table->name, TEXT(key), what, cellar_strerror(rc));
 }
@@ -45,7 +44,7 @@ static int fabric_error(const struct cellar_table *table, uint64_t key, const ch
 /* ---- loading ---- */
 
 /* Either the chain runs in a circle, or so many records came to one bucket. */
-static int chain_too_long(const struct loader *loader, const struct cellar_table *table, struct fabric_addr head,
+static int chain_too_long(const struct loader *loader, const struct table *table, struct fabric_addr head,
                           uint64_t next, struct cellar_error *error)
 {
     for (uint32_t b = 0; b + 1 < LOADER_CHAIN_MAX; b++)
@@ -61,7 +60,7 @@ static int chain_too_long(const struct loader *loader, const struct cellar_table
         TEXT(table->records_max));
 }
 
-int loader_chain_read(struct coro *co, struct loader *loader, const struct cellar_table *table, struct fabric_addr head,
+int loader_chain_read(struct coro *co, struct loader *loader, const struct table *table, struct fabric_addr head,
                       struct cellar_error *error)
 {
     struct bucket_wire *chain = loader->memory->chain;
@@ -81,7 +80,7 @@ int loader_chain_read(struct coro *co, struct loader *loader, const struct cella
 }
 
 /* Locks the key's head bucket and reads it. */
-static int head_lock(struct coro *co, struct loader *loader, const struct cellar_table *table, uint64_t key,
+static int head_lock(struct coro *co, struct loader *loader, const struct table *table, uint64_t key,
                      struct fabric_addr head, struct cellar_error *error)
 {
     const uint64_t mask = lockword_mask(BUCKET_TAG_BITS, 1), tag = lockword_tags(1, loader->cn);
@@ -104,8 +103,8 @@ static struct fabric_op head_unlock_op(struct fabric_addr head, uint32_t cn, uin
 }
 
 /* EXISTS when a record of the chain has this key. */
-static int check_absent(struct coro *co, struct loader *loader, const struct cellar_table *table, uint64_t key,
-                        uint32_t node, struct cellar_error *error)
+static int check_absent(struct coro *co, struct loader *loader, const struct table *table, uint64_t key, uint32_t node,
+                        struct cellar_error *error)
 {
     uint16_t fingerprint = index_fingerprint(key);
     struct record_wire *header = &loader->memory->headers[0];
@@ -157,7 +156,7 @@ struct changes {
 };
 
 /* Puts the entry in the chain image. A full chain grows by a bucket. */
-static int entry_put(struct coro *co, struct loader *loader, const struct cellar_table *table, uint64_t key,
+static int entry_put(struct coro *co, struct loader *loader, const struct table *table, uint64_t key,
                      struct fabric_addr record, struct changes *changes)
 {
     struct bucket_wire *chain = loader->memory->chain;
@@ -230,8 +229,8 @@ static int changes_write(struct coro *co, struct loader *loader, const struct sc
 }
 
 /* All but the lock, which publish gives back. */
-static int load_locked(struct coro *co, struct loader *loader, const struct cellar_table *table, uint64_t key,
-                       const void *row, struct fabric_addr head, struct cellar_error *error)
+static int load_locked(struct coro *co, struct loader *loader, const struct table *table, uint64_t key, const void *row,
+                       struct fabric_addr head, struct cellar_error *error)
 {
     struct space_slot slot;
     struct changes changes;
@@ -252,7 +251,7 @@ static int load_locked(struct coro *co, struct loader *loader, const struct cell
     return rc ? fabric_error(table, key, "writing it", rc, error) : 0;
 }
 
-static int load(struct coro *co, struct loader *loader, const struct cellar_table *table, uint64_t key, const void *row,
+static int load(struct coro *co, struct loader *loader, const struct table *table, uint64_t key, const void *row,
                 struct cellar_error *error)
 {
     struct fabric_addr head = index_bucket_addr(&table->index, key);
@@ -267,7 +266,7 @@ static int load(struct coro *co, struct loader *loader, const struct cellar_tabl
     return rc;
 }
 
-int loader_load(struct coro *co, struct loader *loader, const struct cellar_table *table, uint64_t key, const void *row,
+int loader_load(struct coro *co, struct loader *loader, const struct table *table, uint64_t key, const void *row,
                 struct cellar_error *error)
 {
     bool before = batch_bulk_enter(loader->ep);
@@ -278,7 +277,7 @@ int loader_load(struct coro *co, struct loader *loader, const struct cellar_tabl
 
 /* ---- scanning ---- */
 
-static int bad_record(const struct cellar_table *table, struct fabric_addr addr, const struct record_wire *header,
+static int bad_record(const struct table *table, struct fabric_addr addr, const struct record_wire *header,
                       const char *invariant, const char *what, uint64_t found, uint64_t expected,
                       struct cellar_error *error)
 {
@@ -287,7 +286,7 @@ static int bad_record(const struct cellar_table *table, struct fabric_addr addr,
                    what, TEXT(found), TEXT(expected));
 }
 
-int loader_record_check(const struct cellar_table *table, struct fabric_addr addr, const uint8_t *image,
+int loader_record_check(const struct table *table, struct fabric_addr addr, const uint8_t *image,
                         struct cellar_error *error)
 {
     const struct record_wire *header = (const struct record_wire *)(const void *)image;
@@ -325,7 +324,7 @@ int loader_record_check(const struct cellar_table *table, struct fabric_addr add
 }
 
 /* The records of the run that the walk is at. fn may be NULL; *live counts them. */
-static int scan_run(struct coro *co, struct loader *loader, const struct cellar_table *table, struct heap_walk *walk,
+static int scan_run(struct coro *co, struct loader *loader, const struct table *table, struct heap_walk *walk,
                     cellar_lab_row_fn fn, void *arg, uint64_t *live, struct cellar_error *error)
 {
     uint8_t *slot;
@@ -345,7 +344,7 @@ static int scan_run(struct coro *co, struct loader *loader, const struct cellar_
 }
 
 /* Walks the runs of a table; *space counts what it is made of. */
-static int scan_table(struct coro *co, struct loader *loader, const struct cellar_table *table, cellar_lab_row_fn fn,
+static int scan_table(struct coro *co, struct loader *loader, const struct table *table, cellar_lab_row_fn fn,
                       void *arg, struct cellar_lab_space *space, struct cellar_error *error)
 {
     struct heap_walk walk;
@@ -369,8 +368,8 @@ static int scan_table(struct coro *co, struct loader *loader, const struct cella
     return 0;
 }
 
-int loader_scan(struct coro *co, struct loader *loader, const struct cellar_table *table, cellar_lab_row_fn fn,
-                void *arg, struct cellar_error *error)
+int loader_scan(struct coro *co, struct loader *loader, const struct table *table, cellar_lab_row_fn fn, void *arg,
+                struct cellar_error *error)
 {
     struct cellar_lab_space space = {0};
     bool before = batch_bulk_enter(loader->ep);
@@ -379,8 +378,8 @@ int loader_scan(struct coro *co, struct loader *loader, const struct cellar_tabl
     return rc;
 }
 
-static int run_slots(struct coro *co, struct heap_walk *walk, const struct cellar_table *table, loader_slot_fn fn,
-                     void *arg, struct cellar_error *error)
+static int run_slots(struct coro *co, struct heap_walk *walk, const struct table *table, loader_slot_fn fn, void *arg,
+                     struct cellar_error *error)
 {
     uint8_t *slot;
     uint64_t offset;
@@ -402,7 +401,7 @@ static int node_slots(struct coro *co, struct loader *loader, uint32_t node, loa
     while ((rc = heap_walk_next(co, &walk, error)) > 0) {
         const struct chunk_wire *run = &walk.memory->run;
         if (run->kind != LAYOUT_RUN_RECORDS) continue;
-        const struct cellar_table *table = loader->catalog->tables[run->table_id - 1];
+        const struct table *table = loader->catalog->tables[run->table_id - 1];
         rc = table ? run_slots(co, &walk, table, fn, arg, error) : 0;
         if (rc < 0) return rc;
     }
@@ -423,7 +422,7 @@ int loader_slots(struct coro *co, struct loader *loader, loader_slot_fn fn, void
 
 /* What a row's long values have beside it. */
 struct long_values {
-    const struct cellar_table *table;
+    const struct table *table;
     uint64_t bytes;
 };
 
@@ -441,8 +440,8 @@ static int long_values_add(void *arg, uint64_t key, const void *row)
 }
 
 /* Adds what a table, or one of its companions, is made of. */
-static int space_add(struct coro *co, struct loader *loader, const struct cellar_table *table, cellar_lab_row_fn fn,
-                     void *arg, struct cellar_lab_space *space, struct cellar_error *error)
+static int space_add(struct coro *co, struct loader *loader, const struct table *table, cellar_lab_row_fn fn, void *arg,
+                     struct cellar_lab_space *space, struct cellar_error *error)
 {
     struct cellar_lab_space own = {0};
     int rc = scan_table(co, loader, table, fn, arg, &own, error);
@@ -453,8 +452,8 @@ static int space_add(struct coro *co, struct loader *loader, const struct cellar
     return rc;
 }
 
-int loader_space(struct coro *co, struct loader *loader, const struct cellar_table *table,
-                 struct cellar_lab_space *space, struct cellar_error *error)
+int loader_space(struct coro *co, struct loader *loader, const struct table *table, struct cellar_lab_space *space,
+                 struct cellar_error *error)
 {
     const struct schema *schema = &table->schema;
     struct long_values values = {.table = table};

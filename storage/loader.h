@@ -15,19 +15,18 @@ NODISCARD int loader_open(struct fabric_ep *ep, const struct catalog *catalog, s
 void loader_free(struct loader *loader);
 
 /* As cellar_lab_load. Record TS starts at 1, EN at 1. All replicas are written. */
-NODISCARD int loader_load(struct coro *co, struct loader *loader, const struct cellar_table *table, uint64_t key,
+NODISCARD int loader_load(struct coro *co, struct loader *loader, const struct table *table, uint64_t key,
                           const void *row, struct cellar_error *error);
 /* As db_scan: every live record of the table's chunks. CORRUPT when a record fails its checks. */
-NODISCARD int loader_scan(struct coro *co, struct loader *loader, const struct cellar_table *table,
-                          cellar_lab_row_fn fn, void *arg, struct cellar_error *error);
-NODISCARD int loader_space(struct coro *co, struct loader *loader, const struct cellar_table *table,
+NODISCARD int loader_scan(struct coro *co, struct loader *loader, const struct table *table, cellar_lab_row_fn fn,
+                          void *arg, struct cellar_error *error);
+NODISCARD int loader_space(struct coro *co, struct loader *loader, const struct table *table,
                            struct cellar_lab_space *space, struct cellar_error *error);
 /*
  * Calls fn for each slot of all tables that was ever used, live or not, as the primary replica has it: nothing about
  * its bytes is checked. A negative value from fn ends it.
  */
-typedef int (*loader_slot_fn)(void *arg, const struct cellar_table *table, struct fabric_addr addr,
-                              const uint8_t *image);
+typedef int (*loader_slot_fn)(void *arg, const struct table *table, struct fabric_addr addr, const uint8_t *image);
 NODISCARD int loader_slots(struct coro *co, struct loader *loader, loader_slot_fn fn, void *arg,
                            struct cellar_error *error);
 /* As db_audit: INV-STORE-n of docs/storage.md; the first violation names table, key, address. */

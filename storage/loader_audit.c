@@ -35,8 +35,8 @@ struct audit {
     uint32_t key_count;
 };
 
-static int audit_error(struct audit *audit, const char *invariant, const struct cellar_table *table,
-                       struct fabric_addr addr, const char *what, uint64_t found, uint64_t expected)
+static int audit_error(struct audit *audit, const char *invariant, const struct table *table, struct fabric_addr addr,
+                       const char *what, uint64_t found, uint64_t expected)
 {
     return err_set(audit->error, CELLAR_CORRUPT, "%s: table %s, node %u, offset %#llx: %s: %#llx, expected %#llx",
                    invariant, table ? table->name : "(none)", fabric_addr_node(addr), TEXT(fabric_addr_offset(addr)),
@@ -59,7 +59,7 @@ static int run_check(struct audit *audit, const struct heap_walk *walk)
     const struct chunk_wire *run = &walk->memory->run;
     struct fabric_addr addr = fabric_addr_of(walk->node, walk->offset);
     if (run->kind == LAYOUT_RUN_LOG) return 0;
-    const struct cellar_table *table = audit->catalog->tables[run->table_id - 1];
+    const struct table *table = audit->catalog->tables[run->table_id - 1];
     if (!table && catalog_is_going(audit->catalog, run->table_id)) return 0;
     if (!table)
         return audit_error(audit, "INV-STORE-1", NULL, addr, "a run of a table that is not in the catalog",
@@ -122,8 +122,7 @@ static int node_map(struct coro *co, struct audit *audit, uint32_t node)
 }
 
 /* Is this the address of a slot in a run of that kind and table? */
-static bool slot_exists(const struct audit *audit, struct fabric_addr addr, uint32_t kind,
-                        const struct cellar_table *table)
+static bool slot_exists(const struct audit *audit, struct fabric_addr addr, uint32_t kind, const struct table *table)
 {
     uint64_t at = fabric_addr_offset(addr) - audit->catalog->heap_offset;
     const struct audit_node *map = &audit->nodes[fabric_addr_node(addr)];
@@ -157,8 +156,8 @@ static bool reach(struct audit *audit, struct fabric_addr addr)
 /* ---- index ---- */
 
 /* The record that an entry of the chain at `head` leads to. */
-static int entry_check(struct audit *audit, const struct cellar_table *table, struct fabric_addr head,
-                       struct fabric_addr addr, uint16_t fingerprint, const struct record_wire *header)
+static int entry_check(struct audit *audit, const struct table *table, struct fabric_addr head, struct fabric_addr addr,
+                       uint16_t fingerprint, const struct record_wire *header)
 {
     if (header->table_id != table->id || (header->flags & LAYOUT_RECORD_DELETED))
         return audit_error(audit, "INV-STORE-5", table, addr,
@@ -180,7 +179,7 @@ static int entry_check(struct audit *audit, const struct cellar_table *table, st
     return 0;
 }
 
-static int bucket_check(struct coro *co, struct audit *audit, const struct cellar_table *table, struct fabric_addr head,
+static int bucket_check(struct coro *co, struct audit *audit, const struct table *table, struct fabric_addr head,
                         const struct bucket_wire *bucket)
 {
     struct record_wire *headers = audit->loader->memory->headers;
@@ -208,7 +207,7 @@ static int bucket_check(struct coro *co, struct audit *audit, const struct cella
 }
 
 /* The chain whose head is in memory->chain[0]. */
-static int chain_check(struct coro *co, struct audit *audit, const struct cellar_table *table, struct fabric_addr head)
+static int chain_check(struct coro *co, struct audit *audit, const struct table *table, struct fabric_addr head)
 {
     struct loader *loader = audit->loader;
     const struct bucket_wire *chain = loader->memory->chain;
@@ -233,7 +232,7 @@ static int chain_check(struct coro *co, struct audit *audit, const struct cellar
     return rc;
 }
 
-static int index_check(struct coro *co, struct audit *audit, const struct cellar_table *table, uint32_t node)
+static int index_check(struct coro *co, struct audit *audit, const struct table *table, uint32_t node)
 {
     struct loader_memory *memory = audit->loader->memory;
     const struct bucket_wire *buckets = (const struct bucket_wire *)(const void *)memory->other;
@@ -255,7 +254,7 @@ static int index_check(struct coro *co, struct audit *audit, const struct cellar
 /* ---- slots ---- */
 
 /* INV-KEY-1, but for gaps: as many twins as numbers 0 speak of. */
-static int key_check(struct audit *audit, const struct cellar_table *table, struct fabric_addr addr, uint8_t *slot)
+static int key_check(struct audit *audit, const struct table *table, struct fabric_addr addr, uint8_t *slot)
 {
     struct bytekey key = {0};
     uint64_t number = record_header(slot)->key;
@@ -283,7 +282,7 @@ static int twins_check(struct audit *audit)
 /* INV-VALUE-1 */
 static int extents_check(struct audit *audit)
 {
-    const struct cellar_table *where;
+    const struct table *where;
     uint64_t met, told;
     catalog_each(audit->catalog, table)
     {
@@ -294,7 +293,7 @@ static int extents_check(struct audit *audit)
 }
 
 /* What a live record says beyond its own bytes. */
-static int live_check(struct audit *audit, const struct cellar_table *table, struct fabric_addr addr, uint8_t *slot)
+static int live_check(struct audit *audit, const struct table *table, struct fabric_addr addr, uint8_t *slot)
 {
     uint64_t key = record_header(slot)->key;
     int rc = table->key_bytes ? key_check(audit, table, addr, slot) : 0;
@@ -307,7 +306,7 @@ static int live_check(struct audit *audit, const struct cellar_table *table, str
 
 static int slots_check(struct coro *co, struct audit *audit, struct heap_walk *walk)
 {
-    const struct cellar_table *table = audit->catalog->tables[walk->memory->run.table_id - 1];
+    const struct table *table = audit->catalog->tables[walk->memory->run.table_id - 1];
     uint8_t *slot;
     uint64_t offset, *word;
     int rc;

@@ -3,13 +3,13 @@
 
 #include "record.h"
 
-static struct loader_extents_tally *tally_of(struct loader_extents *extents, const struct cellar_table *table)
+static struct loader_extents_tally *tally_of(struct loader_extents *extents, const struct table *table)
 {
     return &extents->of[table->id - 1];
 }
 
-static bool value_tell(struct loader_extents *extents, const struct cellar_table *table,
-                       const struct extent_value *value, uint32_t room)
+static bool value_tell(struct loader_extents *extents, const struct table *table, const struct extent_value *value,
+                       uint32_t room)
 {
     struct extent_cut cut;
     if (!extent_sane(value, room)) return false;
@@ -23,7 +23,7 @@ static bool value_tell(struct loader_extents *extents, const struct cellar_table
     return true;
 }
 
-bool loader_extents_tell(struct loader_extents *extents, const struct cellar_table *table, const uint8_t *image)
+bool loader_extents_tell(struct loader_extents *extents, const struct table *table, const uint8_t *image)
 {
     for (uint64_t columns = table->variable; columns; columns &= columns - 1) {
         uint32_t column = (uint32_t)__builtin_ctzll(columns);
@@ -34,7 +34,7 @@ bool loader_extents_tell(struct loader_extents *extents, const struct cellar_tab
     return true;
 }
 
-void loader_extents_meet(struct loader_extents *extents, const struct cellar_table *table, uint64_t number,
+void loader_extents_meet(struct loader_extents *extents, const struct table *table, uint64_t number,
                          const uint8_t *image, uint8_t *row)
 {
     struct loader_extents_tally *tally = tally_of(extents, table);
@@ -44,8 +44,8 @@ void loader_extents_meet(struct loader_extents *extents, const struct cellar_tab
     tally->sum += extent_sum(number, row, table->schema.row_bytes);
 }
 
-const char *loader_extents_judge(const struct loader_extents *extents, const struct cellar_table *table,
-                                 const struct cellar_table **where, uint64_t *met, uint64_t *told)
+const char *loader_extents_judge(const struct loader_extents *extents, const struct table *table,
+                                 const struct table **where, uint64_t *met, uint64_t *told)
 {
     uint32_t sum = 0;
     for (uint32_t size = 0; size < EXTENT_SIZES; size++) {

@@ -17,11 +17,10 @@ struct loader_extents {
 };
 
 /* A live record of a table with columns of variable length. False: a value contradicts itself. */
-NODISCARD bool loader_extents_tell(struct loader_extents *extents, const struct cellar_table *table,
-                                   const uint8_t *image);
+NODISCARD bool loader_extents_tell(struct loader_extents *extents, const struct table *table, const uint8_t *image);
 /* A live extent. `row`: room for EXTENT_BYTES_MAX. */
-void loader_extents_meet(struct loader_extents *extents, const struct cellar_table *table, uint64_t number,
+void loader_extents_meet(struct loader_extents *extents, const struct table *table, uint64_t number,
                          const uint8_t *image, uint8_t *row);
 /* Of a table with such columns: NULL, or what is wrong, in which of its tables, and two numbers that should be one. */
-const char *loader_extents_judge(const struct loader_extents *extents, const struct cellar_table *table,
-                                 const struct cellar_table **where, uint64_t *met, uint64_t *told);
+const char *loader_extents_judge(const struct loader_extents *extents, const struct table *table,
+                                 const struct table **where, uint64_t *met, uint64_t *told);

@@ -29,8 +29,8 @@ struct loader {
 };
 
 /* memory->chain[0] is the head, at `head`: reads the other buckets of its chain. FULL or CORRUPT with *error. */
-NODISCARD int loader_chain_read(struct coro *co, struct loader *loader, const struct cellar_table *table,
+NODISCARD int loader_chain_read(struct coro *co, struct loader *loader, const struct table *table,
                                 struct fabric_addr head, struct cellar_error *error);
 /* Checks the image of a slot of that table at rest: 1 a live record, 0 a free slot, negative CORRUPT with *error. */
-NODISCARD int loader_record_check(const struct cellar_table *table, struct fabric_addr addr, const uint8_t *image,
+NODISCARD int loader_record_check(const struct table *table, struct fabric_addr addr, const uint8_t *image,
                                   struct cellar_error *error);

@@ -22,14 +22,14 @@ static int tags_tell(const struct walk *walk, struct loader_lock lock, uint64_t 
     return rc;
 }
 
-static int slot_tell(void *arg, const struct cellar_table *table, struct fabric_addr addr, const uint8_t *image)
+static int slot_tell(void *arg, const struct table *table, struct fabric_addr addr, const uint8_t *image)
 {
     const struct schema *schema = &table->schema;
     struct loader_lock lock = {.table = table, .addr = addr};
     return tags_tell(arg, lock, record_word(image, 0), schema->tag_bits, schema->cell_count);
 }
 
-static int buckets_tell(struct coro *co, struct loader *loader, const struct cellar_table *table, uint32_t node,
+static int buckets_tell(struct coro *co, struct loader *loader, const struct table *table, uint32_t node,
                         const struct walk *walk, struct cellar_error *error)
 {
     struct loader_memory *memory = loader->memory;

@@ -6,7 +6,7 @@
 #include "loader.h"
 
 struct loader_lock {
-    const struct cellar_table *table;
+    const struct table *table;
     struct fabric_addr addr; /* of the record or bucket, in the primary */
     bool bucket;
     uint32_t cell; /* of a bucket: 0 */

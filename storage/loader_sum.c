@@ -5,8 +5,7 @@
 
 #include <xxhash.h>
 
-static int tag_met(const struct cellar_table *table, struct fabric_addr addr, uint32_t owner,
-                   struct cellar_error *error)
+static int tag_met(const struct table *table, struct fabric_addr addr, uint32_t owner, struct cellar_error *error)
 {
     return err_set(error, CELLAR_TORN,
                    "table %s, node %u, offset %#llx: compute node %u, of another process, has a lock there: it is at "
@@ -15,8 +14,8 @@ static int tag_met(const struct cellar_table *table, struct fabric_addr addr, ui
 }
 
 /* 0, or TORN when one of the `cells` is locked by a compute node of another process. */
-static int tags_judge(const struct loader_sum *sum, const struct cellar_table *table, struct fabric_addr addr,
-                      uint64_t lock, uint32_t tag_bits, uint32_t cells, struct cellar_error *error)
+static int tags_judge(const struct loader_sum *sum, const struct table *table, struct fabric_addr addr, uint64_t lock,
+                      uint32_t tag_bits, uint32_t cells, struct cellar_error *error)
 {
     for (uint32_t cell = 0; cell < cells && (lock & ~LOCKWORD_FLAGS); cell++) {
         int owner = lockword_owner(lock, tag_bits, cell);
@@ -38,7 +37,7 @@ static uint64_t slot_hash(const struct schema *schema, struct fabric_addr addr, 
     return hash;
 }
 
-static int slot_add(struct loader_sum *sum, const struct cellar_table *table, bool bucket, struct fabric_addr addr,
+static int slot_add(struct loader_sum *sum, const struct table *table, bool bucket, struct fabric_addr addr,
                     const uint8_t *slot, struct cellar_error *error)
 {
     const struct schema *schema = &table->schema;
@@ -49,7 +48,7 @@ static int slot_add(struct loader_sum *sum, const struct cellar_table *table, bo
     return rc;
 }
 
-static int run_add(struct coro *co, struct heap_walk *walk, const struct cellar_table *table, struct loader_sum *sum,
+static int run_add(struct coro *co, struct heap_walk *walk, const struct table *table, struct loader_sum *sum,
                    struct cellar_error *error)
 {
     bool bucket = walk->memory->run.kind != LAYOUT_RUN_RECORDS;
@@ -64,7 +63,7 @@ static int run_add(struct coro *co, struct heap_walk *walk, const struct cellar_
     return rc;
 }
 
-static int node_add(struct coro *co, struct loader *loader, uint32_t node, const struct cellar_table *only,
+static int node_add(struct coro *co, struct loader *loader, uint32_t node, const struct table *only,
                     struct loader_sum *sum, struct cellar_error *error)
 {
     struct heap_walk walk;
@@ -72,8 +71,7 @@ static int node_add(struct coro *co, struct loader *loader, uint32_t node, const
     if (rc) return err_set(error, rc, "memory node %u: %s", node, cellar_strerror(rc));
     while ((rc = heap_walk_next(co, &walk, error)) > 0) {
         const struct chunk_wire *run = &walk.memory->run;
-        const struct cellar_table *table =
-            run->kind == LAYOUT_RUN_LOG ? NULL : loader->catalog->tables[run->table_id - 1];
+        const struct table *table = run->kind == LAYOUT_RUN_LOG ? NULL : loader->catalog->tables[run->table_id - 1];
         if (!table || (only && table != only)) continue;
         rc = run_add(co, &walk, table, sum, error);
         if (rc < 0) return rc;
@@ -81,7 +79,7 @@ static int node_add(struct coro *co, struct loader *loader, uint32_t node, const
     return rc;
 }
 
-int loader_sum(struct coro *co, struct loader *loader, const struct cellar_table *table, struct loader_sum *sum,
+int loader_sum(struct coro *co, struct loader *loader, const struct table *table, struct loader_sum *sum,
                struct cellar_error *error)
 {
     int rc = 0;

@@ -16,8 +16,8 @@ struct loader_sum {
  * Of one table, or of all: keys, places, flags and versions of all slots that were ever used, and versions of all
  * index buckets. TORN: a tag of another process's compute node was met.
  */
-NODISCARD int loader_sum(struct coro *co, struct loader *loader, const struct cellar_table *table,
-                         struct loader_sum *sum, struct cellar_error *error);
+NODISCARD int loader_sum(struct coro *co, struct loader *loader, const struct table *table, struct loader_sum *sum,
+                         struct cellar_error *error);
 static inline bool loader_sum_same(const struct loader_sum *a, const struct loader_sum *b)
 {
     return a->slots == b->slots && a->hash == b->hash;

@@ -19,7 +19,7 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 32;
 }
 
-uint32_t locktable_find(const struct locktable *table, const struct cellar_table *of, uint64_t key, uint32_t cell)
+uint32_t locktable_find(const struct locktable *table, const struct table *of, uint64_t key, uint32_t cell)
 {
     uint32_t node = fabric_addr_node(index_bucket_addr(&of->index, key)) % table->mn_count;
     uint64_t hash = mix(mix(key + of->id * 0x9e3779b97f4a7c15ull) + cell);

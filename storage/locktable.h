@@ -20,7 +20,7 @@ struct locktable {
 struct locktable locktable_of(const struct catalog *catalog, uint64_t lock_bytes, uint32_t wanted);
 static inline uint32_t locktable_count(const struct locktable *table) { return table->mn_count * table->per_node; }
 /* The lock of a cell: below locktable_count. */
-uint32_t locktable_find(const struct locktable *table, const struct cellar_table *of, uint64_t key, uint32_t cell);
+uint32_t locktable_find(const struct locktable *table, const struct table *of, uint64_t key, uint32_t cell);
 struct fabric_addr locktable_addr(const struct locktable *table, uint32_t lock);
 /* All locks of all nodes are free: only the caller uses the pool. Bulk mode. */
 NODISCARD int locktable_clear(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog);

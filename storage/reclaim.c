@@ -53,7 +53,7 @@ int reclaim_state_move(struct coro *co, struct fabric_ep *ep, struct catalog *ca
 }
 
 /* An entry that was read anew: is it the table that this process knows? */
-static bool is_same(const struct catalog_entry_wire *entry, const struct cellar_table *table)
+static bool is_same(const struct catalog_entry_wire *entry, const struct table *table)
 {
     return entry->table_id && entry->checksum == table->checksum && !catalog_state_hides(entry->state) &&
            table->emptying == (entry->state == LAYOUT_TABLE_EMPTYING);
@@ -166,14 +166,14 @@ int reclaim_joined(struct coro *co, struct fabric_ep *ep, struct catalog *catalo
     return rc;
 }
 
-static bool is_emptying(const struct catalog *catalog, const struct cellar_table *table)
+static bool is_emptying(const struct catalog *catalog, const struct table *table)
 {
-    const struct cellar_table *base = catalog_base(catalog, table);
+    const struct table *base = catalog_base(catalog, table);
     return base && base->emptying;
 }
 
 /* Extents that a process has died over before it made the table that was to have them. */
-static bool is_left(const struct catalog *catalog, const struct cellar_table *table)
+static bool is_left(const struct catalog *catalog, const struct table *table)
 {
     return table->extent_size && !catalog_base(catalog, table);
 }
@@ -207,7 +207,7 @@ struct sweep {
 };
 
 /* The index of a table whose records go: as it was made. */
-static int buckets_zero(struct sweep *sweep, const struct cellar_table *table)
+static int buckets_zero(struct sweep *sweep, const struct table *table)
 {
     struct catalog_home *home = catalog_home_of(sweep->catalog);
     uint64_t bytes = table->index.buckets_per_node * LAYOUT_LINE;
@@ -242,7 +242,7 @@ static int run_give(struct sweep *sweep, uint64_t first)
 static int table_run_sweep(struct sweep *sweep, uint64_t first, bool *stray)
 {
     const struct chunk_wire *run = &sweep->walk.memory->run;
-    const struct cellar_table *table = sweep->catalog->tables[run->table_id - 1];
+    const struct table *table = sweep->catalog->tables[run->table_id - 1];
     bool buckets = run->kind == LAYOUT_RUN_BUCKETS;
     if (PLANT(sweep_overflow_kept) && run->kind == LAYOUT_RUN_OVERFLOW) return 0;
     if (is_sure(sweep, run->table_id)) return run_give(sweep, first);

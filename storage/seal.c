@@ -107,7 +107,7 @@ static void run_follow(struct seal *seal, uint64_t chunk)
 
 static int chunk_damaged(const struct seal *seal, uint64_t offset)
 {
-    const struct cellar_table *table = seal->table_id ? seal->catalog->tables[seal->table_id - 1] : NULL;
+    const struct table *table = seal->table_id ? seal->catalog->tables[seal->table_id - 1] : NULL;
     return damaged(seal, offset, table ? "checksum of 64 KiB of table " : "checksum of 64 KiB",
                    table ? table->name : "");
 }

@@ -55,7 +55,7 @@ static uint32_t reserve_count(const struct space *space)
     return LAYOUT_CATALOG_TABLES_MAX * space->catalog->mn_count;
 }
 
-static uint32_t reserve_index(const struct space *space, const struct cellar_table *table, uint32_t node)
+static uint32_t reserve_index(const struct space *space, const struct table *table, uint32_t node)
 {
     return (table->id - 1) * space->catalog->mn_count + node;
 }
@@ -67,14 +67,14 @@ static void remember(struct space *space, uint32_t index, uint64_t slot)
     if (reserve->free_count < SPACE_FREE_SLOTS_MAX) space->free_slots[index][reserve->free_count++] = slot;
 }
 
-static uint32_t passed_count(const struct cellar_table *table)
+static uint32_t passed_count(const struct table *table)
 {
     uint64_t slots = LAYOUT_CHUNK_BYTES / table->schema.record_bytes;
     return slots < PASSED_MAX ? (uint32_t)slots : PASSED_MAX;
 }
 
 /* Leaves to others what it has too many of. */
-static void surplus_pass(struct space *space, const struct cellar_table *table, uint32_t index)
+static void surplus_pass(struct space *space, const struct table *table, uint32_t index)
 {
     struct reserve *reserve = &space->reserves[index];
     uint32_t count = passed_count(table);
@@ -87,7 +87,7 @@ void space_share(struct space *space)
 {
     space->shares = true;
     for (uint32_t i = 0; i < reserve_count(space); i++) {
-        const struct cellar_table *table = space->catalog->tables[i / space->catalog->mn_count];
+        const struct table *table = space->catalog->tables[i / space->catalog->mn_count];
         uint32_t keep = table ? 2 * passed_count(table) : 0;
         while (table && space->reserves[i].free_count >= keep && !PLANT(stock_unshared)) surplus_pass(space, table, i);
     }
@@ -117,7 +117,7 @@ static int slots_remember(struct coro *co, struct space *space, struct heap_walk
 {
     bool own = walk->memory->run.owner_cn == space->cn;
     static const struct record_wire unused;
-    const struct cellar_table *table = space->catalog->tables[walk->memory->run.table_id - 1];
+    const struct table *table = space->catalog->tables[walk->memory->run.table_id - 1];
     uint8_t *slot;
     uint64_t offset;
     int rc;
@@ -311,7 +311,7 @@ void space_forget(struct space *space, uint32_t table_id)
  * Makes a new run the current one. Another coordinator may have done so meanwhile: what is left of its run is
  * remembered.
  */
-static int run_add(struct coro *co, struct space *space, const struct cellar_table *table, uint32_t node)
+static int run_add(struct coro *co, struct space *space, const struct table *table, uint32_t node)
 {
     uint32_t slot_bytes = table->schema.record_bytes, index = reserve_index(space, table, node);
     struct chunk_wire *run = &space->memory->records[table->id - 1];
@@ -332,7 +332,7 @@ static int run_add(struct coro *co, struct space *space, const struct cellar_tab
     return 0;
 }
 
-int space_slot_take(struct coro *co, struct space *space, const struct cellar_table *table, uint32_t node,
+int space_slot_take(struct coro *co, struct space *space, const struct table *table, uint32_t node,
                     struct space_slot *slot)
 {
     uint32_t index = reserve_index(space, table, node);
@@ -352,14 +352,14 @@ int space_slot_take(struct coro *co, struct space *space, const struct cellar_ta
     return 0;
 }
 
-void space_slot_give(struct space *space, const struct cellar_table *table, struct space_slot slot)
+void space_slot_give(struct space *space, const struct table *table, struct space_slot slot)
 {
     uint32_t index = reserve_index(space, table, fabric_addr_node(slot.addr));
     remember(space, index, fabric_addr_offset(slot.addr) | (slot.used_before ? SLOT_USED : 0));
     surplus_pass(space, table, index);
 }
 
-int space_bucket_take(struct coro *co, struct space *space, const struct cellar_table *table, uint32_t node,
+int space_bucket_take(struct coro *co, struct space *space, const struct table *table, uint32_t node,
                       struct fabric_addr *addr)
 {
     struct reserve *reserve = &space->reserves[reserve_index(space, table, node)];

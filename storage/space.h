@@ -45,14 +45,14 @@ struct space_slot {
     bool used_before; /* its EN, TS and lock word (DELETED set) go on: read them first. Else all its bytes are zero */
 };
 /* A slot for a record of that table on that node. FULL when the node has no chunk left. */
-NODISCARD int space_slot_take(struct coro *co, struct space *space, const struct cellar_table *table, uint32_t node,
+NODISCARD int space_slot_take(struct coro *co, struct space *space, const struct table *table, uint32_t node,
                               struct space_slot *slot);
 /* Gives back a slot: one that was taken and not used, or one whose record's delete has been applied everywhere. */
-void space_slot_give(struct space *space, const struct cellar_table *table, struct space_slot slot);
+void space_slot_give(struct space *space, const struct table *table, struct space_slot slot);
 /* The table is gone, or empty: what was left of its runs, too. While nothing else runs. */
 void space_forget(struct space *space, uint32_t table_id);
 /* A zeroed overflow bucket on that node; never given back. */
-NODISCARD int space_bucket_take(struct coro *co, struct space *space, const struct cellar_table *table, uint32_t node,
+NODISCARD int space_bucket_take(struct coro *co, struct space *space, const struct table *table, uint32_t node,
                                 struct fabric_addr *addr);
 /*
  * A coordinator's log segment of `bytes` (its first chunk's header included) on `node`: found again in an old pool,

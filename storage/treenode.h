@@ -35,7 +35,7 @@
 /* An index: its definition, and what follows from it. */
 struct cellar_index { /* a handle */
     char name[CELLAR_NAME_BYTES];
-    const struct cellar_table *base, *nodes;
+    const struct table *base, *nodes;
     bool dropped; /* set while nothing else runs; its base and nodes may be, too */
     struct cellar_index *buried;
     struct sortkey sortkey;

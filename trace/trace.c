@@ -74,7 +74,7 @@ static void phased(void *arg, const struct txn *txn, enum cellar_phase phase)
     if (lane) trace_lane_phase_end(lane, trace_now(trace, txn->home->ep), phase);
 }
 
-static void aborted(void *arg, const struct txn *txn, enum cellar_abort_reason reason, const struct cellar_table *table,
+static void aborted(void *arg, const struct txn *txn, enum cellar_abort_reason reason, const struct table *table,
                     uint64_t key)
 {
     struct trace *trace = arg;

@@ -217,7 +217,7 @@ static int word_rebuild(struct recover *run, const struct chunk_wire *header, st
 static int run_rebuild(struct recover *run, struct heap_walk *walk)
 {
     const struct chunk_wire *header = &walk->memory->run;
-    const struct cellar_table *table = NULL;
+    const struct table *table = NULL;
     struct epochs epochs = {.count = 0};
     uint32_t tries = 0, refusals = 0;
     uint8_t *slot;

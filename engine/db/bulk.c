@@ -44,7 +44,7 @@ static int sum(const struct bulk *bulk, struct loader_sum *out, struct cellar_er
 {
     const struct engine_config *config = &bulk->worker->db->config;
     *out = (struct loader_sum){.own_first = config->cn_index, .own_count = config->cns};
-    return loader_sum(bulk->co, bulk->worker->loader, bulk->table, out, error);
+    return loader_sum(bulk->co, bulk->worker->loader, bulk->table ? bulk->table->table : NULL, out, error);
 }
 
 /* A table that is dropped goes while no whole-table work is under way: once begun, it stays. */
@@ -101,11 +101,21 @@ int bulk_end(struct bulk *bulk, int rc, struct cellar_error *error)
     return rc;
 }
 
-int db_load(struct cellar_lab_client *client, const struct cellar_table *table, uint64_t key, const void *row,
+/* The table of a handle, which may be any; NULL, and the code in *rc. It may yet be dropped before the work begins. */
+static const struct table *table_of(const struct cellar_lab_client *client, const struct cellar_table *handle, int *rc,
+                                    struct cellar_error *error)
+{
+    *rc = catalog_table_check(client->coordinator->worker->db->catalog, handle, error);
+    return *rc ? NULL : handle->table;
+}
+
+int db_load(struct cellar_lab_client *client, const struct cellar_table *handle, uint64_t key, const void *row,
             struct cellar_error *error)
 {
-    struct bulk bulk = {.kind = GATE_LOAD, .table = table};
-    if (!table) return err_set(error, CELLAR_INVALID, "the table is NULL");
+    struct bulk bulk = {.kind = GATE_LOAD, .table = handle};
+    int rc;
+    const struct table *table = table_of(client, handle, &rc, error);
+    if (!table) return rc;
     if (table->key_bytes)
         return err_set(error, CELLAR_UNSUPPORTED, "table %s has byte strings for keys: add its records in transactions",
                        table->name);
@@ -116,17 +126,19 @@ int db_load(struct cellar_lab_client *client, const struct cellar_table *table, 
         return err_set(error, CELLAR_UNSUPPORTED,
                        "table %s has an ordered index: load it before that is created, or insert in transactions",
                        table->name);
-    int rc = bulk_begin(&bulk, client, error);
+    rc = bulk_begin(&bulk, client, error);
     if (rc) return rc;
     return bulk_end(&bulk, loader_load(bulk.co, bulk.worker->loader, table, key, row, error), error);
 }
 
-int db_scan(struct cellar_lab_client *client, const struct cellar_table *table, cellar_lab_row_fn fn, void *arg,
+int db_scan(struct cellar_lab_client *client, const struct cellar_table *handle, cellar_lab_row_fn fn, void *arg,
             struct cellar_error *error)
 {
-    struct bulk bulk = {.kind = GATE_WALK, .table = table};
-    if (!table) return err_set(error, CELLAR_INVALID, "the table is NULL");
-    int rc = bulk_begin(&bulk, client, error);
+    struct bulk bulk = {.kind = GATE_WALK, .table = handle};
+    int rc;
+    const struct table *table = table_of(client, handle, &rc, error);
+    if (!table) return rc;
+    rc = bulk_begin(&bulk, client, error);
     if (rc) return rc;
     return bulk_end(&bulk, loader_scan(bulk.co, bulk.worker->loader, table, fn, arg, error), error);
 }
@@ -140,12 +152,14 @@ int db_audit(struct cellar_lab_client *client, struct cellar_error *error)
     return bulk_end(&bulk, rc ? rc : db_index_audit(bulk.co, bulk.worker, error), error);
 }
 
-int db_space_read(struct cellar_lab_client *client, const struct cellar_table *table, struct cellar_lab_space *space,
+int db_space_read(struct cellar_lab_client *client, const struct cellar_table *handle, struct cellar_lab_space *space,
                   struct cellar_error *error)
 {
-    if (!table) return err_set(error, CELLAR_INVALID, "the table is NULL");
-    struct bulk bulk = {.kind = GATE_WALK, .table = table->variable ? NULL : table}; /* its companions, too */
-    int rc = bulk_begin(&bulk, client, error);
+    int rc;
+    const struct table *table = table_of(client, handle, &rc, error);
+    if (!table) return rc;
+    struct bulk bulk = {.kind = GATE_WALK, .table = table->variable ? NULL : handle}; /* its companions, too */
+    rc = bulk_begin(&bulk, client, error);
     if (rc) return rc;
     return bulk_end(&bulk, loader_space(bulk.co, bulk.worker->loader, table, space, error), error);
 }

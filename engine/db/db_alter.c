@@ -17,13 +17,13 @@
 
 struct alter {
     struct cellar_schema schema;
-    const struct cellar_table *table;
+    const struct table *table;
     struct cellar_error *error;
     uint32_t from[CELLAR_COLUMNS_MAX]; /* where each column was in the old row struct; COLUMN_NEW */
     uint8_t *row;                      /* of the new schema, defaults in the columns that are new */
     struct coro *co;
     struct worker *worker;
-    const struct cellar_table *twin;
+    const struct table *twin;
 };
 
 /* ---- records ---- */
@@ -59,7 +59,7 @@ static int twin_build(struct coro *co, struct worker *worker, struct db_drop *dr
 
 static int table_check(const struct alter *alter)
 {
-    const struct cellar_table *table = alter->table;
+    const struct table *table = alter->table;
     if (table->ordered_count)
         return REFUSED(alter, CELLAR_UNSUPPORTED, "it has index %s: drop it first, and make it again afterwards",
                        table->ordered[0]->name);
@@ -108,15 +108,15 @@ static int alter_run(struct cellar *db, struct alter *alter, const void *row, co
     if (!alter->row) return err_set(alter->error, CELLAR_NOMEM, "no memory for a row");
     if (row) memcpy(alter->row, row, bytes);
     struct db_drop drop = {
-        .db = db, .table = alter->table, .error = alter->error, .build = twin_build, .build_arg = alter};
+        .db = db, .handle = &alter->table->handle, .error = alter->error, .build = twin_build, .build_arg = alter};
     int rc = db_drop_run(&drop);
-    *out = drop.twin;
+    *out = catalog_handle(drop.twin);
     free(alter->row);
     return rc;
 }
 
 /* Before its columns are looked at: what the table's handle says is true of a table of that database alone. */
-static int handles_check(struct cellar *db, const struct cellar_table *table, const struct cellar_table **out,
+static int handles_check(struct cellar *db, const struct cellar_table *handle, const struct cellar_table **out,
                          struct cellar_error *error)
 {
     uint32_t *counted;
@@ -124,18 +124,18 @@ static int handles_check(struct cellar *db, const struct cellar_table *table, co
     *out = NULL;
     int rc = db_call_begin(db, &counted, error);
     if (rc) return rc;
-    rc = catalog_table_check(db->catalog, table, error);
+    rc = catalog_table_check(db->catalog, handle, error);
     db_call_end(db, counted);
     return rc;
 }
 
-int db_table_alter(struct cellar *db, const struct cellar_table *table, const struct cellar_schema *schema,
+int db_table_alter(struct cellar *db, const struct cellar_table *handle, const struct cellar_schema *schema,
                    const void *row, const struct cellar_table **out, struct cellar_error *error)
 {
-    int rc = handles_check(db, table, out, error);
+    int rc = handles_check(db, handle, out, error);
     if (rc) return rc;
     if (!schema) return err_set(error, CELLAR_INVALID, "the schema is NULL");
-    struct alter alter = {.schema = *schema, .table = table, .error = error};
+    struct alter alter = {.schema = *schema, .table = handle->table, .error = error};
     rc = table_check(&alter);
     if (rc == 0) rc = schema_check(&alter);
     if (rc == 0) rc = columns_match(&alter);
@@ -144,21 +144,21 @@ int db_table_alter(struct cellar *db, const struct cellar_table *table, const st
 
 /* ---- one column ---- */
 
-int db_column_add(struct cellar *db, const struct cellar_table *table, const char *column, uint32_t bytes,
+int db_column_add(struct cellar *db, const struct cellar_table *handle, const char *column, uint32_t bytes,
                   const void *value, const struct cellar_table **out, struct cellar_error *error)
 {
     struct cellar_schema schema;
     struct cellar_column columns[CELLAR_COLUMNS_MAX + 1];
     uint32_t align = bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
-    int rc = handles_check(db, table, out, error);
+    int rc = handles_check(db, handle, out, error);
     if (rc) return rc;
     if (!column) return err_set(error, CELLAR_INVALID, "the column's name is NULL");
     if (bytes == 0 || bytes > CELLAR_COLUMN_BYTES_MAX)
         return err_set(error, CELLAR_INVALID, "column %.31s: %u bytes; 1 to %d are possible", column, bytes,
                        CELLAR_COLUMN_BYTES_MAX);
-    if (cellar_column_of(table, column) >= 0)
-        return err_set(error, CELLAR_EXISTS, "table %s has a column %s", table->name, column);
-    cellar_table_describe(table, &schema, columns);
+    if (cellar_column_of(handle, column) >= 0)
+        return err_set(error, CELLAR_EXISTS, "table %s has a column %s", handle->table->name, column);
+    cellar_table_describe(handle, &schema, columns);
     uint32_t offset = 0;
     for (uint32_t i = 0; i < schema.column_count; i++)
         if (columns[i].offset + columns[i].bytes > offset) offset = columns[i].offset + columns[i].bytes;
@@ -169,24 +169,25 @@ int db_column_add(struct cellar *db, const struct cellar_table *table, const cha
     uint8_t *row = calloc(1, schema.row_bytes);
     if (!row) return err_set(error, CELLAR_NOMEM, "no memory for a row");
     if (value) memcpy(row + offset, value, bytes);
-    rc = db_table_alter(db, table, &schema, row, out, error);
+    rc = db_table_alter(db, handle, &schema, row, out, error);
     free(row);
     return rc;
 }
 
-int db_column_drop(struct cellar *db, const struct cellar_table *table, const char *column,
+int db_column_drop(struct cellar *db, const struct cellar_table *handle, const char *column,
                    const struct cellar_table **out, struct cellar_error *error)
 {
     struct cellar_schema schema;
     struct cellar_column columns[CELLAR_COLUMNS_MAX];
-    int rc = handles_check(db, table, out, error);
+    int rc = handles_check(db, handle, out, error);
     if (rc) return rc;
     if (!column) return err_set(error, CELLAR_INVALID, "the column's name is NULL");
-    int number = cellar_column_of(table, column);
-    if (number < 0) return err_set(error, CELLAR_NOT_FOUND, "table %s has no column %.31s", table->name, column);
-    cellar_table_describe(table, &schema, columns);
+    int number = cellar_column_of(handle, column);
+    if (number < 0)
+        return err_set(error, CELLAR_NOT_FOUND, "table %s has no column %.31s", handle->table->name, column);
+    cellar_table_describe(handle, &schema, columns);
     if (schema.column_count == 1)
-        return err_set(error, CELLAR_INVALID, "table %s: %s is its only column", table->name, column);
+        return err_set(error, CELLAR_INVALID, "table %s: %s is its only column", handle->table->name, column);
     memmove(columns + number, columns + number + 1, (--schema.column_count - (uint32_t)number) * sizeof *columns);
-    return db_table_alter(db, table, &schema, NULL, out, error);
+    return db_table_alter(db, handle, &schema, NULL, out, error);
 }

@@ -3,9 +3,9 @@
 
 #include "err.h"
 
-NODISCARD int db_table_alter(struct cellar *db, const struct cellar_table *table, const struct cellar_schema *schema,
+NODISCARD int db_table_alter(struct cellar *db, const struct cellar_table *handle, const struct cellar_schema *schema,
                              const void *row, const struct cellar_table **out, struct cellar_error *error);
-NODISCARD int db_column_add(struct cellar *db, const struct cellar_table *table, const char *column, uint32_t bytes,
+NODISCARD int db_column_add(struct cellar *db, const struct cellar_table *handle, const char *column, uint32_t bytes,
                             const void *value, const struct cellar_table **out, struct cellar_error *error);
-NODISCARD int db_column_drop(struct cellar *db, const struct cellar_table *table, const char *column,
+NODISCARD int db_column_drop(struct cellar *db, const struct cellar_table *handle, const char *column,
                              const struct cellar_table **out, struct cellar_error *error);

@@ -47,8 +47,8 @@ static int worker_forget(struct coro *co, struct worker *worker, struct db_drop 
     const struct catalog *catalog = drop->db->catalog;
     (void)co;
     for (uint32_t id = 1; id <= LAYOUT_CATALOG_TABLES_MAX; id++) {
-        const struct cellar_table *table = catalog->tables[id - 1];
-        const struct cellar_table *base = table ? catalog_base(catalog, table) : NULL;
+        const struct table *table = catalog->tables[id - 1];
+        const struct table *base = table ? catalog_base(catalog, table) : NULL;
         if (!base || base->emptying) space_forget(worker->home.space, id);
         if (!base) tabletally_clear(worker->home.tallies, id);
     }
@@ -56,15 +56,15 @@ static int worker_forget(struct coro *co, struct worker *worker, struct db_drop 
     return 0;
 }
 
-static void table_bury(struct cellar *db, struct cellar_table *table)
+static void table_bury(struct cellar *db, struct table *table)
 {
     while (table->ordered_count) {
         const struct cellar_index *index = table->ordered[0];
         db_index_bury(db, index);
-        catalog_bury(db->catalog, (struct cellar_table *)index->nodes);
+        catalog_bury(db->catalog, (struct table *)index->nodes);
     }
     for (uint32_t size = 0; size < EXTENT_SIZES && table->variable; size++)
-        catalog_bury(db->catalog, (struct cellar_table *)table->extents[size]);
+        catalog_bury(db->catalog, (struct table *)table->extents[size]);
     catalog_bury(db->catalog, table);
 }
 
@@ -73,7 +73,7 @@ static void twin_undo(struct coro *co, struct worker *worker, struct db_drop *dr
 {
     struct catalog *catalog = drop->db->catalog;
     struct cellar_error unused;
-    struct cellar_table *twin = drop->twin;
+    struct table *twin = drop->twin;
     int rc = reclaim_state_move(co, worker->ep, catalog, twin->id, LAYOUT_TABLE_BUILDING, LAYOUT_TABLE_GONE, &unused);
     (void)!workers_each(co, drop, worker_forget);
     catalog_twin_drop(catalog, twin);
@@ -133,7 +133,7 @@ static int sweep(struct coro *co, struct worker *worker, struct db_drop *drop)
 static int drop_alone(struct coro *co, struct worker *worker, struct db_drop *drop)
 {
     struct cellar *db = drop->db;
-    struct cellar_table *table = db->catalog->tables[drop->table->id - 1];
+    struct table *table = db->catalog->tables[drop->table->id - 1];
     worker->ep->bulk = false;
     int rc = workers_each(co, drop, logs_settle);
     if (rc == 0 && drop->build) rc = drop->build(co, worker, drop);
@@ -157,9 +157,10 @@ static int drop_fn(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct db_drop *drop = arg;
     struct worker *worker = coordinator->worker;
-    struct bulk bulk = {.kind = GATE_ALONE, .table = drop->table};
-    int rc = catalog_table_check(drop->db->catalog, drop->table, drop->error);
+    struct bulk bulk = {.kind = GATE_ALONE, .table = drop->handle};
+    int rc = catalog_table_check(drop->db->catalog, drop->handle, drop->error);
     if (rc) return rc;
+    drop->table = drop->handle->table;
     rc = drop->db->nodes[0].halt.now.away >= 0
              ? err_set(drop->error, CELLAR_UNREACHABLE, "memory node %d is away: replace it first",
                        drop->db->nodes[0].halt.now.away)
@@ -174,24 +175,25 @@ static int drop_fn(struct coro *co, struct coordinator *coordinator, void *arg)
 
 int db_drop_run(struct db_drop *drop) { return db_call_on(drop->db, 0, drop_fn, drop, drop->error); }
 
-int db_table_drop(struct cellar *db, const struct cellar_table *table, struct cellar_error *error)
+int db_table_drop(struct cellar *db, const struct cellar_table *handle, struct cellar_error *error)
 {
-    return db_drop_run(&(struct db_drop){.db = db, .table = table, .to = LAYOUT_TABLE_GONE, .error = error});
+    return db_drop_run(&(struct db_drop){.db = db, .handle = handle, .to = LAYOUT_TABLE_GONE, .error = error});
 }
 
-int db_table_truncate(struct cellar *db, const struct cellar_table *table, struct cellar_error *error)
+int db_table_truncate(struct cellar *db, const struct cellar_table *handle, struct cellar_error *error)
 {
-    return db_drop_run(&(struct db_drop){.db = db, .table = table, .to = LAYOUT_TABLE_EMPTYING, .error = error});
+    return db_drop_run(&(struct db_drop){.db = db, .handle = handle, .to = LAYOUT_TABLE_EMPTYING, .error = error});
 }
 
 int db_index_drop(struct cellar *db, const struct cellar_index *index, struct cellar_error *error)
 {
     if (!index) return err_set(error, CELLAR_INVALID, "the index is NULL");
-    struct db_drop drop = {.db = db, .table = index->nodes, .index = index, .to = LAYOUT_TABLE_GONE, .error = error};
+    struct db_drop drop = {
+        .db = db, .handle = catalog_handle(index->nodes), .index = index, .to = LAYOUT_TABLE_GONE, .error = error};
     return db_call_on(db, 0, drop_fn, &drop, error);
 }
 
-int db_nodes_undo(struct coro *co, struct worker *worker, const struct cellar_table *nodes, struct cellar_error *error)
+int db_nodes_undo(struct coro *co, struct worker *worker, const struct table *nodes, struct cellar_error *error)
 {
     struct db_drop drop = {.db = worker->db, .table = nodes, .error = error};
     struct catalog *catalog = worker->db->catalog;

@@ -8,9 +8,10 @@
 
 struct db_drop {
     struct cellar *db;
-    const struct cellar_table *table; /* what goes; of an index, that of its nodes */
-    const struct cellar_index *index; /* NULL: a table */
-    uint64_t to;                      /* enum layout_table_state */
+    const struct cellar_table *handle; /* what goes; of an index, that of its nodes */
+    const struct table *table;         /* ... once that is known to be one */
+    const struct cellar_index *index;  /* NULL: a table */
+    uint64_t to;                       /* enum layout_table_state */
     struct cellar_error *error;
     /*
      * NULL; or makes what takes its place, before it is decided (catalog_twin_make), and sets `twin`, also when that
@@ -18,13 +19,13 @@ struct db_drop {
      */
     int (*build)(struct coro *co, struct worker *worker, struct db_drop *drop);
     void *build_arg;
-    struct cellar_table *twin; /* NULL: there is none, or it has gone again */
+    struct table *twin; /* NULL: there is none, or it has gone again */
 };
 
 /* `twin` is there when it is set then, whatever is returned. */
 NODISCARD int db_drop_run(struct db_drop *drop);
 
 /* As cellar_table_drop, cellar_table_truncate, cellar_index_drop. */
-NODISCARD int db_table_drop(struct cellar *db, const struct cellar_table *table, struct cellar_error *error);
-NODISCARD int db_table_truncate(struct cellar *db, const struct cellar_table *table, struct cellar_error *error);
+NODISCARD int db_table_drop(struct cellar *db, const struct cellar_table *handle, struct cellar_error *error);
+NODISCARD int db_table_truncate(struct cellar *db, const struct cellar_table *handle, struct cellar_error *error);
 NODISCARD int db_index_drop(struct cellar *db, const struct cellar_index *index, struct cellar_error *error);

@@ -27,7 +27,8 @@
 
 struct index_create {
     struct cellar *db;
-    const struct cellar_table *table;
+    const struct cellar_table *handle;
+    const struct table *table; /* once it is known to be one */
     const struct cellar_index_def *def;
     const struct cellar_index **out;
     struct cellar_error *error;
@@ -81,7 +82,7 @@ static int def_encode(const struct index_create *create, struct catalog_index *o
 }
 
 /* The index of a definition: what follows from it, but for its own table and name. False: it cannot be. */
-static bool def_decode(const struct cellar_table *base, const struct catalog_index *orders, struct cellar_index *index)
+static bool def_decode(const struct table *base, const struct catalog_index *orders, struct cellar_index *index)
 {
     *index = (struct cellar_index){.base = base, .flags = orders->flags};
     if (orders->column_count > SORTKEY_COLUMNS_MAX) return false;
@@ -137,10 +138,10 @@ static int db_prepare(struct cellar *db, struct cellar_error *error)
 }
 
 /* Procedures that were registered before write more log from now on. */
-static int procs_measure(struct cellar *db, const struct cellar_table *table, const struct cellar_index *index,
+static int procs_measure(struct cellar *db, const struct table *table, const struct cellar_index *index,
                          struct cellar_error *error)
 {
-    struct cellar_table *base = db->catalog->tables[table->id - 1];
+    struct table *base = db->catalog->tables[table->id - 1];
     bool undo = mode_of(db->config.cc)->undo;
     base->ordered[base->ordered_count++] = index;
     for (struct cellar_proc *proc = db->procs; proc; proc = proc->next) {
@@ -160,16 +161,16 @@ static int procs_measure(struct cellar *db, const struct cellar_table *table, co
 }
 
 /* The name behind the table's own in that of the nodes' table. */
-static const char *name_of(const struct cellar_table *base, const struct cellar_table *nodes)
+static const char *name_of(const struct table *base, const struct table *nodes)
 {
     size_t bytes = strlen(base->name);
     return strncmp(nodes->name, base->name, bytes) == 0 && nodes->name[bytes] == '/' ? nodes->name + bytes + 1 : NULL;
 }
 
-static int index_attach(struct cellar *db, const struct cellar_table *nodes, struct cellar_error *error)
+static int index_attach(struct cellar *db, const struct table *nodes, struct cellar_error *error)
 {
     uint32_t of = nodes->orders.of;
-    const struct cellar_table *base = of <= LAYOUT_CATALOG_TABLES_MAX ? db->catalog->tables[of - 1] : NULL;
+    const struct table *base = of <= LAYOUT_CATALOG_TABLES_MAX ? db->catalog->tables[of - 1] : NULL;
     const char *name = base ? name_of(base, nodes) : NULL;
     struct cellar_index *index = handle_new(sizeof *index);
     if (!index) return err_set(error, CELLAR_NOMEM, "no memory for an ordered index");
@@ -189,9 +190,9 @@ static int index_attach(struct cellar *db, const struct cellar_table *nodes, str
     return rc ? rc : db_prepare(db, error);
 }
 
-static bool is_emptying(const struct catalog *catalog, const struct cellar_table *nodes)
+static bool is_emptying(const struct catalog *catalog, const struct table *nodes)
 {
-    const struct cellar_table *base =
+    const struct table *base =
         nodes->orders.of <= LAYOUT_CATALOG_TABLES_MAX ? catalog->tables[nodes->orders.of - 1] : NULL;
     return base && base->emptying;
 }
@@ -218,7 +219,7 @@ void db_index_close(struct cellar *db)
 void db_index_bury(struct cellar *db, const struct cellar_index *dropped)
 {
     struct cellar_index *index = (struct cellar_index *)dropped;
-    struct cellar_table *base = (struct cellar_table *)index->base;
+    struct table *base = (struct table *)index->base;
     uint32_t kept = 0;
     base->ordered_cells = 0;
     for (uint32_t i = 0; i < base->ordered_count; i++) {
@@ -232,16 +233,23 @@ void db_index_bury(struct cellar *db, const struct cellar_index *dropped)
     db->buried = index;
 }
 
-const struct cellar_index *cellar_index_find(const struct cellar_table *table, const char *name)
+static const struct cellar_index *index_named(const struct table *table, const char *name)
 {
-    for (uint32_t i = 0; table && name && i < table->ordered_count; i++)
+    for (uint32_t i = 0; i < table->ordered_count; i++)
         if (strcmp(table->ordered[i]->name, name) == 0) return table->ordered[i];
     return NULL;
 }
 
-const struct cellar_index *cellar_index_next(const struct cellar_table *table, const struct cellar_index *after)
+const struct cellar_index *cellar_index_find(const struct cellar_table *handle, const char *name)
 {
+    return handle && handle->table && name ? index_named(handle->table, name) : NULL;
+}
+
+const struct cellar_index *cellar_index_next(const struct cellar_table *handle, const struct cellar_index *after)
+{
+    const struct table *table = handle ? handle->table : NULL;
     uint32_t i = 0;
+    if (!table) return NULL;
     while (after && i < table->ordered_count && table->ordered[i++] != after) continue;
     return i < table->ordered_count ? table->ordered[i] : NULL;
 }
@@ -264,7 +272,7 @@ void cellar_index_describe(const struct cellar_index *index, struct cellar_index
 /* ---- creating ---- */
 
 static int nodes_make(struct coro *co, const struct index_create *create, const struct catalog_index *orders,
-                      const struct cellar_index *index, const struct cellar_table **nodes)
+                      const struct cellar_index *index, const struct table **nodes)
 {
     struct cellar_column columns[1 + TREENODE_CELLS];
     char name[CELLAR_NAME_BYTES + CELLAR_NAME_BYTES];
@@ -279,10 +287,10 @@ static int nodes_make(struct coro *co, const struct index_create *create, const 
                                 create->error);
 }
 
-int db_index_rebuild(struct coro *co, struct loader *loader, const struct catalog *catalog,
-                     const struct cellar_table *nodes, struct cellar_error *error)
+int db_index_rebuild(struct coro *co, struct loader *loader, const struct catalog *catalog, const struct table *nodes,
+                     struct cellar_error *error)
 {
-    const struct cellar_table *base = catalog->tables[nodes->orders.of - 1];
+    const struct table *base = catalog->tables[nodes->orders.of - 1];
     struct cellar_index index;
     if (!def_decode(base, &nodes->orders, &index))
         return err_set(error, CELLAR_CORRUPT, "table %s: its entry says that it is an index, and contradicts itself",
@@ -295,7 +303,7 @@ int db_index_rebuild(struct coro *co, struct loader *loader, const struct catalo
 
 /* With the process to itself. */
 static int index_build(struct coro *co, struct worker *worker, const struct index_create *create,
-                       const struct cellar_table *nodes)
+                       const struct table *nodes)
 {
     struct catalog *catalog = create->db->catalog;
     int rc = db_index_rebuild(co, worker->loader, catalog, nodes, create->error);
@@ -311,10 +319,10 @@ static int index_build(struct coro *co, struct worker *worker, const struct inde
 static int index_make(struct coro *co, struct coordinator *coordinator, const struct index_create *create,
                       const struct catalog_index *orders, const struct cellar_index *index)
 {
-    struct bulk bulk = {.kind = GATE_ALONE, .table = create->table};
+    struct bulk bulk = {.kind = GATE_ALONE, .table = &create->table->handle};
     struct worker *worker = coordinator->worker;
-    const struct cellar_table *nodes = NULL;
-    if (cellar_index_find(create->table, create->def->name)) return nodes_make(co, create, orders, index, &nodes);
+    const struct table *nodes = NULL;
+    if (index_named(create->table, create->def->name)) return nodes_make(co, create, orders, index, &nodes);
     int rc = bulk_begin(&bulk, coordinator->client, create->error);
     if (rc) return rc;
     rc = db_alone_check(co, worker, create->error);
@@ -324,26 +332,27 @@ static int index_make(struct coro *co, struct coordinator *coordinator, const st
     return bulk_end(&bulk, rc, create->error);
 }
 
-static int create_check(const struct index_create *create)
+static int create_check(struct index_create *create)
 {
     const struct cellar_index_def *def = create->def;
     if (!def || !def->name || !def->name[0]) return err_set(create->error, CELLAR_INVALID, "an index needs a name");
-    int rc = catalog_table_check(create->db->catalog, create->table, create->error);
+    int rc = catalog_table_check(create->db->catalog, create->handle, create->error);
     if (rc) return rc;
+    create->table = create->handle->table;
     if (strlen(def->name) + strlen(create->table->name) > CELLAR_NAME_BYTES - 2 || strchr(def->name, '/'))
         return REFUSED(create, CELLAR_INVALID, "both names together have at most %d bytes, and no slash",
                        CELLAR_NAME_BYTES - 2);
     if (create->db->catalog->versions)
         return REFUSED(create, CELLAR_UNSUPPORTED, "mode %s has none: readers of a snapshot would need old trees",
                        mode_of(create->db->config.cc)->name);
-    if (create->table->ordered_count == CELLAR_INDEXES_MAX && !cellar_index_find(create->table, def->name))
+    if (create->table->ordered_count == CELLAR_INDEXES_MAX && !index_named(create->table, def->name))
         return REFUSED(create, CELLAR_FULL, "the table has %d indexes, no more are possible", CELLAR_INDEXES_MAX);
     return 0;
 }
 
 static int index_create(struct coro *co, struct coordinator *coordinator, void *arg)
 {
-    const struct index_create *create = arg;
+    struct index_create *create = arg;
     struct catalog_index orders;
     struct cellar_index index;
     int rc = create_check(create);
@@ -353,14 +362,14 @@ static int index_create(struct coro *co, struct coordinator *coordinator, void *
         return REFUSED(create, CELLAR_INVALID, "its columns have more than %d bytes together", SORTKEY_BYTES_MAX);
     memcpy(index.name, create->def->name, strlen(create->def->name) + 1);
     rc = index_make(co, coordinator, create, &orders, &index);
-    if (rc == 0) *create->out = cellar_index_find(create->table, create->def->name);
+    if (rc == 0) *create->out = index_named(create->table, create->def->name);
     return rc;
 }
 
-int db_index_create(struct cellar *db, const struct cellar_table *table, const struct cellar_index_def *def,
+int db_index_create(struct cellar *db, const struct cellar_table *handle, const struct cellar_index_def *def,
                     const struct cellar_index **out, struct cellar_error *error)
 {
-    struct index_create create = {db, table, def, out, error};
+    struct index_create create = {.db = db, .handle = handle, .def = def, .out = out, .error = error};
     if (!out) return err_set(error, CELLAR_INVALID, "there is no place for the index's handle");
     *out = NULL;
     return db_call_on(db, 0, index_create, &create, error);

@@ -12,19 +12,19 @@ void db_index_close(struct cellar *db);
 void db_index_bury(struct cellar *db, const struct cellar_index *index);
 /* The tree of an index whose nodes are all gone, anew. At rest. */
 NODISCARD int db_index_rebuild(struct coro *co, struct loader *loader, const struct catalog *catalog,
-                               const struct cellar_table *nodes, struct cellar_error *error);
+                               const struct table *nodes, struct cellar_error *error);
 
 /* ---- db_drop.c ---- */
 
 /* Of a process that has joined: what others have begun to drop or to empty is seen; alone, it is brought to its end. */
 NODISCARD int db_drops_settle(struct coro *co, struct coordinator *coordinator, struct cellar_error *error);
 /* A table that was begun goes again, and what it has taken. With the pool for itself, at rest. */
-NODISCARD int db_nodes_undo(struct coro *co, struct worker *worker, const struct cellar_table *nodes,
+NODISCARD int db_nodes_undo(struct coro *co, struct worker *worker, const struct table *nodes,
                             struct cellar_error *error);
 
 /* At rest: each tree's shape, and its entries against the records, one to one. CORRUPT with the first violation. */
 NODISCARD int db_index_audit(struct coro *co, struct worker *worker, struct cellar_error *error);
 
 /* As cellar_index_create. */
-NODISCARD int db_index_create(struct cellar *db, const struct cellar_table *table, const struct cellar_index_def *def,
+NODISCARD int db_index_create(struct cellar *db, const struct cellar_table *handle, const struct cellar_index_def *def,
                               const struct cellar_index **out, struct cellar_error *error);

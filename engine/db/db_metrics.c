@@ -23,7 +23,7 @@ struct hottest {
 /* Most conflicts first; of one record those of all workers together. */
 static void hottest_add(struct hottest *hottest, const struct hotspot *spot)
 {
-    const struct cellar_table *table = (const struct cellar_table *)(uintptr_t)spot->table;
+    const struct cellar_table *table = catalog_handle((const struct table *)(uintptr_t)spot->table);
     struct cellar_lab_hot_record *records = hottest->records, here = {table, spot->key, spot->conflicts};
     uint32_t at = 0;
     while (at < hottest->count && (records[at].table != table || records[at].key != spot->key)) at++;
@@ -151,7 +151,7 @@ static void table_say(struct page *page, const struct cellar_table *table, const
         {"read", tally->read}, {"written", tally->written}, {"inserted", tally->inserted}, {"deleted", tally->deleted}};
     for (uint32_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         say(page, "cellar_table_records_total{table=\"");
-        label_say(page, table->name);
+        label_say(page, table->table->name);
         say(page, "\",did=\"%s\"} %" PRIu64 "\n", counts[i].did, counts[i].count);
     }
 }
@@ -170,7 +170,7 @@ static void tables_say(struct page *page, struct cellar *db)
         cellar_lab_table_read(db, table, &tally);
         for (int i = 0; i < CELLAR_ABORT_REASONS; i++) conflicts += tally.conflicts[i];
         say(page, "cellar_table_conflicts_total{table=\"");
-        label_say(page, table->name);
+        label_say(page, table->table->name);
         say(page, "\"} %" PRIu64 "\n", conflicts);
     }
 }

@@ -34,8 +34,8 @@ static void record_print(const struct cellar_detail *detail, char *text, size_t 
 {
     text[0] = 0;
     if (!detail->table) return;
-    int length = snprintf(text, bytes, "table %s, key %" PRIu64, detail->table->name, detail->key);
-    const struct schema *schema = &detail->table->schema;
+    int length = snprintf(text, bytes, "table %s, key %" PRIu64, detail->table->table->name, detail->key);
+    const struct schema *schema = &detail->table->table->schema;
     if (detail->column < 0 && detail->why != CELLAR_WHY_NO_COLUMN) return;
     if ((uint32_t)detail->column < schema->column_count)
         snprintf(text + length, bytes - (size_t)length, ", column %s", schema->columns[detail->column].name);

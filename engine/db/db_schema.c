@@ -28,9 +28,12 @@ static int table_create(struct coro *co, struct coordinator *coordinator, void *
     struct table_create *create = arg;
     struct fabric_ep *ep = coordinator->worker->ep;
 
+    const struct table *table = NULL;
+
     ep->bulk = true;
-    int rc = catalog_table_create(co, ep, create->db->catalog, create->schema, create->out, create->error);
+    int rc = catalog_table_create(co, ep, create->db->catalog, create->schema, &table, create->error);
     ep->bulk = false;
+    *create->out = catalog_handle(table);
     return rc;
 }
 
@@ -44,30 +47,33 @@ int db_table_create(struct cellar *db, const struct cellar_schema *schema, const
 }
 
 /* A part of another one is no table of the user's, and one that is being emptied is none now. */
-static bool is_users(const struct cellar_table *table) { return !catalog_is_part(table) && !table->emptying; }
+static bool is_users(const struct table *table) { return !catalog_is_part(table) && !table->emptying; }
 
 const struct cellar_table *cellar_table_find(struct cellar *db, const char *name)
 {
     uint32_t *counted;
     if (!name || db_look_begin(db, &counted, NULL)) return NULL;
-    const struct cellar_table *table = catalog_table_find(db->catalog, name);
+    const struct table *table = catalog_table_find(db->catalog, name);
     db_call_end(db, counted);
-    return table && !is_users(table) ? NULL : table;
+    return table && is_users(table) ? &table->handle : NULL;
 }
 
 const struct cellar_table *cellar_table_next(struct cellar *db, const struct cellar_table *after)
 {
     uint32_t *counted;
     if (db_look_begin(db, &counted, NULL)) return NULL;
-    const struct cellar_table *table = catalog_table_after(db->catalog, after ? after->id : 0);
+    const struct table *table = catalog_table_after(db->catalog, after && after->table ? after->table->id : 0);
     while (table && !is_users(table)) table = catalog_table_after(db->catalog, table->id);
     db_call_end(db, counted);
-    return table;
+    return catalog_handle(table);
 }
 
-void cellar_table_describe(const struct cellar_table *table, struct cellar_schema *schema,
+void cellar_table_describe(const struct cellar_table *handle, struct cellar_schema *schema,
                            struct cellar_column *columns)
 {
+    const struct table *table = handle->table;
+    *schema = (struct cellar_schema){0};
+    if (!table) return; /* of a database that was closed */
     const struct schema *from = &table->schema;
     for (uint32_t i = 0; i < from->column_count; i++)
         columns[i] = (struct cellar_column){.name = from->columns[i].name,
@@ -85,15 +91,16 @@ void cellar_table_describe(const struct cellar_table *table, struct cellar_schem
                                      .long_bytes = table->long_bytes};
 }
 
-int cellar_column_of(const struct cellar_table *table, const char *column)
+int cellar_column_of(const struct cellar_table *handle, const char *column)
 {
-    if (!table || !column) return CELLAR_INVALID;
-    int found = schema_column_find(&table->schema, column, (uint32_t)strlen(column));
+    if (!handle || !column) return CELLAR_INVALID;
+    int found = handle->table ? schema_column_find(&handle->table->schema, column, (uint32_t)strlen(column)) : -1;
     return found < 0 ? CELLAR_NOT_FOUND : found;
 }
 
-cellar_cells cellar_cells_of(const struct cellar_table *table, const char *columns)
+cellar_cells cellar_cells_of(const struct cellar_table *handle, const char *columns)
 {
+    const struct table *table = handle ? handle->table : NULL;
     cellar_cells cells = 0;
 
     for (const char *at = table && columns ? columns : ""; *at;) {

@@ -75,7 +75,7 @@ void cellar_lab_proc_read(struct cellar *db, const struct cellar_proc *proc, str
 }
 
 /* Its parts, too: what is written there is the engine's doing, but who meets another transaction there is told. */
-static void table_add(const struct cellar *db, const struct worker *worker, const struct cellar_table *table,
+static void table_add(const struct cellar *db, const struct worker *worker, const struct table *table,
                       struct cellar_lab_table_tally *sum)
 {
     const struct tabletally *tallies = worker->home.tallies;
@@ -84,7 +84,7 @@ static void table_add(const struct cellar *db, const struct worker *worker, cons
         tabletally_add(tallies, part->id, TABLETALLY_DIDS, sum);
 }
 
-static void table_read(struct cellar *db, const struct cellar_table *table, struct cellar_lab_table_tally *tally)
+static void table_read(struct cellar *db, const struct table *table, struct cellar_lab_table_tally *tally)
 {
     for (uint32_t i = 0; i < db->worker_count; i++) table_add(db, &db->workers[i], table, tally);
     fabric_lock(db->fabric, &db->sessions_lock);
@@ -93,12 +93,13 @@ static void table_read(struct cellar *db, const struct cellar_table *table, stru
     fabric_unlock(db->fabric, &db->sessions_lock);
 }
 
-void cellar_lab_table_read(struct cellar *db, const struct cellar_table *table, struct cellar_lab_table_tally *tally)
+void cellar_lab_table_read(struct cellar *db, const struct cellar_table *handle, struct cellar_lab_table_tally *tally)
 {
     uint32_t *counted;
     *tally = (struct cellar_lab_table_tally){0};
     if (db_look_begin(db, &counted, NULL)) return;
-    if (catalog_has(db->catalog, table)) table_read(db, table, tally);
+    const struct table *table = catalog_table_of(db->catalog, handle);
+    if (table) table_read(db, table, tally);
     db_call_end(db, counted);
 }
 

@@ -74,7 +74,7 @@ static int lock_all(struct cellar_txn *txn, struct draft *draft, bool *changed)
         if (!cells) continue;
         bool locks = !PLANT(hold_unlocked);
         record->hold_ref =
-            cellar_proc_access(txn, record->table, record->key, locks ? 0 : cells, locks ? cells : 0, CELLAR_OPTIONAL);
+            txn_access(&txn->txn, record->table, record->key, locks ? 0 : cells, locks ? cells : 0, CELLAR_OPTIONAL);
         if (record->hold_ref < 0) return record->hold_ref;
         record->locked_cells |= cells;
     }

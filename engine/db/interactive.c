@@ -104,25 +104,24 @@ int session_abort(struct cellar_txn *txn)
 
 /* ---- reading ---- */
 
-static bool has_column(const struct cellar_table *table, int column)
+static bool has_column(const struct table *table, int column)
 {
     return (uint32_t)column < table->schema.column_count; /* or negative */
 }
 
-static int keyed(struct session *session, const struct cellar_table *table, uint64_t key)
+static int keyed(struct session *session, const struct table *table, uint64_t key)
 {
     return interactive_failed(session, CELLAR_INVALID, interactive_detail(CELLAR_WHY_KEYED, table, key));
 }
 
-static int of_column(struct session *session, enum cellar_why why, const struct cellar_table *table, uint64_t key,
-                     int column)
+static int of_column(struct session *session, enum cellar_why why, const struct table *table, uint64_t key, int column)
 {
     struct cellar_detail detail = interactive_detail(why, table, key);
     detail.column = column;
     return interactive_failed(session, CELLAR_INVALID, detail);
 }
 
-static int no_column(struct session *session, const struct cellar_table *table, uint64_t key, int column)
+static int no_column(struct session *session, const struct table *table, uint64_t key, int column)
 {
     return of_column(session, CELLAR_WHY_NO_COLUMN, table, key, column);
 }
@@ -134,7 +133,7 @@ static int read_fn(struct cellar_txn *txn, void *arg)
     struct draft *draft = &session->draft;
     for (uint32_t i = 0; i < draft->wanted_count; i++) {
         struct draft_record *record = &draft->records[draft->wanted[i]];
-        record->ref = cellar_proc_access(txn, record->table, record->key, record->want_cells, 0, CELLAR_OPTIONAL);
+        record->ref = txn_access(&txn->txn, record->table, record->key, record->want_cells, 0, CELLAR_OPTIONAL);
         if (record->ref < 0) return record->ref;
     }
     return cellar_proc_fetch(txn);
@@ -164,8 +163,8 @@ int interactive_read(struct session *session, struct draft_record *record, uint3
 }
 
 /* The record, with that cell noted unless it is not there. NULL, and the code in *rc. */
-static struct draft_record *record_read(struct session *session, const struct cellar_table *table, uint64_t key,
-                                        uint32_t cell, int *rc)
+static struct draft_record *record_read(struct session *session, const struct table *table, uint64_t key, uint32_t cell,
+                                        int *rc)
 {
     struct draft_record *record = draft_record(&session->draft, table, key);
     *rc = record ? interactive_read(session, record, 1u << cell) : interactive_many_records(session, table, key);
@@ -179,11 +178,9 @@ static bool is_own(const struct draft_record *record, uint32_t column)
            (record->now.change == DRAFT_PUT && (record->now.put_columns >> column & 1));
 }
 
-int cellar_txn_get(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, int column, void *value)
+int interactive_get(struct session *session, const struct table *table, uint64_t key, int column, void *value)
 {
     int rc;
-    struct session *session = interactive_going_to(txn, table, &rc);
-    if (!session) return rc;
     if (!has_column(table, column)) return no_column(session, table, key, column);
     if (!value) return interactive_nothing_given(session);
     const struct schema_column *at = &table->schema.columns[column];
@@ -200,11 +197,18 @@ int cellar_txn_get(struct cellar_txn *txn, const struct cellar_table *table, uin
     return 0;
 }
 
+int cellar_txn_get(struct cellar_txn *txn, const struct cellar_table *handle, uint64_t key, int column, void *value)
+{
+    int rc;
+    struct session *session = interactive_going_to(txn, handle, &rc);
+    return session ? interactive_get(session, handle->table, key, column, value) : rc;
+}
+
 static int want(struct session *session, const struct cellar_txn_read *read)
 {
-    const struct cellar_table *table = read->table;
-    int refused = interactive_table_check(session, table);
+    int refused = interactive_table_check(session, read->table);
     if (refused) return refused;
+    const struct table *table = read->table->table;
     uint32_t cells = read->cells == CELLAR_ALL ? table->schema.all_cells : read->cells;
     if (!cells || (cells & ~table->schema.all_cells))
         return interactive_failed(session, CELLAR_INVALID, interactive_detail(CELLAR_WHY_CELLS, table, read->key));
@@ -258,7 +262,7 @@ int interactive_written(struct session *session, const struct draft_record *reco
                 : 0;
 }
 
-int interactive_put(struct session *session, const struct cellar_table *table, uint64_t key, uint32_t column,
+int interactive_put(struct session *session, const struct table *table, uint64_t key, uint32_t column,
                     const void *value)
 {
     struct draft_record *record = draft_record(&session->draft, table, key);
@@ -266,12 +270,13 @@ int interactive_put(struct session *session, const struct cellar_table *table, u
     return interactive_written(session, record, draft_put(&session->draft, record, column, value));
 }
 
-int cellar_txn_put(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, int column,
+int cellar_txn_put(struct cellar_txn *txn, const struct cellar_table *handle, uint64_t key, int column,
                    const void *value)
 {
     int rc;
-    struct session *session = interactive_going_to_write(txn, table, &rc);
+    struct session *session = interactive_going_to_write(txn, handle, &rc);
     if (!session) return rc;
+    const struct table *table = handle->table;
     if (!has_column(table, column)) return no_column(session, table, key, column);
     if (!value) return interactive_nothing_given(session);
     if (table->key_bytes && column == 0) return keyed(session, table, key);
@@ -279,11 +284,12 @@ int cellar_txn_put(struct cellar_txn *txn, const struct cellar_table *table, uin
     return interactive_put(session, table, key, (uint32_t)column, value);
 }
 
-int cellar_txn_insert(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, const void *row)
+int cellar_txn_insert(struct cellar_txn *txn, const struct cellar_table *handle, uint64_t key, const void *row)
 {
     int rc;
-    struct session *session = interactive_going_to_write(txn, table, &rc);
+    struct session *session = interactive_going_to_write(txn, handle, &rc);
     if (!session) return rc;
+    const struct table *table = handle->table;
     if (table->key_bytes) return keyed(session, table, key);
     if (!row) return interactive_nothing_given(session);
     if (table->variable && (rc = interactive_values_check(session, table, key, row)) != 0) return rc;
@@ -294,11 +300,12 @@ int cellar_txn_insert(struct cellar_txn *txn, const struct cellar_table *table, 
     return rc;
 }
 
-int cellar_txn_delete(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key)
+int cellar_txn_delete(struct cellar_txn *txn, const struct cellar_table *handle, uint64_t key)
 {
     int rc;
-    struct session *session = interactive_going_to_write(txn, table, &rc);
+    struct session *session = interactive_going_to_write(txn, handle, &rc);
     if (!session) return rc;
+    const struct table *table = handle->table;
     if (table->key_bytes) return keyed(session, table, key);
     if (table->variable && (rc = interactive_values_drop(txn, table, key)) != 0) return rc;
     struct draft_record *record = draft_record(&session->draft, table, key);
@@ -345,7 +352,7 @@ static int check_fn(struct cellar_txn *txn, void *arg)
         uint32_t cells = record->note_cells & ~(session->draft.beside ? record->hold_cells : 0);
         record->ref = -1;
         if (!cells && !record->noted_absent) continue;
-        record->ref = cellar_proc_access(txn, record->table, record->key, cells, 0, CELLAR_OPTIONAL);
+        record->ref = txn_access(&txn->txn, record->table, record->key, cells, 0, CELLAR_OPTIONAL);
         if (record->ref < 0) return record->ref;
     }
     return cellar_proc_fetch(txn);
@@ -377,10 +384,10 @@ static int declare(struct cellar_txn *txn, struct draft_record *record, bool loo
     uint32_t flags = CELLAR_OPTIONAL | (record->now.change == DRAFT_DELETE ? CELLAR_DELETE : 0);
     uint32_t read = record->note_cells & ~(write | record->locked_cells);
     if (record->now.change == DRAFT_INSERT && !look_first)
-        return cellar_proc_insert(txn, record->table, record->key, record->row);
+        return txn_insert(&txn->txn, record->table, record->key, record->row);
     write &= ~record->locked_cells;
     if (record->locked_cells && !(read | write)) return record->hold_ref; /* this attempt has it already */
-    return cellar_proc_access(txn, record->table, record->key, read, write, flags);
+    return txn_access(&txn->txn, record->table, record->key, read, write, flags);
 }
 
 /* What it takes for granted and has not noted: the call's outcome, once all that was read is compared. */
@@ -412,7 +419,7 @@ static int insert_all(struct cellar_txn *txn, struct draft *draft)
     draft_each(draft, record)
     {
         if (record->now.change != DRAFT_INSERT) continue;
-        record->ref = cellar_proc_insert(txn, record->table, record->key, record->row);
+        record->ref = txn_insert(&txn->txn, record->table, record->key, record->row);
         if (record->ref < 0) return record->ref;
     }
     return cellar_proc_fetch(txn);

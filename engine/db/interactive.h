@@ -5,7 +5,7 @@
 
 /* ---- what a call is refused for ---- */
 
-struct cellar_detail interactive_detail(enum cellar_why why, const struct cellar_table *table, uint64_t key);
+struct cellar_detail interactive_detail(enum cellar_why why, const struct table *table, uint64_t key);
 /* The call ends so, and the last error tells it: the code. */
 __attribute__((cold, noinline)) int interactive_failed(struct session *session, int code, struct cellar_detail detail);
 __attribute__((cold, noinline)) int interactive_refused(struct session *session, int code, enum cellar_why why);
@@ -14,13 +14,13 @@ static inline int interactive_nothing_given(struct session *session)
 {
     return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_NO_MEMORY_GIVEN);
 }
-int interactive_too_large(struct session *session, enum cellar_why why, uint64_t limit,
-                          const struct cellar_table *table, uint64_t key);
-int interactive_many_records(struct session *session, const struct cellar_table *table, uint64_t key);
-int interactive_no_copies(struct session *session, const struct cellar_table *table, uint64_t key);
+int interactive_too_large(struct session *session, enum cellar_why why, uint64_t limit, const struct table *table,
+                          uint64_t key);
+int interactive_many_records(struct session *session, const struct table *table, uint64_t key);
+int interactive_no_copies(struct session *session, const struct table *table, uint64_t key);
 
 /* May a call be about that table? 0, or its code. */
-int interactive_table_check(struct session *session, const struct cellar_table *table);
+int interactive_table_check(struct session *session, const struct cellar_table *handle);
 
 /* NULL: none. */
 static inline struct session *interactive_session_of(const struct cellar_txn *txn)
@@ -51,11 +51,12 @@ static inline int interactive_hold_check(struct session *session)
 }
 /* The session of a transaction that goes on; NULL, and the code in *rc. Of a call about a record; of one that writes */
 struct session *interactive_going(const struct cellar_txn *txn, int *rc);
-struct session *interactive_going_to(const struct cellar_txn *txn, const struct cellar_table *table, int *rc);
-struct session *interactive_going_to_write(const struct cellar_txn *txn, const struct cellar_table *table, int *rc);
+struct session *interactive_going_to(const struct cellar_txn *txn, const struct cellar_table *handle, int *rc);
+struct session *interactive_going_to_write(const struct cellar_txn *txn, const struct cellar_table *handle, int *rc);
 
-/* As cellar_txn_put, of any column and by the engine itself. */
-int interactive_put(struct session *session, const struct cellar_table *table, uint64_t key, uint32_t column,
+/* As cellar_txn_get; as cellar_txn_put, of any column and by the engine itself. */
+int interactive_get(struct session *session, const struct table *table, uint64_t key, int column, void *value);
+int interactive_put(struct session *session, const struct table *table, uint64_t key, uint32_t column,
                     const void *value);
 /* Of a change that the draft has taken, or not: draft.h's code. */
 int interactive_written(struct session *session, const struct draft_record *record, int code);
@@ -81,10 +82,10 @@ int interactive_serve(struct session *session, struct interactive_service *servi
 /* ---- values of variable length (interactive_values.c) ---- */
 
 /* Has each such column of a row room for its value? 0, or TOO_LARGE. */
-int interactive_values_check(struct session *session, const struct cellar_table *table, uint64_t key, const void *row);
+int interactive_values_check(struct session *session, const struct table *table, uint64_t key, const void *row);
 /* Of a row that is inserted, and was checked: as the engine keeps such values. */
-void interactive_values_settle(const struct cellar_table *table, uint8_t *row);
+void interactive_values_settle(const struct table *table, uint8_t *row);
 /* Frees what the values of a record that goes have beside its row. 0, NOT_FOUND, or another code: nothing is changed */
-int interactive_values_drop(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key);
+int interactive_values_drop(struct cellar_txn *txn, const struct table *table, uint64_t key);
 /* The code of a commit, as far as it is about extents: none of the client's affair. */
 int interactive_values_outcome(struct session *session, struct cellar_result *result);

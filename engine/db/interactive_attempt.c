@@ -18,9 +18,9 @@
 
 /* ---- what a call is refused for ---- */
 
-struct cellar_detail interactive_detail(enum cellar_why why, const struct cellar_table *table, uint64_t key)
+struct cellar_detail interactive_detail(enum cellar_why why, const struct table *table, uint64_t key)
 {
-    return (struct cellar_detail){.why = why, .column = -1, .table = table, .key = key};
+    return (struct cellar_detail){.why = why, .column = -1, .table = catalog_handle(table), .key = key};
 }
 
 int interactive_failed(struct session *session, int code, struct cellar_detail detail)
@@ -64,44 +64,45 @@ struct session *interactive_going(const struct cellar_txn *txn, int *rc)
     return *rc ? NULL : session;
 }
 
-int interactive_table_check(struct session *session, const struct cellar_table *table)
+int interactive_table_check(struct session *session, const struct cellar_table *handle)
 {
-    if (!table) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_NO_TABLE);
-    if (!catalog_owns(session->db->catalog, table))
+    if (!handle) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_NO_TABLE);
+    if (!catalog_owns(session->db->catalog, handle))
         return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_FOREIGN);
+    const struct table *table = handle->table;
     return table->dropped ? interactive_failed(session, CELLAR_DROPPED, interactive_detail(CELLAR_WHY_CODE, table, 0))
                           : 0;
 }
 
-struct session *interactive_going_to(const struct cellar_txn *txn, const struct cellar_table *table, int *rc)
+struct session *interactive_going_to(const struct cellar_txn *txn, const struct cellar_table *handle, int *rc)
 {
     struct session *session = interactive_going(txn, rc);
-    if (session) *rc = interactive_table_check(session, table);
+    if (session) *rc = interactive_table_check(session, handle);
     return *rc ? NULL : session;
 }
 
-struct session *interactive_going_to_write(const struct cellar_txn *txn, const struct cellar_table *table, int *rc)
+struct session *interactive_going_to_write(const struct cellar_txn *txn, const struct cellar_table *handle, int *rc)
 {
-    struct session *session = interactive_going_to(txn, table, rc);
+    struct session *session = interactive_going_to(txn, handle, rc);
     if (session && session->flags & CELLAR_READ_ONLY)
         *rc = interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_READ_ONLY);
     return *rc ? NULL : session;
 }
 
-int interactive_too_large(struct session *session, enum cellar_why why, uint64_t limit,
-                          const struct cellar_table *table, uint64_t key)
+int interactive_too_large(struct session *session, enum cellar_why why, uint64_t limit, const struct table *table,
+                          uint64_t key)
 {
     struct cellar_detail detail = interactive_detail(why, table, key);
     detail.limit = limit;
     return interactive_failed(session, CELLAR_TOO_LARGE, detail);
 }
 
-int interactive_many_records(struct session *session, const struct cellar_table *table, uint64_t key)
+int interactive_many_records(struct session *session, const struct table *table, uint64_t key)
 {
     return interactive_too_large(session, CELLAR_WHY_INTERACTIVE_RECORDS, DRAFT_RECORDS_MAX, table, key);
 }
 
-int interactive_no_copies(struct session *session, const struct cellar_table *table, uint64_t key)
+int interactive_no_copies(struct session *session, const struct table *table, uint64_t key)
 {
     return interactive_too_large(session, CELLAR_WHY_COPIES, DRAFT_ARENA_BYTES, table, key);
 }

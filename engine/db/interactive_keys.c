@@ -13,11 +13,11 @@
 #define KEY_COLUMN 0
 
 /* The key that the record of that number has, as the transaction sees it. */
-static int key_read(struct cellar_txn *txn, const struct cellar_table *table, uint64_t number, struct bytekey *key)
+static int key_read(struct cellar_txn *txn, const struct table *table, uint64_t number, struct bytekey *key)
 {
     struct session *session = interactive_session_of(txn);
     *key = (struct bytekey){0};
-    int rc = cellar_txn_get(txn, table, number, KEY_COLUMN, key); /* the catalog knows that the column is no larger */
+    int rc = interactive_get(session, table, number, KEY_COLUMN, key); /* whose column is no larger */
     if (rc) return rc;
     if (bytekey_sane(key, table->key_bytes, number)) return 0;
     rc = cellar_check(txn); /* two moments' bytes, perhaps */
@@ -25,7 +25,7 @@ static int key_read(struct cellar_txn *txn, const struct cellar_table *table, ui
 }
 
 /* A twin that number 0 speaks of. */
-static int twin_read(struct cellar_txn *txn, const struct cellar_table *table, uint64_t number, struct bytekey *key)
+static int twin_read(struct cellar_txn *txn, const struct table *table, uint64_t number, struct bytekey *key)
 {
     int rc = key_read(txn, table, number, key);
     if (rc != CELLAR_NOT_FOUND) return rc;
@@ -35,19 +35,18 @@ static int twin_read(struct cellar_txn *txn, const struct cellar_table *table, u
                                    interactive_detail(CELLAR_WHY_TWINS, table, number));
 }
 
-static int key_write(struct session *session, const struct cellar_table *table, uint64_t number,
-                     const struct bytekey *key)
+static int key_write(struct session *session, const struct table *table, uint64_t number, const struct bytekey *key)
 {
     return interactive_put(session, table, number, KEY_COLUMN, key);
 }
 
 /* The session of a call about a table with such keys; NULL, and the code in *rc. */
-static struct session *keyed(const struct cellar_txn *txn, const struct cellar_table *table, bool writes, int *rc)
+static struct session *keyed(const struct cellar_txn *txn, const struct cellar_table *handle, bool writes, int *rc)
 {
     struct session *session =
-        writes ? interactive_going_to_write(txn, table, rc) : interactive_going_to(txn, table, rc);
-    if (session && !table->key_bytes)
-        *rc = interactive_failed(session, CELLAR_INVALID, interactive_detail(CELLAR_WHY_NOT_KEYED, table, 0));
+        writes ? interactive_going_to_write(txn, handle, rc) : interactive_going_to(txn, handle, rc);
+    if (session && !handle->table->key_bytes)
+        *rc = interactive_failed(session, CELLAR_INVALID, interactive_detail(CELLAR_WHY_NOT_KEYED, handle->table, 0));
     return *rc ? NULL : session;
 }
 
@@ -58,7 +57,7 @@ struct place {
 };
 
 /* 0, NOT_FOUND (also in *place), or another code. */
-static int key_find(struct cellar_txn *txn, const struct cellar_table *table, const void *key, uint32_t bytes,
+static int key_find(struct cellar_txn *txn, const struct table *table, const void *key, uint32_t bytes,
                     struct place *place)
 {
     struct session *session = interactive_session_of(txn);
@@ -78,20 +77,20 @@ static int key_find(struct cellar_txn *txn, const struct cellar_table *table, co
     return interactive_failed(session, CELLAR_NOT_FOUND, interactive_detail(CELLAR_WHY_CODE, table, first));
 }
 
-int cellar_txn_find(struct cellar_txn *txn, const struct cellar_table *table, const void *key, uint32_t bytes,
+int cellar_txn_find(struct cellar_txn *txn, const struct cellar_table *handle, const void *key, uint32_t bytes,
                     uint64_t *record)
 {
     int rc;
     struct place place;
-    struct session *session = keyed(txn, table, false, &rc);
+    struct session *session = keyed(txn, handle, false, &rc);
     if (!session) return rc;
     if (!key || !record) return interactive_nothing_given(session);
-    rc = key_find(txn, table, key, bytes, &place);
+    rc = key_find(txn, handle->table, key, bytes, &place);
     if (rc == 0) *record = place.number;
     return rc;
 }
 
-static int row_insert(struct session *session, const struct cellar_table *table, uint64_t number, const void *row)
+static int row_insert(struct session *session, const struct table *table, uint64_t number, const void *row)
 {
     const struct schema_column *column = &table->schema.columns[KEY_COLUMN];
     struct draft_record *record = draft_record(&session->draft, table, number);
@@ -109,19 +108,20 @@ static int row_insert(struct session *session, const struct cellar_table *table,
 }
 
 /* One more twin, or what was there before. */
-static int twins_set(struct session *session, const struct cellar_table *table, uint64_t number, struct bytekey *first,
+static int twins_set(struct session *session, const struct table *table, uint64_t number, struct bytekey *first,
                      uint32_t twins)
 {
     first->twins = (uint16_t)twins;
     return PLANT(bytekey_twins_uncounted) ? 0 : key_write(session, table, bytekey_first(number), first);
 }
 
-int cellar_txn_add(struct cellar_txn *txn, const struct cellar_table *table, const void *row, uint64_t *record)
+int cellar_txn_add(struct cellar_txn *txn, const struct cellar_table *handle, const void *row, uint64_t *record)
 {
     int rc;
     struct place place;
-    struct session *session = keyed(txn, table, true, &rc);
+    struct session *session = keyed(txn, handle, true, &rc);
     if (!session) return rc;
+    const struct table *table = handle->table;
     if (!row) return interactive_nothing_given(session);
     const uint8_t *column = (const uint8_t *)row + table->schema.columns[KEY_COLUMN].row_offset;
     uint16_t bytes;
@@ -145,7 +145,7 @@ int cellar_txn_add(struct cellar_txn *txn, const struct cellar_table *table, con
     return rc;
 }
 
-static int record_delete(struct session *session, const struct cellar_table *table, uint64_t number)
+static int record_delete(struct session *session, const struct table *table, uint64_t number)
 {
     struct draft_record *record = draft_record(&session->draft, table, number);
     if (!record) return interactive_many_records(session, table, number);
@@ -153,19 +153,20 @@ static int record_delete(struct session *session, const struct cellar_table *tab
 }
 
 /* All columns but the key's, from one record to another. */
-static int columns_move(struct cellar_txn *txn, const struct cellar_table *table, uint64_t from, uint64_t to)
+static int columns_move(struct cellar_txn *txn, const struct table *table, uint64_t from, uint64_t to)
 {
+    struct session *session = interactive_session_of(txn);
     uint8_t value[CELLAR_COLUMN_BYTES_MAX];
     int rc = 0;
     for (uint32_t i = KEY_COLUMN + 1; i < table->schema.column_count && rc == 0; i++) {
-        rc = cellar_txn_get(txn, table, from, (int)i, value);
-        if (rc == 0) rc = interactive_put(interactive_session_of(txn), table, to, i, value); /* extents stay */
+        rc = interactive_get(session, table, from, (int)i, value);
+        if (rc == 0) rc = interactive_put(session, table, to, i, value); /* extents stay */
     }
     return rc;
 }
 
 /* The last twin takes the place of the one that goes: INV-KEY-1. */
-static int twin_remove(struct cellar_txn *txn, const struct cellar_table *table, uint64_t number, struct bytekey *first)
+static int twin_remove(struct cellar_txn *txn, const struct table *table, uint64_t number, struct bytekey *first)
 {
     struct session *session = interactive_session_of(txn);
     struct bytekey moved;
@@ -183,12 +184,13 @@ static int twin_remove(struct cellar_txn *txn, const struct cellar_table *table,
     return rc ? rc : record_delete(session, table, last);
 }
 
-int cellar_txn_remove(struct cellar_txn *txn, const struct cellar_table *table, uint64_t record)
+int cellar_txn_remove(struct cellar_txn *txn, const struct cellar_table *handle, uint64_t record)
 {
     int rc;
     struct bytekey key, first;
-    struct session *session = keyed(txn, table, true, &rc);
+    struct session *session = keyed(txn, handle, true, &rc);
     if (!session) return rc;
+    const struct table *table = handle->table;
     rc = key_read(txn, table, record, &key);
     if (rc) return rc;
     rc = twin_read(txn, table, bytekey_first(record), &first);

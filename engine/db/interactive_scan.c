@@ -40,7 +40,7 @@ static int declare_put(struct cellar_txn *txn, const struct scan *scan)
     {
         uint32_t cells = (scan->index->cells | scan->read) & ~record->note_cells;
         if (!is_put(scan, record) || record->noted_absent || !cells) continue;
-        int ref = cellar_proc_access(txn, record->table, record->key, cells, 0, CELLAR_OPTIONAL);
+        int ref = txn_access(&txn->txn, record->table, record->key, cells, 0, CELLAR_OPTIONAL);
         if (ref < 0) return ref;
     }
     return 0;
@@ -128,7 +128,7 @@ static int scan_serve(struct scan *scan)
 static int scan_check(struct session *session, const struct scan *scan, cellar_cells cells, uint64_t limit)
 {
     if (!scan->index) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_NO_INDEX);
-    if (!catalog_owns(session->db->catalog, scan->index->base))
+    if (!catalog_owns(session->db->catalog, catalog_handle(scan->index->base)))
         return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_FOREIGN);
     if (scan->index->dropped) return interactive_refused(session, CELLAR_DROPPED, CELLAR_WHY_CODE);
     if (scan->flags & ~(uint32_t)(CELLAR_BACKWARD | CELLAR_AFTER))

@@ -7,7 +7,7 @@
  * What is noted, and locked. Where modes lock or share whole records, another cell of it could not be read beside the
  * hold.
  */
-static uint32_t cells_to_lock(const struct session *session, const struct cellar_table *table, uint32_t column)
+static uint32_t cells_to_lock(const struct session *session, const struct table *table, uint32_t column)
 {
     const struct mode *mode = mode_of(session->db->config.cc);
     bool whole = mode->whole_records || mode->shares;
@@ -52,18 +52,20 @@ static int lock(struct session *session, struct draft_record *record, uint32_t c
     }
 }
 
-int cellar_txn_get_for_update(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, int column,
+int cellar_txn_get_for_update(struct cellar_txn *txn, const struct cellar_table *handle, uint64_t key, int column,
                               void *value)
 {
     int rc;
-    struct session *session = interactive_going_to_write(txn, table, &rc);
+    struct session *session = interactive_going_to_write(txn, handle, &rc);
     if (!session) return rc;
+    const struct table *table = handle->table;
     if (session->inside) return interactive_refused(session, CELLAR_UNSUPPORTED, CELLAR_WHY_CODE);
-    if ((uint32_t)column >= table->schema.column_count || !value) return cellar_txn_get(txn, table, key, column, value);
+    if ((uint32_t)column >= table->schema.column_count || !value)
+        return interactive_get(session, table, key, column, value);
     struct draft_record *record = draft_record(&session->draft, table, key);
     if (!record) return interactive_many_records(session, table, key);
     uint32_t cells = cells_to_lock(session, table, (uint32_t)column);
     bool own = record->now.change == DRAFT_INSERT || draft_known(record) == DRAFT_ABSENT; /* nothing to lock */
     rc = own || !(cells & ~record->hold_cells) ? 0 : lock(session, record, cells);
-    return rc ? rc : cellar_txn_get(txn, table, key, column, value);
+    return rc ? rc : interactive_get(session, table, key, column, value);
 }

@@ -15,14 +15,14 @@
 struct value {
     struct session *session;
     struct cellar_txn *txn;
-    const struct cellar_table *table;
+    const struct table *table;
     uint64_t key;
     uint32_t column, room;
     struct extent_cut cut; /* of what it has in extents */
     struct extent_value in;
 };
 
-static uint32_t room_of(const struct cellar_table *table, uint32_t column)
+static uint32_t room_of(const struct table *table, uint32_t column)
 {
     return table->schema.columns[column].bytes - EXTENT_HEAD_BYTES;
 }
@@ -44,7 +44,7 @@ static int contradicted(const struct value *value)
 
 static int head_read(struct value *value)
 {
-    int rc = cellar_txn_get(value->txn, value->table, value->key, (int)value->column, &value->in);
+    int rc = interactive_get(value->session, value->table, value->key, (int)value->column, &value->in);
     if (rc) return rc;
     if (!extent_sane(&value->in, value->room)) return contradicted(value);
     extent_cut(extent_rest(value->in.bytes, value->room), &value->cut);
@@ -52,8 +52,8 @@ static int head_read(struct value *value)
 }
 
 /* Of a call about a value; 0, or its code. */
-static int value_begin(struct value *value, struct session *session, struct cellar_txn *txn,
-                       const struct cellar_table *table, uint64_t key, int column)
+static int value_begin(struct value *value, struct session *session, struct cellar_txn *txn, const struct table *table,
+                       uint64_t key, int column)
 {
     *value = (struct value){.session = session, .txn = txn, .table = table, .key = key, .column = (uint32_t)column};
     bool known = (uint32_t)column < table->schema.column_count;
@@ -65,7 +65,7 @@ static int value_begin(struct value *value, struct session *session, struct cell
     return head_read(value);
 }
 
-static const struct cellar_table *piece_table(const struct value *value, uint32_t piece)
+static const struct table *piece_table(const struct value *value, uint32_t piece)
 {
     return value->table->extents[value->cut.sizes[piece]];
 }
@@ -127,13 +127,13 @@ static int pieces_read(const struct value *value, uint8_t *to)
     return rc == 0 && sum != value->in.sum ? contradicted(value) : rc;
 }
 
-int cellar_txn_get_bytes(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, int column, void *to,
+int cellar_txn_get_bytes(struct cellar_txn *txn, const struct cellar_table *handle, uint64_t key, int column, void *to,
                          size_t capacity, size_t *bytes)
 {
     int rc;
     struct value value;
-    struct session *session = interactive_going_to(txn, table, &rc);
-    if (rc == 0) rc = value_begin(&value, session, txn, table, key, column);
+    struct session *session = interactive_going_to(txn, handle, &rc);
+    if (rc == 0) rc = value_begin(&value, session, txn, handle->table, key, column);
     if (rc) return rc;
     uint32_t all = value.in.bytes, here = all < value.room ? all : value.room;
     if (bytes) *bytes = all;
@@ -233,13 +233,13 @@ static int value_put(struct value *old, const void *from, uint32_t bytes)
     return rc ? rc : interactive_put(now.session, now.table, now.key, now.column, &now.in);
 }
 
-int cellar_txn_put_bytes(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, int column,
+int cellar_txn_put_bytes(struct cellar_txn *txn, const struct cellar_table *handle, uint64_t key, int column,
                          const void *from, size_t bytes)
 {
     int rc;
     struct value value;
-    struct session *session = interactive_going_to_write(txn, table, &rc);
-    if (rc == 0) rc = value_begin(&value, session, txn, table, key, column);
+    struct session *session = interactive_going_to_write(txn, handle, &rc);
+    if (rc == 0) rc = value_begin(&value, session, txn, handle->table, key, column);
     if (rc) return rc;
     if (!from && bytes) return interactive_nothing_given(session);
     if (bytes > CELLAR_VALUE_BYTES_MAX)
@@ -254,7 +254,7 @@ int cellar_txn_put_bytes(struct cellar_txn *txn, const struct cellar_table *tabl
     for (uint64_t column##s = (table)->variable, column = 0;                                                           \
          column##s && (column = (uint64_t)__builtin_ctzll(column##s), true); column##s &= column##s - 1)
 
-int interactive_values_check(struct session *session, const struct cellar_table *table, uint64_t key, const void *row)
+int interactive_values_check(struct session *session, const struct table *table, uint64_t key, const void *row)
 {
     EACH_VARIABLE(table, column)
     {
@@ -267,7 +267,7 @@ int interactive_values_check(struct session *session, const struct cellar_table 
     return 0;
 }
 
-void interactive_values_settle(const struct cellar_table *table, uint8_t *row)
+void interactive_values_settle(const struct table *table, uint8_t *row)
 {
     EACH_VARIABLE(table, column)
     {
@@ -279,7 +279,7 @@ void interactive_values_settle(const struct cellar_table *table, uint8_t *row)
     }
 }
 
-int interactive_values_drop(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key)
+int interactive_values_drop(struct cellar_txn *txn, const struct table *table, uint64_t key)
 {
     struct session *session = interactive_session_of(txn);
     struct value value;
@@ -304,7 +304,7 @@ int interactive_values_drop(struct cellar_txn *txn, const struct cellar_table *t
 
 int interactive_values_outcome(struct session *session, struct cellar_result *result)
 {
-    if (!result->detail.table->extent_size) return result->code;
+    if (!result->detail.table->table->extent_size) return result->code;
     /* A place that another value has: the next attempt draws another one. */
     if (result->code == CELLAR_EXISTS) result->code = CELLAR_RETRY;
     if (result->code == CELLAR_NOT_FOUND) result->code = CELLAR_CORRUPT;

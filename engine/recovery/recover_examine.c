@@ -103,7 +103,7 @@ static int tags_check(struct examine *examine, uint64_t word, uint32_t tag_bits,
         right = owner < 0 || is_dirty(examine, (uint32_t)owner);
     }
     if (right) return 0;
-    const struct cellar_table *table = examine->run.catalog->tables[walk->memory->run.table_id - 1];
+    const struct table *table = examine->run.catalog->tables[walk->memory->run.table_id - 1];
     return err_set(
         examine->run.error, CELLAR_CORRUPT,
         "INV-STORE-2: table %s, node %u, offset %#llx: a lock word names no member that could hold it: %#llx",
@@ -113,7 +113,7 @@ static int tags_check(struct examine *examine, uint64_t word, uint32_t tag_bits,
 static int slots_check(struct examine *examine, struct heap_walk *walk)
 {
     const struct chunk_wire *header = &walk->memory->run;
-    const struct cellar_table *table = examine->run.catalog->tables[header->table_id - 1];
+    const struct table *table = examine->run.catalog->tables[header->table_id - 1];
     bool record = header->kind == LAYOUT_RUN_RECORDS, head = header->kind == LAYOUT_RUN_BUCKETS;
     uint8_t *slot;
     uint64_t offset;

@@ -112,7 +112,7 @@ NODISCARD int recover_images_read(struct recover *run, struct fabric_addr addr, 
 /* Is epoch number a the later one of two that are near each other? */
 bool recover_en_later(uint16_t a, uint16_t b);
 /* The table of a change in the log; NULL: none that is known. */
-const struct cellar_table *recover_table_of(const struct recover *run, const struct log_write_wire *write);
+const struct table *recover_table_of(const struct recover *run, const struct log_write_wire *write);
 /* The log changes what it cannot: CORRUPT, with the reason. */
 NODISCARD int recover_alien(const struct recover *run, const struct log_write_wire *write, const char *what);
 NODISCARD int recover_record_check(const struct recover *run, const struct log_write_wire *write,

@@ -102,7 +102,7 @@ static uint64_t cell_version(const struct recover *run, const struct schema *sch
 
 /* ---- what the log asks for, not trusted ---- */
 
-const struct cellar_table *recover_table_of(const struct recover *run, const struct log_write_wire *write)
+const struct table *recover_table_of(const struct recover *run, const struct log_write_wire *write)
 {
     if (write->table_id == 0 || write->table_id > LAYOUT_CATALOG_TABLES_MAX) return NULL;
     return run->catalog->tables[write->table_id - 1];
@@ -220,7 +220,7 @@ static void insert_build(struct recover *run, const struct log_write_wire *write
 }
 
 /* Is the bucket that the key belongs to the dead node's? Without tags: is it unchanged since? */
-static int bucket_owned(struct recover *run, const struct cellar_table *table, uint64_t key, uint64_t ts, bool *owned)
+static int bucket_owned(struct recover *run, const struct table *table, uint64_t key, uint64_t ts, bool *owned)
 {
     struct fabric_addr addr = index_bucket_addr(&table->index, key);
     struct bucket_wire *buckets = run->memory->buckets;
@@ -232,7 +232,7 @@ static int bucket_owned(struct recover *run, const struct cellar_table *table, u
 }
 
 /* Does the primary's chain show the record? Its head is read already. */
-static int chain_shows(struct recover *run, const struct cellar_table *table, uint64_t key, struct fabric_addr addr,
+static int chain_shows(struct recover *run, const struct table *table, uint64_t key, struct fabric_addr addr,
                        bool *shows)
 {
     struct bucket_wire *part = &run->memory->buckets[0];
@@ -250,8 +250,7 @@ static int chain_shows(struct recover *run, const struct cellar_table *table, ui
     return 0;
 }
 
-static int redo_insert(struct recover *run, const struct log_write_wire *write, const struct cellar_table *table,
-                       uint64_t ts)
+static int redo_insert(struct recover *run, const struct log_write_wire *write, const struct table *table, uint64_t ts)
 {
     const struct schema *schema = &table->schema;
     struct fabric_addr addr = {write->addr};
@@ -327,7 +326,7 @@ static int redo_write(struct recover *run, const struct log_write_wire *write, u
 {
     if (ts > LAYOUT_TS_MAX) return recover_alien(run, write, "no transaction can be so late");
     if (write->kind == LAYOUT_LOG_BUCKET) return PLANT(recover_buckets_skipped) ? 0 : redo_bucket(run, write, ts);
-    const struct cellar_table *table = recover_table_of(run, write);
+    const struct table *table = recover_table_of(run, write);
     if (!table)
         return recover_alien(run, write, "this process knows no such table; recover from one that was opened later");
     if (write->kind == LAYOUT_LOG_CELL) return redo_cell(run, write, &table->schema, ts);

@@ -78,7 +78,7 @@ static int run_clear(struct recover *run, struct heap_walk *walk)
     const struct chunk_wire *header = &walk->memory->run;
     if (header->kind == LAYOUT_RUN_BUCKETS) return slots_clear(run, walk, 8, 1);
     if (header->kind != LAYOUT_RUN_RECORDS) return 0;
-    const struct cellar_table *table = run->catalog->tables[header->table_id - 1];
+    const struct table *table = run->catalog->tables[header->table_id - 1];
     if (!table && catalog_is_going(run->catalog, header->table_id)) return 0;
     if (!table)
         return err_set(

@@ -215,7 +215,7 @@ static int record_redo(struct replaying *run, const struct log_write_wire *write
 {
     struct fabric_addr addr = {write->addr};
     const struct catalog *catalog = run->catalog;
-    const struct cellar_table *table =
+    const struct table *table =
         write->table_id - 1u < LAYOUT_CATALOG_TABLES_MAX ? catalog->tables[write->table_id - 1] : NULL;
     uint8_t *image = run->memory->image;
     if (!table || !catalog_in_heap(catalog, addr, table->schema.record_bytes) || addr.bits % LAYOUT_LINE)

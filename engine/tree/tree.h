@@ -79,7 +79,7 @@ enum tree_kind { TREE_REMOVES, TREE_ADDS, TREE_COVERS }; /* the last: other valu
 
 struct tree_change {
     const struct cellar_index *index;
-    const struct cellar_table *table;
+    const struct table *table;
     uint64_t leaf, record;
     uint32_t cell; /* at the shape: the one that is locked with it, or TREE_CELL_UNKNOWN */
     int32_t ref;
@@ -199,7 +199,7 @@ void tree_work_end(struct txn *txn);
 void tree_work_forget(struct txn *txn);
 /* Of its log entry, at most; and what index changes add to that of a change of a row, and of a procedure. */
 uint64_t tree_work_log_bytes(const struct catalog *catalog, bool undo);
-uint64_t tree_row_log_bytes(const struct cellar_table *table, bool undo);
+uint64_t tree_row_log_bytes(const struct table *table, bool undo);
 uint64_t tree_room_log_bytes(const struct catalog *catalog, bool undo); /* of a transaction, for room */
 uint64_t tree_log_bytes(const struct catalog *catalog, uint32_t writes_max, bool undo);
 

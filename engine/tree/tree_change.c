@@ -32,7 +32,7 @@ static bool change_push(struct txn *txn, const struct cellar_index *index, uint6
 static bool row_gather(struct txn *txn, struct indexed_row *row)
 {
     const struct cache_object *object = row->object;
-    const struct cellar_table *table = object->table;
+    const struct table *table = object->table;
     bool there = object->kind != CACHE_DELETE;
     for (uint32_t i = 0; i < table->ordered_count; i++) {
         const struct cellar_index *index = table->ordered[i];

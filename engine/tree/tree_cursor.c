@@ -360,7 +360,8 @@ static int begin(struct txn *txn, const struct cellar_index *index)
     if (txn->doomed) return txn_doomed(txn);
     if (txn->error) return txn->error;
     if (!index) return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_NO_INDEX, 0);
-    if (!catalog_owns(txn->home->catalog, index->base)) return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_FOREIGN, 0);
+    if (!catalog_owns(txn->home->catalog, catalog_handle(index->base)))
+        return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_FOREIGN, 0);
     if (index->dropped) return txn_error(txn, CELLAR_DROPPED, CELLAR_WHY_CODE, 0);
     txn->tree_begun = true;
     int rc = txn->block_count ? tree_fetch(txn) : 0;

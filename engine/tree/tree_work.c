@@ -86,7 +86,7 @@ static int part_write(struct txn *txn, const struct tree_node *node, struct tree
     treenode_row_make(index, shape, tree->points + first, tree->real + first, end - first, packed, tree->row);
     if (!shape->level) tree_hints_cells_put(txn->home->hints, index, number, shape);
     if (number == node->number) return tree_row_put(txn, index, node->ref);
-    int ref = cellar_proc_insert(txn_public(txn), index->nodes, number, tree->row);
+    int ref = txn_insert(txn, index->nodes, number, tree->row);
     return ref < 0 ? ref : 0;
 }
 
@@ -314,7 +314,7 @@ static int root_lower(struct txn *txn, struct tree_node *root)
 {
     struct tree *tree = txn->tree;
     uint64_t child = root->entries[0].child;
-    int ref = cellar_proc_access(txn_public(txn), tree->work.index->nodes, child, 0, 0, CELLAR_DELETE);
+    int ref = txn_access(txn, tree->work.index->nodes, child, 0, 0, CELLAR_DELETE);
     int rc = ref < 0 ? ref : node_lock(txn, root);
     if (rc == 0) rc = node_fetch(txn, child, TREENODE_ALL, 0, &tree->right);
     if (rc) return rc;
@@ -358,7 +358,7 @@ static int tidy(struct txn *txn)
     }
     uint32_t at = entry_of(index, parent, &tree->work.point);
     at -= at > 0;
-    int ref = cellar_proc_access(txn_public(txn), index->nodes, parent->entries[at + 1].child, 0, 0, CELLAR_DELETE);
+    int ref = txn_access(txn, index->nodes, parent->entries[at + 1].child, 0, 0, CELLAR_DELETE);
     rc = ref < 0 ? ref : node_lock(txn, parent);
     if (rc == 0) rc = node_fetch(txn, parent->entries[at].child, 0, TREENODE_ALL, a);
     if (rc == 0) rc = node_fetch(txn, parent->entries[at + 1].child, TREENODE_ALL, 0, b);
@@ -455,7 +455,7 @@ uint64_t tree_work_log_bytes(const struct catalog *catalog, bool undo)
     return sizeof(struct log_entry_wire) + (NODES_NEW_MAX + 3) * most;
 }
 
-uint64_t tree_row_log_bytes(const struct cellar_table *table, bool undo)
+uint64_t tree_row_log_bytes(const struct table *table, bool undo)
 {
     uint64_t bytes = 0;
     for (uint32_t k = 0; k < table->ordered_count; k++)
@@ -464,7 +464,7 @@ uint64_t tree_row_log_bytes(const struct cellar_table *table, bool undo)
 }
 
 /* Of a data cell that is taken into use, in the widest index of a table. */
-static uint64_t tree_open_log_bytes(const struct cellar_table *table, bool undo)
+static uint64_t tree_open_log_bytes(const struct table *table, bool undo)
 {
     uint64_t most = 0;
     for (uint32_t k = 0; k < table->ordered_count; k++) {

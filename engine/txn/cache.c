@@ -97,46 +97,6 @@ void *cache_alloc(struct cache *cache, uint64_t bytes)
     return memory;
 }
 
-/* The record's, or the one that it would have. */
-static inline struct cache_entry *entry_of(const struct cache *cache, const struct cellar_table *table, uint64_t key)
-{
-    uint64_t at =
-        ((key + ((uint64_t)table->id << 56)) * 0x9e3779b97f4a7c15ull) >> 32; /* the upper half mixes all bits below */
-
-    for (;; at++) {
-        struct cache_entry *entry = &cache->hash[at & cache->slot_mask];
-        if (entry->generation != cache->generation) return entry;
-        const struct cache_object *object = cache_object_at(cache, (uint32_t)entry->object);
-        if (object->key == key && object->table == table) return entry;
-    }
-}
-
-int32_t cache_find(const struct cache *cache, const struct cellar_table *table, uint64_t key)
-{
-    const struct cache_entry *entry = entry_of(cache, table, key);
-    return entry->generation == cache->generation ? entry->object : -1;
-}
-
-int32_t cache_pin(struct cache *cache, const struct cellar_table *table, uint64_t key, bool *made)
-{
-    struct cache_entry *entry = entry_of(cache, table, key);
-    *made = entry->generation != cache->generation;
-    if (!*made) return entry->object;
-    if (cache->object_count == cache->objects_max) return -1;
-    entry->generation = cache->generation;
-    entry->object = (int32_t)cache->object_count++;
-    struct cache_object *object = cache->objects_end;
-    cache->objects_end = cache_object_next(object);
-    object->table = table;
-    object->key = key;
-    object->bucket = object->absent_bucket = object->scan_bucket = -1;
-    object->scan_entry = 0;
-    memset(&object->addr, 0, offsetof(struct cache_object, fetching_cells) - offsetof(struct cache_object, addr));
-    for (uint64_t byte = sizeof *object; byte < cache->zero_end; byte += CACHE_ZERO_BYTES)
-        memset((uint8_t *)object + byte, 0, CACHE_ZERO_BYTES);
-    return entry->object;
-}
-
 int32_t cache_bucket_new(struct cache *cache, struct fabric_addr addr, bool head)
 {
     if (cache->bucket_count == cache->buckets_max) return -1;

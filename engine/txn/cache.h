@@ -21,6 +21,7 @@
 #include "record.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #define CACHE_OBJECTS_MAX CELLAR_TXN_RECORDS_MAX
 #define CACHE_OBJECT_BYTES 320     /* of an object with what its mode has behind it, */
@@ -38,7 +39,7 @@ enum cache_state {
 
 struct cache_object {
     /* set by cache_pin */
-    const struct cellar_table *table;
+    const struct table *table;
     uint64_t key;
     int32_t bucket;        /* head of the chain that was searched; -1: none yet */
     int32_t absent_bucket; /* head of the chain that lacked the key, still to be validated; -1: none */
@@ -141,10 +142,6 @@ static inline void cache_zeroes(struct cache *cache, const struct mode *mode)
 }
 /* Drops all objects and buckets. */
 void cache_reset(struct cache *cache);
-/* The object of (table, key): the existing one (*made false), or a new one; -1 when there are objects_max. */
-int32_t cache_pin(struct cache *cache, const struct cellar_table *table, uint64_t key, bool *made);
-/* -1: it has not been pinned. */
-int32_t cache_find(const struct cache *cache, const struct cellar_table *table, uint64_t key);
 static inline struct cache_object *cache_object_at(const struct cache *cache, uint32_t number)
 {
     return (void *)((uint8_t *)cache->objects + (uint64_t)number * CACHE_OBJECT_BYTES);
@@ -156,6 +153,49 @@ static inline struct cache_bucket *cache_bucket_at(const struct cache *cache, ui
 static inline struct cache_object *cache_object_next(struct cache_object *object)
 {
     return (void *)((uint8_t *)object + CACHE_OBJECT_BYTES);
+}
+/* The hash entry of (table, key), or the one that it would have. */
+static inline struct cache_entry *cache_entry_of(const struct cache *cache, const struct table *table, uint64_t key)
+{
+    uint64_t at =
+        ((key + ((uint64_t)table->id << 56)) * 0x9e3779b97f4a7c15ull) >> 32; /* the upper half mixes all bits below */
+
+    for (;; at++) {
+        struct cache_entry *entry = &cache->hash[at & cache->slot_mask];
+        if (entry->generation != cache->generation) return entry;
+        const struct cache_object *object = cache_object_at(cache, (uint32_t)entry->object);
+        if (object->key == key && object->table == table) return entry;
+    }
+}
+/* -1: it has not been pinned. */
+static inline int32_t cache_find(const struct cache *cache, const struct table *table, uint64_t key)
+{
+    const struct cache_entry *entry = cache_entry_of(cache, table, key);
+    return entry->generation == cache->generation ? entry->object : -1;
+}
+/*
+ * The object of (table, key): the existing one (*made false), or a new one; -1 when there are objects_max. Part of each
+ * declaration: a call of it would be a tenth of that.
+ */
+static inline __attribute__((always_inline)) int32_t cache_pin(struct cache *cache, const struct table *table,
+                                                               uint64_t key, bool *made)
+{
+    struct cache_entry *entry = cache_entry_of(cache, table, key);
+    *made = entry->generation != cache->generation;
+    if (!*made) return entry->object;
+    if (cache->object_count == cache->objects_max) return -1;
+    entry->generation = cache->generation;
+    entry->object = (int32_t)cache->object_count++;
+    struct cache_object *object = cache->objects_end;
+    cache->objects_end = cache_object_next(object);
+    object->table = table;
+    object->key = key;
+    object->bucket = object->absent_bucket = object->scan_bucket = -1;
+    object->scan_entry = 0;
+    memset(&object->addr, 0, offsetof(struct cache_object, fetching_cells) - offsetof(struct cache_object, addr));
+    for (uint64_t byte = sizeof *object; byte < cache->zero_end; byte += CACHE_ZERO_BYTES)
+        memset((uint8_t *)object + byte, 0, CACHE_ZERO_BYTES);
+    return entry->object;
 }
 /* Over all objects. */
 #define cache_each_object(cache, object)                                                                               \

@@ -418,8 +418,8 @@ void txn_ended(const struct txn *txn, int code, uint64_t ts)
     if (observer) observer->ended(observer->arg, txn, code, ts);
 }
 
-static int abort_for(struct coro *co, struct txn *txn, enum cellar_abort_reason reason,
-                     const struct cellar_table *table, uint64_t key)
+static int abort_for(struct coro *co, struct txn *txn, enum cellar_abort_reason reason, const struct table *table,
+                     uint64_t key)
 {
     const struct observer *observer = txn->home->observer;
     txn_release(co, txn);
@@ -437,7 +437,7 @@ int txn_abort(struct coro *co, struct txn *txn, enum cellar_abort_reason reason)
     return abort_for(co, txn, reason, NULL, 0);
 }
 
-int txn_abort_at(struct coro *co, struct txn *txn, const struct cellar_table *table, uint64_t key,
+int txn_abort_at(struct coro *co, struct txn *txn, const struct table *table, uint64_t key,
                  enum cellar_abort_reason reason)
 {
     hotspots_count(&txn->home->hotspots, table, key);

@@ -79,7 +79,7 @@ bool draft_has_room(const struct draft *draft, uint32_t records, uint64_t bytes)
 /* ---- records ---- */
 
 /* The entry that has the key, or is to have it. */
-static struct draft_entry *entry_of(const struct draft *draft, const struct cellar_table *table, uint64_t key)
+static struct draft_entry *entry_of(const struct draft *draft, const struct table *table, uint64_t key)
 {
     uint64_t at = ((key + ((uint64_t)table->id << 56)) * 0x9e3779b97f4a7c15ull) >> 32;
     for (;; at++) {
@@ -90,7 +90,7 @@ static struct draft_entry *entry_of(const struct draft *draft, const struct cell
     }
 }
 
-struct draft_record *draft_find(const struct draft *draft, const struct cellar_table *table, uint64_t key)
+struct draft_record *draft_find(const struct draft *draft, const struct table *table, uint64_t key)
 {
     const struct draft_entry *entry = entry_of(draft, table, key);
     return entry->generation == draft->generation ? &draft->records[entry->record] : NULL;
@@ -105,7 +105,7 @@ static __attribute__((cold, noinline)) void hash_grow(struct draft *draft)
         *entry_of(draft, draft->records[i].table, draft->records[i].key) = (struct draft_entry){draft->generation, i};
 }
 
-struct draft_record *draft_record(struct draft *draft, const struct cellar_table *table, uint64_t key)
+struct draft_record *draft_record(struct draft *draft, const struct table *table, uint64_t key)
 {
     struct draft_entry *entry = entry_of(draft, table, key);
     if (entry->generation == draft->generation) return &draft->records[entry->record];
@@ -167,8 +167,8 @@ int draft_want_all(struct draft *draft, const struct txn *txn, enum cellar_why *
 static void conflict_note(struct draft *draft, const struct draft_record *record)
 {
     draft->conflict = true;
-    draft->met =
-        (struct cellar_detail){.why = CELLAR_WHY_CHANGED, .column = -1, .table = record->table, .key = record->key};
+    draft->met = (struct cellar_detail){
+        .why = CELLAR_WHY_CHANGED, .column = -1, .table = &record->table->handle, .key = record->key};
 }
 
 bool draft_note(struct draft *draft)

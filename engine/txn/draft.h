@@ -43,7 +43,7 @@ struct draft_change_state {
 };
 
 struct draft_record {
-    const struct cellar_table *table;
+    const struct table *table;
     uint64_t key;
     /* notes */
     struct fabric_addr addr; /* where it was */
@@ -112,9 +112,9 @@ void draft_close(struct draft *draft);
 void draft_reset(struct draft *draft, uint32_t changes);
 
 /* The record of that key, or NULL. */
-struct draft_record *draft_find(const struct draft *draft, const struct cellar_table *table, uint64_t key);
+struct draft_record *draft_find(const struct draft *draft, const struct table *table, uint64_t key);
 /* The same, made when there is none; NULL: there are DRAFT_RECORDS_MAX. */
-struct draft_record *draft_record(struct draft *draft, const struct cellar_table *table, uint64_t key);
+struct draft_record *draft_record(struct draft *draft, const struct table *table, uint64_t key);
 #define draft_each(draft, record)                                                                                      \
     for (struct draft_record *record = (draft)->records, *record##_end = record + (draft)->count;                      \
          record < record##_end; record++)
@@ -142,7 +142,7 @@ NODISCARD int draft_serialized(struct coro *co, struct txn *txn);
 /* Of a record that is noted: has this attempt, by that reference, the same versions of these cells? */
 bool draft_is_same(const struct txn *txn, const struct draft_record *record, int32_t ref, uint32_t cells);
 /* Cells that an attempt beside the hold does not touch: they are locked, and noted. */
-static inline uint32_t draft_held_cells(const struct draft *draft, const struct cellar_table *table, uint64_t key)
+static inline uint32_t draft_held_cells(const struct draft *draft, const struct table *table, uint64_t key)
 {
     const struct draft_record *record = draft && draft->beside ? draft_find(draft, table, key) : NULL;
     return record ? record->hold_cells : 0;

@@ -7,7 +7,7 @@
 static void store(uint64_t *to, uint64_t value) { __atomic_store_n(to, value, __ATOMIC_RELEASE); }
 static uint64_t load(const uint64_t *from) { return __atomic_load_n(from, __ATOMIC_ACQUIRE); }
 
-void hotspots_count(struct hotspots *hotspots, const struct cellar_table *table, uint64_t key)
+void hotspots_count(struct hotspots *hotspots, const struct table *table, uint64_t key)
 {
     struct hotspot *least = &hotspots->places[0];
     for (uint32_t i = 0; i < HOTSPOTS; i++) {

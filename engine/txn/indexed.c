@@ -28,7 +28,7 @@ void indexed_insert(struct txn *txn, struct cache_object *object) { add(txn, obj
 /* What the indexes have of it: nothing, of a record that is inserted. */
 static bool row_fetched(struct txn *txn, struct indexed_row *row)
 {
-    const struct cellar_table *table = row->object->table;
+    const struct table *table = row->object->table;
     row->entries = cache_alloc(&txn->cache, table->ordered_count * (uint64_t)TREENODE_KEY_BYTES_MAX);
     if (!row->entries) return false;
     row->fetched = true;

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct table;
 struct txn;
 struct txn_home;
 
@@ -63,7 +64,7 @@ struct observer {
     /*
      * The attempt is aborted, and nothing is left of it. Of that record another transaction came first; or table NULL.
      */
-    void (*aborted)(void *arg, const struct txn *txn, enum cellar_abort_reason reason, const struct cellar_table *table,
+    void (*aborted)(void *arg, const struct txn *txn, enum cellar_abort_reason reason, const struct table *table,
                     uint64_t key);
     /* All attempts of a call of that procedure have ended; likewise. */
     void (*called)(void *arg, const struct txn *txn, const struct cellar_proc *proc,

@@ -30,7 +30,7 @@ static inline void tabletally_count(struct tabletally *tallies, const struct cac
     uint64_t *counts = (uint64_t *)&tallies[object->table->id].counts;
     counter_add(&counts[cells ? TABLETALLY_WRITE + object->kind : TABLETALLY_READ], count);
 }
-static inline void tabletally_conflict(struct tabletally *tallies, const struct cellar_table *table,
+static inline void tabletally_conflict(struct tabletally *tallies, const struct table *table,
                                        enum cellar_abort_reason reason)
 {
     counter_add(&tallies[table->id].counts.conflicts[reason], 1);

@@ -104,9 +104,9 @@ int txn_error(struct txn *txn, int code, enum cellar_why why, uint64_t limit)
 
 int txn_error_of(struct txn *txn, int code, enum cellar_why why, uint64_t limit, const struct cache_object *object)
 {
-    return note(
-        txn, code,
-        (struct cellar_detail){.why = why, .column = -1, .table = object->table, .key = object->key, .limit = limit});
+    return note(txn, code,
+                (struct cellar_detail){
+                    .why = why, .column = -1, .table = &object->table->handle, .key = object->key, .limit = limit});
 }
 
 int txn_no_copies(struct txn *txn, const struct cache_object *object)
@@ -116,16 +116,17 @@ int txn_no_copies(struct txn *txn, const struct cache_object *object)
 
 int txn_error_column(struct txn *txn, int code, enum cellar_why why, const struct cache_object *object, int column)
 {
-    return note(txn, code,
-                (struct cellar_detail){.why = why, .column = column, .table = object->table, .key = object->key});
+    return note(
+        txn, code,
+        (struct cellar_detail){.why = why, .column = column, .table = &object->table->handle, .key = object->key});
 }
 
 /* Of a record that was not pinned. */
 static __attribute__((cold, noinline)) int error_at(struct txn *txn, int code, enum cellar_why why, uint64_t limit,
-                                                    const struct cellar_table *table, uint64_t key)
+                                                    const struct table *table, uint64_t key)
 {
     return note(txn, code,
-                (struct cellar_detail){.why = why, .column = -1, .table = table, .key = key, .limit = limit});
+                (struct cellar_detail){.why = why, .column = -1, .table = &table->handle, .key = key, .limit = limit});
 }
 
 /* ---- the batch ---- */
@@ -188,18 +189,22 @@ static inline void block_add(struct txn *txn, struct cache_object *object)
     txn->block[txn->block_count++] = object;
 }
 
-static __attribute__((noinline)) int no_table(struct txn *txn, const struct cellar_table *table)
+static inline bool is_known(const struct txn *txn, const struct cellar_table *handle)
 {
-    if (!table) return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_NO_TABLE, 0);
-    if (table->catalog != txn->home->catalog) return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_FOREIGN, 0);
-    return txn_error(txn, CELLAR_DROPPED, CELLAR_WHY_CODE, 0);
+    return !txn->doomed && catalog_owns(txn->home->catalog, handle);
+}
+
+static __attribute__((noinline)) int no_table(struct txn *txn, const struct cellar_table *handle)
+{
+    if (txn->doomed) return txn_doomed(txn);
+    return txn_error(txn, CELLAR_INVALID, handle ? CELLAR_WHY_FOREIGN : CELLAR_WHY_NO_TABLE, 0);
 }
 
 /* Every declaration comes through here: the object, or a code. */
-static inline int declare(struct txn *txn, const struct cellar_table *table, uint64_t key, bool *made)
+static inline int declare(struct txn *txn, const struct table *table, uint64_t key, bool *made)
 {
     if (txn->doomed) return txn_doomed(txn);
-    if (__builtin_expect(!catalog_has(txn->home->catalog, table), 0)) return no_table(txn, table);
+    if (__builtin_expect(table->dropped, 0)) return txn_error(txn, CELLAR_DROPPED, CELLAR_WHY_CODE, 0);
     int32_t ref = cache_pin(&txn->cache, table, key, made);
     fabric_work(txn->home->ep, 1);
     if (ref < 0 || (*made && ++txn->record_count > txn->records_max))
@@ -249,11 +254,10 @@ static __attribute__((noinline)) bool stands_already(const struct cache_object *
     return object->kind != CACHE_ACCESS || (flags & CELLAR_DELETE) || (cells & declared);
 }
 
-int cellar_proc_access(struct cellar_txn *public_txn, const struct cellar_table *table, uint64_t key, cellar_cells read,
-                       cellar_cells write, uint32_t flags)
+static inline __attribute__((always_inline)) int access_of(struct txn *txn, const struct table *table, uint64_t key,
+                                                           uint32_t read, uint32_t write, uint32_t flags)
 {
-    struct txn *txn = txn_of(public_txn);
-    bool made;
+    bool made = false;
     int ref = declare(txn, table, key, &made);
     if (ref < 0) return ref;
 
@@ -289,6 +293,19 @@ int cellar_proc_access(struct cellar_txn *public_txn, const struct cellar_table 
     return ref;
 }
 
+int cellar_proc_access(struct cellar_txn *public_txn, const struct cellar_table *handle, uint64_t key,
+                       cellar_cells read, cellar_cells write, uint32_t flags)
+{
+    struct txn *txn = txn_of(public_txn);
+    if (__builtin_expect(!is_known(txn, handle), 0)) return no_table(txn, handle);
+    return access_of(txn, handle->table, key, read, write, flags);
+}
+
+int txn_access(struct txn *txn, const struct table *table, uint64_t key, uint32_t read, uint32_t write, uint32_t flags)
+{
+    return access_of(txn, table, key, read, write, flags);
+}
+
 /* The rest of a declaration that is not the procedure's: only cells that are new to it. */
 static int want(struct txn *txn, struct cache_object *object, uint32_t read, uint32_t write)
 {
@@ -308,9 +325,9 @@ static int want(struct txn *txn, struct cache_object *object, uint32_t read, uin
     return 0;
 }
 
-int txn_want(struct txn *txn, const struct cellar_table *table, uint64_t key, uint32_t read, uint32_t write)
+int txn_want(struct txn *txn, const struct table *table, uint64_t key, uint32_t read, uint32_t write)
 {
-    bool made;
+    bool made = false;
     if (txn->doomed) return CELLAR_RETRY;
     int32_t ref = cache_pin(&txn->cache, table, key, &made);
     fabric_work(txn->home->ep, 1);
@@ -321,9 +338,9 @@ int txn_want(struct txn *txn, const struct cellar_table *table, uint64_t key, ui
     return rc ? rc : ref;
 }
 
-int txn_want_counted(struct txn *txn, const struct cellar_table *table, uint64_t key, uint32_t read, uint32_t write)
+int txn_want_counted(struct txn *txn, const struct table *table, uint64_t key, uint32_t read, uint32_t write)
 {
-    bool made;
+    bool made = false;
     int ref = declare(txn, table, key, &made);
     if (ref < 0) return ref;
     struct cache_object *object = txn_object(txn, ref);
@@ -333,10 +350,9 @@ int txn_want_counted(struct txn *txn, const struct cellar_table *table, uint64_t
     return rc ? rc : ref;
 }
 
-int cellar_proc_insert(struct cellar_txn *public_txn, const struct cellar_table *table, uint64_t key, const void *row)
+int txn_insert(struct txn *txn, const struct table *table, uint64_t key, const void *row)
 {
-    struct txn *txn = txn_of(public_txn);
-    bool made;
+    bool made = false;
     int ref = declare(txn, table, key, &made);
     if (ref < 0) return ref;
 
@@ -359,6 +375,13 @@ int cellar_proc_insert(struct cellar_txn *public_txn, const struct cellar_table 
     if (table->ordered_count) indexed_insert(txn, object);
     block_add(txn, object);
     return ref;
+}
+
+int cellar_proc_insert(struct cellar_txn *public_txn, const struct cellar_table *handle, uint64_t key, const void *row)
+{
+    struct txn *txn = txn_of(public_txn);
+    if (__builtin_expect(!is_known(txn, handle), 0)) return no_table(txn, handle);
+    return txn_insert(txn, handle->table, key, row);
 }
 
 int cellar_proc_fetch(struct cellar_txn *public_txn)

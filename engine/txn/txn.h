@@ -205,7 +205,7 @@ void txn_release_own(struct coro *co, struct txn *txn);
 /* Releases all locks and unused slots, and counts the reason: RETRY. */
 __attribute__((cold)) int txn_abort(struct coro *co, struct txn *txn, enum cellar_abort_reason reason);
 /* The same, and this record is the one that another transaction has come to first. */
-__attribute__((cold)) int txn_abort_at(struct coro *co, struct txn *txn, const struct cellar_table *table, uint64_t key,
+__attribute__((cold)) int txn_abort_at(struct coro *co, struct txn *txn, const struct table *table, uint64_t key,
                                        enum cellar_abort_reason reason);
 /* ... this object's. */
 __attribute__((cold)) int txn_abort_over(struct coro *co, struct txn *txn, const struct cache_object *object,
@@ -281,14 +281,17 @@ static inline void txn_masked_cas(struct coro *co, struct txn *txn, enum cellar_
     op->swap_mask = swap_mask;
 }
 
+/* As cellar_proc_access and cellar_proc_insert. */
+NODISCARD int txn_access(struct txn *txn, const struct table *table, uint64_t key, uint32_t read, uint32_t write,
+                         uint32_t flags);
+NODISCARD int txn_insert(struct txn *txn, const struct table *table, uint64_t key, const void *row);
 /*
  * Declares cells of a record for the engine's own use, in the next block: not counted to the procedure's limits, of a
  * record that may be absent; a cell may be declared again, and written when it was read before. A reference, or a code.
  */
-NODISCARD int txn_want(struct txn *txn, const struct cellar_table *table, uint64_t key, uint32_t read, uint32_t write);
+NODISCARD int txn_want(struct txn *txn, const struct table *table, uint64_t key, uint32_t read, uint32_t write);
 /* The same of a record that counts as one the procedure has declared. */
-NODISCARD int txn_want_counted(struct txn *txn, const struct cellar_table *table, uint64_t key, uint32_t read,
-                               uint32_t write);
+NODISCARD int txn_want_counted(struct txn *txn, const struct table *table, uint64_t key, uint32_t read, uint32_t write);
 
 /*
  * The bucket images with this transaction's inserts and deletes in them (index_change.c): 0, or an error of

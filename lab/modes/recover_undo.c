@@ -144,8 +144,8 @@ static bool header_untouched(const struct recover *run, bool insert)
 }
 
 /* An insert or a delete. */
-static int whole_look(struct recover *run, const struct log_write_wire *write, const struct cellar_table *table,
-                      uint64_t ts, enum shown *shown)
+static int whole_look(struct recover *run, const struct log_write_wire *write, const struct table *table, uint64_t ts,
+                      enum shown *shown)
 {
     const struct schema *schema = &table->schema;
     struct fabric_addr addr = {write->addr};
@@ -171,7 +171,7 @@ static int shown_read(struct recover *run, const struct log_write_wire *write, u
 {
     if (ts > LAYOUT_TS_MAX) return recover_alien(run, write, "no transaction can be so late");
     if (write->kind == LAYOUT_LOG_UNDO_BUCKET) return bucket_look(run, write, ts, shown);
-    const struct cellar_table *table = recover_table_of(run, write);
+    const struct table *table = recover_table_of(run, write);
     if (!table)
         return recover_alien(run, write, "this process knows no such table; recover from one that was opened later");
     if (write->kind == LAYOUT_LOG_UNDO_CELL) return cell_look(run, write, &table->schema, ts, shown);

@@ -16,7 +16,7 @@ struct pool {
     struct history_touched touched;
 };
 
-static int cells_add(const struct pool *pool, const struct cellar_table *table, const uint8_t *image, uint32_t cells)
+static int cells_add(const struct pool *pool, const struct table *table, const uint8_t *image, uint32_t cells)
 {
     const struct record_wire *header = (const struct record_wire *)(const void *)image;
     int rc = 0;
@@ -35,7 +35,7 @@ static int cells_add(const struct pool *pool, const struct cellar_table *table, 
 }
 
 /* The cells that are not as they were, if that is asked. */
-static uint32_t changed(const struct pool *pool, const struct cellar_table *table, const uint8_t *image, bool *new)
+static uint32_t changed(const struct pool *pool, const struct table *table, const uint8_t *image, bool *new)
 {
     *new = false;
     if (!pool->since || table == pool->since->left_out) return 0;
@@ -43,7 +43,7 @@ static uint32_t changed(const struct pool *pool, const struct cellar_table *tabl
 }
 
 /* One slot of the pool. */
-static int slot_seen(void *arg, const struct cellar_table *table, struct fabric_addr addr, const uint8_t *image)
+static int slot_seen(void *arg, const struct table *table, struct fabric_addr addr, const uint8_t *image)
 {
     struct pool *pool = arg;
     const struct record_wire *header = (const struct record_wire *)(const void *)image;

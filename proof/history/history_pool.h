@@ -9,7 +9,7 @@
 /* How the pool was, and a table (or NULL) of which that does not matter. */
 struct history_pool_since {
     const struct history_snapshot *snapshot;
-    const struct cellar_table *left_out;
+    const struct table *left_out;
 };
 
 /*

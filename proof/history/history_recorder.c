@@ -447,7 +447,7 @@ void history_recorder_start(struct history_recorder *recorder) { db_observe(reco
 
 void history_recorder_leave_out(struct history_recorder *recorder, const struct cellar_table *table)
 {
-    recorder->left_out = table;
+    recorder->left_out = table ? table->table : NULL;
 }
 
 void history_recorder_cover(struct history_recorder *recorder) { recorder->cover = true; }

@@ -47,7 +47,7 @@ struct history_recorder {
     uint64_t txns_max;
     bool aborted; /* attempts that are tried again are kept, too */
     bool cover;   /* final versions are of every item that is not as it was */
-    const struct cellar_table *left_out;
+    const struct table *left_out;
     struct history_journal *journal;
     struct history_snapshot *snapshot;
     atomic_uint_least64_t count;

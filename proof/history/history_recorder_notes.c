@@ -11,7 +11,7 @@
 /* Of a record that is noted: what the attempt has met of it does not count. */
 static bool is_noted(const struct txn *txn, const struct history_access *access)
 {
-    const struct cellar_table *table = txn->home->catalog->tables[access->table_id - 1];
+    const struct table *table = txn->home->catalog->tables[access->table_id - 1];
     const struct draft_record *record = draft_find(txn->draft, table, access->key);
     if (!record) return false;
     if (access->cell == HISTORY_PRESENCE) return record->noted_absent;

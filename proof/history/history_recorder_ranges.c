@@ -88,7 +88,7 @@ static void presence_add(struct history_recorder *recorder, struct history_recor
 }
 
 /* What the transaction itself has made of that record; NULL: nothing that changes whether it is there. */
-static const struct cache_object *own(const struct txn *txn, const struct cellar_table *table, uint64_t key)
+static const struct cache_object *own(const struct txn *txn, const struct table *table, uint64_t key)
 {
     for (uint32_t i = 0; i < txn->indexed_count; i++) {
         const struct cache_object *object = txn->indexed[i].object;
@@ -99,7 +99,7 @@ static const struct cache_object *own(const struct txn *txn, const struct cellar
 
 /* What it has deleted itself was there. */
 static void deleted_add(struct history_recorder *recorder, struct history_recorder_lane *lane, const struct txn *txn,
-                        const struct cellar_table *table, const struct part *part)
+                        const struct table *table, const struct part *part)
 {
     for (uint32_t i = 0; i < txn->indexed_count; i++) {
         const struct cache_object *object = txn->indexed[i].object;
@@ -114,7 +114,7 @@ static void range_add(struct history_recorder *recorder, struct history_recorder
                       uint32_t at, uint32_t end)
 {
     const struct history_recorder_claim *claim = &lane->claims[at];
-    const struct cellar_table *table = claim->index->base;
+    const struct table *table = claim->index->base;
     for (uint64_t first = claim->first;; first++) {
         struct part part = part_at(txn, claim->index, first, claim->last);
         history_recorder_access(recorder, lane,

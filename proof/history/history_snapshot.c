@@ -74,7 +74,7 @@ static struct record_state *record_room(struct history_snapshot *snapshot, uint3
     return (void *)((uint8_t *)chunk->data + chunk->used);
 }
 
-static int slot_seen(void *arg, const struct cellar_table *table, struct fabric_addr addr, const uint8_t *image)
+static int slot_seen(void *arg, const struct table *table, struct fabric_addr addr, const uint8_t *image)
 {
     struct history_snapshot *snapshot = arg;
     const struct record_wire *header = (const struct record_wire *)(const void *)image;
@@ -171,7 +171,7 @@ int history_snapshot_add(const struct history_snapshot *snapshot, struct history
 
 /* ---- what has changed since ---- */
 
-uint32_t history_snapshot_changed(const struct history_snapshot *snapshot, const struct cellar_table *table,
+uint32_t history_snapshot_changed(const struct history_snapshot *snapshot, const struct table *table,
                                   const uint8_t *image, bool *new)
 {
     const struct record_wire *header = (const struct record_wire *)(const void *)image;
@@ -189,7 +189,7 @@ uint32_t history_snapshot_changed(const struct history_snapshot *snapshot, const
 }
 
 int history_snapshot_gone(const struct history_snapshot *snapshot, const struct history_touched *touched,
-                          const struct cellar_table *left_out, struct history *history)
+                          const struct table *left_out, struct history *history)
 {
     int rc = 0;
     for (uint64_t i = 0; rc == 0 && i < snapshot->slot_count; i++) {

@@ -23,13 +23,13 @@ NODISCARD int history_snapshot_add(const struct history_snapshot *snapshot, stru
 NODISCARD int history_snapshot_read(const uint64_t *words, uint64_t bytes, const struct history_touched *touched,
                                     struct history *history);
 /* The cells of that record of the pool that are not as they were; of a new one, all. Notes that it is there. */
-uint32_t history_snapshot_changed(const struct history_snapshot *snapshot, const struct cellar_table *table,
+uint32_t history_snapshot_changed(const struct history_snapshot *snapshot, const struct table *table,
                                   const uint8_t *image, bool *new);
 /*
  * After that was asked of all: adds to the finals those that are not there any more; none that was touched, nor of a
  * table that is left out. NOMEM.
  */
 NODISCARD int history_snapshot_gone(const struct history_snapshot *snapshot, const struct history_touched *touched,
-                                    const struct cellar_table *left_out, struct history *history);
+                                    const struct table *left_out, struct history *history);
 /* NULL is allowed. */
 void history_snapshot_free(struct history_snapshot *snapshot);

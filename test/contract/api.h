@@ -343,13 +343,13 @@ static inline struct fabric_addr api_find(struct api *api, uint64_t key, struct 
     uint32_t at = 0;
     uint64_t offset = 0;
 
-    *head = index_bucket_addr(&api->items->index, key);
+    *head = index_bucket_addr(&api->items->table->index, key);
     api_peek(api, *head, &bucket, sizeof bucket);
     while (index_find(&bucket, index_fingerprint(key), &at, &offset)) {
         struct record_wire header;
         struct fabric_addr addr = fabric_addr_of(fabric_addr_node(*head), offset);
         api_peek(api, addr, &header, sizeof header);
-        if (header.key == key && header.table_id == api->items->id) return addr;
+        if (header.key == key && header.table_id == api->items->table->id) return addr;
     }
     fail_msg("key %llu is in no head bucket", (unsigned long long)key);
     return (struct fabric_addr){0};
@@ -366,11 +366,11 @@ static inline struct record_wire api_header(struct api *api, uint64_t key)
 /* The tags of all cells of a record, as compute node 6 would set them: none here owns those. */
 static inline uint64_t api_foreign_tags(const struct cellar_table *table)
 {
-    return lockword_tags(table->schema.all_ones, 6);
+    return lockword_tags(table->table->schema.all_ones, 6);
 }
 static inline uint64_t api_tag_mask(const struct cellar_table *table)
 {
-    return lockword_mask(table->schema.tag_bits, table->schema.all_ones);
+    return lockword_mask(table->table->schema.tag_bits, table->table->schema.all_ones);
 }
 
 /* ---- the program around a list of tests ---- */

@@ -3,8 +3,8 @@
 
 #include "contract_pool.h"
 
-static inline void find_record(struct pool *pool, const struct cellar_table *table, uint64_t key,
-                               struct fabric_addr *addr, struct bucket_wire *bucket, struct fabric_addr *at)
+static inline void find_record(struct pool *pool, const struct table *table, uint64_t key, struct fabric_addr *addr,
+                               struct bucket_wire *bucket, struct fabric_addr *at)
 {
     *at = index_bucket_addr(&table->index, key);
     for (;;) {

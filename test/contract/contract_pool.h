@@ -164,10 +164,10 @@ static inline struct cellar_schema schema_of(const char *name, uint64_t records_
     return (struct cellar_schema){name, sizeof(struct row), columns, 4, records_max, cluster_bits, 0, 0, 0};
 }
 
-static inline const struct cellar_table *table_make(struct pool *pool, const char *name, uint64_t records_max,
-                                                    uint32_t cluster_bits)
+static inline const struct table *table_make(struct pool *pool, const char *name, uint64_t records_max,
+                                             uint32_t cluster_bits)
 {
-    const struct cellar_table *table = NULL;
+    const struct table *table = NULL;
     struct cellar_schema schema = schema_of(name, records_max, cluster_bits);
     MUST(pool, catalog_table_create(NULL, pool->ep, pool->catalog, &schema, &table, &pool->error));
     assert_string_equal(table->name, name);
@@ -186,13 +186,13 @@ static inline struct row row_of(uint64_t key)
     return row;
 }
 
-static inline int load(struct pool *pool, const struct cellar_table *table, uint64_t key)
+static inline int load(struct pool *pool, const struct table *table, uint64_t key)
 {
     struct row row = row_of(key);
     return loader_load(NULL, pool->loader, table, key, &row, &pool->error);
 }
 
-static inline void load_range(struct pool *pool, const struct cellar_table *table, uint64_t first, uint64_t count)
+static inline void load_range(struct pool *pool, const struct table *table, uint64_t first, uint64_t count)
 {
     for (uint64_t key = first; key < first + count; key++) MUST(pool, load(pool, table, key));
 }
@@ -213,7 +213,7 @@ static inline int see(void *arg, uint64_t key, const void *row)
 }
 
 /* The table holds exactly the keys [first, first + count), each with its row. */
-static inline void check_range(struct pool *pool, const struct cellar_table *table, uint64_t first, uint64_t count)
+static inline void check_range(struct pool *pool, const struct table *table, uint64_t first, uint64_t count)
 {
     struct seen seen = {.first = first, .keys_max = count, .keys = calloc(count + 1, 1)};
     MUST(pool, loader_scan(NULL, pool->loader, table, see, &seen, &pool->error));
@@ -224,8 +224,7 @@ static inline void check_range(struct pool *pool, const struct cellar_table *tab
 static inline void audit_clean(struct pool *pool) { MUST(pool, loader_audit(NULL, pool->loader, &pool->error)); }
 
 /* What the engine does when it deletes a record: flags and lock word say so, its entry is gone. */
-static inline void delete_record(struct pool *pool, const struct cellar_table *table, uint64_t key,
-                                 struct fabric_addr *addr)
+static inline void delete_record(struct pool *pool, const struct table *table, uint64_t key, struct fabric_addr *addr)
 {
     struct bucket_wire bucket;
     struct fabric_addr head = index_bucket_addr(&table->index, key);

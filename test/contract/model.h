@@ -28,7 +28,7 @@ struct named {
 static const struct cellar_column named_columns[] = {CELLAR_COLUMN(struct named, key), CELLAR_COLUMN(struct named, a),
                                                      CELLAR_COLUMN(struct named, text)};
 
-enum table { ENTRIES, NAMES, TABLES };
+enum of_table { ENTRIES, NAMES, TABLES };
 enum column { A, B, C, U, TEXT, COLUMNS };
 static const int column_numbers[TABLES][COLUMNS] = {{0, 1, 2, 3, 4}, {1, -1, -1, -1, 2}};
 
@@ -51,7 +51,7 @@ enum order { BY_KEY, BY_B, BY_U, BY_NAME, ORDERS };
 
 struct call {
     enum kind kind;
-    enum table table;
+    enum of_table table;
     uint32_t key; /* its place in the array */
     enum column column;
     struct row row; /* what was put, or inserted */

@@ -160,7 +160,7 @@ static inline void assert_accesses(const struct history *history, uint64_t txn, 
 static inline uint64_t bucket_version(struct api *api, uint64_t key)
 {
     struct bucket_wire bucket;
-    api_peek(api, index_bucket_addr(&api->items->index, key), &bucket, sizeof bucket);
+    api_peek(api, index_bucket_addr(&api->items->table->index, key), &bucket, sizeof bucket);
     return bucket.version;
 }
 

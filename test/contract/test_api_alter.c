@@ -63,7 +63,7 @@ static void a_column_comes_and_goes(void **state)
     api_load(&api, 0, 500);
     old = api.items;
     MUST(&api.error, db_column_add(api.db, old, "more", 8, &more, &table, &api.error));
-    assert_true(old->dropped && table != old);
+    assert_true(old->table->dropped && table != old);
     assert_ptr_equal(cellar_table_find(api.db, "items"), table);
     assert_ptr_equal(cellar_table_next(api.db, NULL), table);
     assert_null(cellar_table_next(api.db, table));

@@ -213,7 +213,7 @@ static void draw_call(struct play *play, const struct player *player, struct cal
     if (call->kind == SAVEPOINT && player->saves == SAVES_MAX) call->kind = ROLLBACK;
     if ((call->kind == ROLLBACK || call->kind == RELEASE) && !player->saves) call->kind = GET;
     if (player->saves) call->savepoint = (int)drawn(play, player->saves);
-    call->table = (enum table)drawn(play, TABLES);
+    call->table = (enum of_table)drawn(play, TABLES);
     call->key = (uint32_t)drawn(play, KEYS);
     call->column = drawn(play, 4) ? columns[call->table][drawn(play, 4)] : TEXT;
     call->row = row_drawn(play);

@@ -452,8 +452,8 @@ static void use_damaged(struct api *api, struct prng *prng)
     struct scanned scanned = {.api = api};
     struct cellar_proc_def def = {.name = "any", .fn = api_any, .records_max = 64, .writes_max = 64};
     api->items = cellar_table_find(api->db, "items");
-    if (!api->items || api->items->schema.column_count != ITEM_COLUMNS ||
-        api->items->schema.row_bytes != sizeof(struct item))
+    if (!api->items || api->items->table->schema.column_count != ITEM_COLUMNS ||
+        api->items->table->schema.row_bytes != sizeof(struct item))
         return;
     int rc = api_audit(api);
     assert_true(rc == 0 || api->error.text[0]);

@@ -233,8 +233,8 @@ static void memory_is_measured(void **state)
     MUST(&api.error, api_alone(&api, measure_job, &measure));
     assert_int_equal(measure.space.records, 2900);
     assert_int_equal(measure.space.payload_bytes, 2900 * (8 + 8 + 8 + 150 + 4));
-    assert_int_equal(measure.space.record_bytes, 2900 * api.items->schema.record_bytes);
-    assert_true(measure.space.slot_bytes >= 3000ull * api.items->schema.record_bytes);
+    assert_int_equal(measure.space.record_bytes, 2900 * api.items->table->schema.record_bytes);
+    assert_true(measure.space.slot_bytes >= 3000ull * api.items->table->schema.record_bytes);
     assert_true(measure.space.index_bytes >= 4000 * 8);
     cellar_lab_pool_space_read(api.db, &after);
     assert_int_equal(after.fixed_bytes, before.fixed_bytes);
@@ -300,7 +300,7 @@ static void entries_of(struct api *api, struct fabric_addr head, struct fabric_a
 /* Does the damage to the record of key 42; a second time undoes it. */
 static void damage(struct api *api, enum damage kind, struct fabric_addr head, struct fabric_addr addr)
 {
-    const struct schema *schema = &api->items->schema;
+    const struct schema *schema = &api->items->table->schema;
     struct fabric_addr entry = {0}, unused = {0};
     uint64_t word;
     if (kind >= ENTRY_LOST) entries_of(api, head, addr, &entry, &unused);
@@ -366,7 +366,7 @@ static void the_audit_names_what_is_damaged(void **state)
     api_open(&api, *state);
     api_load(&api, 0, 500);
     struct fabric_addr addr = api_find(&api, 42, &head);
-    uint32_t words = api.items->schema.record_bytes / 8;
+    uint32_t words = api.items->table->schema.record_bytes / 8;
     assert_true(words <= sizeof record / 8);
     api_peek(&api, addr, record, words * 8);
     api_peek(&api, head, bucket, sizeof bucket);

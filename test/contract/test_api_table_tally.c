@@ -160,7 +160,7 @@ static void numbers_are_used_again(void **state)
     assert_code(db_table_drop(api.db, api.items, &error), 0);
     assert_tally(&api, gone, 0, 0, 0, 0);
     api.items = api_table(&api, "items", 100);
-    assert_int_equal(api.items->id, gone->id);
+    assert_int_equal(api.items->table->id, gone->table->id);
     assert_tally(&api, api.items, 0, 0, 0, 0);
     (void)look_at(&api, 3);
     assert_tally(&api, api.items, 1, 0, 0, 0);

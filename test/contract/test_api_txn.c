@@ -464,7 +464,7 @@ static void a_fetch_says_that_its_snapshot_is_gone(void **state)
     struct cellar_proc_def def = {.name = "reader", .fn = api_any, .records_max = CELLAR_TXN_RECORDS_MAX};
     api_open_with(&api, *state, (struct engine_config){.threads = 2, .coros = 1});
     api_load(&api, 0, 2000);
-    const struct index_geometry *index = &api.items->index;
+    const struct index_geometry *index = &api.items->table->index;
     while (index_bucket_addr(index, late.beside).bits != index_bucket_addr(index, late.absent).bits) late.beside++;
     MUST(&api.error, db_proc_register(api.db, &def, &late.reader_proc, &api.error));
     assert_code(cellar_lab_run(api.db, late_client, &late), 0);

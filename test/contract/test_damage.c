@@ -350,7 +350,7 @@ static int orphan_make(struct coro *co, struct coordinator *coordinator, void *a
     const struct orphan *orphan = arg;
     struct fabric_ep *ep = coordinator->worker->ep;
     const struct cellar_table *table = orphan->bank->table;
-    struct fabric_addr addr = index_bucket_addr(&table->index, orphan->key);
+    struct fabric_addr addr = index_bucket_addr(&table->table->index, orphan->key);
     struct bucket_wire bucket;
     uint64_t old, offset, *entries = bucket.entries;
     uint32_t at = 0;
@@ -359,7 +359,7 @@ static int orphan_make(struct coro *co, struct coordinator *coordinator, void *a
         rc = batch_faa(co, ep, fabric_addr_plus(addr, offsetof(struct bucket_wire, entries) + 8 * i), 0, &entries[i]);
     if (rc || (!orphan->bucket && !index_find(&bucket, index_fingerprint(orphan->key), &at, &offset))) return -1;
     if (!orphan->bucket) addr = fabric_addr_of(fabric_addr_node(addr), offset);
-    uint64_t word = lockword_tags(orphan->bucket ? 1 : table->schema.all_ones, orphan->owner);
+    uint64_t word = lockword_tags(orphan->bucket ? 1 : table->table->schema.all_ones, orphan->owner);
     rc = batch_cas(co, ep, addr, 0, word, &old);
     return rc ? rc : old == 0 ? 0 : -2;
 }

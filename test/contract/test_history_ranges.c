@@ -56,7 +56,7 @@ static uint32_t assert_ranges(const struct scanned *scanned, uint64_t low, uint6
     uint32_t found = 0;
     for (uint32_t i = 0; i < txn->count; i++) {
         const struct history_access *access = &history->accesses[txn->first + i];
-        if (access->table_id != scanned->api.items->id) continue;
+        if (access->table_id != scanned->api.items->table->id) continue;
         found += access->kind == HISTORY_READ && access->cell == HISTORY_PRESENCE;
         if (access->kind != HISTORY_RANGE) continue;
         assert_int_equal(access->key, at);
@@ -95,7 +95,7 @@ static void what_it_overlooks_is_seen(void **state)
     for (uint32_t i = 0; i < txn->count; i++) {
         struct history_access *access = &history->accesses[txn->first + i];
         bool presence = access->kind == HISTORY_READ && access->cell == HISTORY_PRESENCE;
-        if (presence && access->table_id == scanned.api.items->id && access->key == 7) access->key = 8;
+        if (presence && access->table_id == scanned.api.items->table->id && access->key == 7) access->key = 8;
     }
     assert_int_equal(judge(&scanned, &verdict), CELLAR_CORRUPT);
     assert_string_equal(verdict.kind, "absent");

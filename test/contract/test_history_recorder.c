@@ -184,7 +184,7 @@ static void what_is_unknown(void **state)
     struct fabric_control kill = {.kind = FABRIC_NODE_KILL, .node = 1}, also = {.kind = FABRIC_NODE_KILL, .node = 2};
     record(&r, *state, (struct engine_config){.mns = 3, .replicas = 2, .coros = 1}, 100);
     uint64_t key = 0;
-    while (fabric_addr_node(index_bucket_addr(&r.api.items->index, key)) != 0) key++;
+    while (fabric_addr_node(index_bucket_addr(&r.api.items->table->index, key)) != 0) key++;
     const struct step steps[] = {
         {ACCESS, key, CELL_A, CELL_A, 0}, {FETCH, 0, 0, 0, 0}, {PUT, key, 0, CELL_A, 1}, {END, 0, 0, 0, 0}};
     assert_code(run(&r.api, steps), 0);

@@ -65,7 +65,7 @@ static int pass(struct cellar_txn *txn, struct api_call *call)
 static int space_of(struct cellar_lab_client *client, void *arg, struct cellar_error *error)
 {
     const struct cellar_index *const index = *(const struct cellar_index **)arg;
-    return db_space_read(client, index->nodes, (struct cellar_lab_space *)((void **)arg)[1], error);
+    return db_space_read(client, catalog_handle(index->nodes), (struct cellar_lab_space *)((void **)arg)[1], error);
 }
 
 static struct cellar_lab_space space(struct api *api, const struct cellar_index *index)

@@ -8,11 +8,11 @@
 /* ---- the audit finds damage ---- */
 
 /* A pool with something of everything: two nodes, backups, overflow buckets, a deleted record. */
-static const struct cellar_table *audited_pool(struct pool *pool, const struct contract_backend *backend)
+static const struct table *audited_pool(struct pool *pool, const struct contract_backend *backend)
 {
     struct fabric_addr addr;
     pool_open(pool, backend, 2, 1);
-    const struct cellar_table *table = table_make(pool, "t", 60, 0);
+    const struct table *table = table_make(pool, "t", 60, 0);
     load_range(pool, table, 0, 400);
     delete_record(pool, table, 3, &addr);
     audit_clean(pool);
@@ -34,7 +34,7 @@ static void damaged_records_are_found(void **state)
     struct pool pool;
     struct fabric_addr addr, at;
     struct bucket_wire bucket;
-    const struct cellar_table *table = audited_pool(&pool, *state);
+    const struct table *table = audited_pool(&pool, *state);
     const struct schema *schema = &table->schema;
     for (uint64_t key = 10; key < 400; key += 97) {
         find_record(&pool, table, key, &addr, &bucket, &at);
@@ -60,7 +60,7 @@ static void damaged_buckets_are_found(void **state)
     struct pool pool;
     struct fabric_addr addr, at;
     struct bucket_wire bucket;
-    const struct cellar_table *table = audited_pool(&pool, *state);
+    const struct table *table = audited_pool(&pool, *state);
     uint32_t overflow = 0;
     for (uint64_t key = 10; key < 400; key += 31) {
         find_record(&pool, table, key, &addr, &bucket, &at);
@@ -125,7 +125,7 @@ static void locks_left_are_told(void **state)
     struct fabric_addr addr, at;
     struct bucket_wire bucket;
     struct locks locks = {0};
-    const struct cellar_table *table = audited_pool(&pool, *state);
+    const struct table *table = audited_pool(&pool, *state);
     const uint32_t bits = table->schema.tag_bits, last = table->schema.cell_count - 1;
 
     find_record(&pool, table, 10, &addr, &bucket, &at);
@@ -162,7 +162,7 @@ static void misplaced_entries_are_found(void **state)
     struct fabric_addr addr, at, other;
     struct bucket_wire bucket, target;
     uint64_t key = 10, empty = 0;
-    const struct cellar_table *table = audited_pool(&pool, *state);
+    const struct table *table = audited_pool(&pool, *state);
     find_record(&pool, table, key, &addr, &bucket, &at);
     uint64_t entry = (uint64_t)index_fingerprint(key) << 48 | fabric_addr_offset(addr);
     /* It moves to the first free place of another chain. */
@@ -194,7 +194,7 @@ static void unequal_backups_are_found(void **state)
     struct pool pool;
     struct fabric_addr addr, at;
     struct bucket_wire bucket;
-    const struct cellar_table *table = audited_pool(&pool, *state);
+    const struct table *table = audited_pool(&pool, *state);
     find_record(&pool, table, 50, &addr, &bucket, &at);
     const struct fabric_addr places[] = {
         fabric_addr_plus(addr, 8),
@@ -254,7 +254,7 @@ static void random_damage_never_breaks_a_reader(void **state)
     struct pool pool;
     struct prng prng;
     uint32_t found = 0;
-    const struct cellar_table *table = audited_pool(&pool, *state);
+    const struct table *table = audited_pool(&pool, *state);
     prng_seed(&prng, 33);
     for (int i = 0; i < rounds; i++) {
         uint64_t used, words[8], value[8];

@@ -14,7 +14,7 @@ static void loaded_rows_come_back(void **state)
     struct cellar_lab_space space;
     struct cellar_lab_pool_space all;
     pool_open(&pool, *state, 3, 1);
-    const struct cellar_table *a = table_make(&pool, "a", 3000, 0), *b = table_make(&pool, "b", 1000, 4);
+    const struct table *a = table_make(&pool, "a", 3000, 0), *b = table_make(&pool, "b", 1000, 4);
     load_range(&pool, a, 0, 3000);
     load_range(&pool, b, 1 << 20, 1000);
     check_range(&pool, a, 0, 3000);
@@ -39,7 +39,7 @@ static void rows_beyond_records_max_overflow(void **state)
 {
     struct pool pool;
     pool_open(&pool, *state, 2, 1);
-    const struct cellar_table *table = table_make(&pool, "t", 40, 0);
+    const struct table *table = table_make(&pool, "t", 40, 0);
     load_range(&pool, table, 0, 1200);
     check_range(&pool, table, 0, 1200);
     audit_clean(&pool);
@@ -58,7 +58,7 @@ static void full_nodes_refuse_rows_and_stay_whole(void **state)
 {
     struct pool pool;
     pool_open(&pool, *state, 1, 0);
-    const struct cellar_table *table = table_make(&pool, "t", 40000, 0);
+    const struct table *table = table_make(&pool, "t", 40000, 0);
     uint64_t count = 0;
     int rc = 0;
     while (rc == 0) rc = load(&pool, table, count++);
@@ -75,7 +75,7 @@ static void a_scan_ends_when_told(void **state)
     struct pool pool;
     int calls = 0;
     pool_open(&pool, *state, 1, 0);
-    const struct cellar_table *table = table_make(&pool, "t", 100, 0);
+    const struct table *table = table_make(&pool, "t", 100, 0);
     load_range(&pool, table, 0, 10);
     assert_int_equal(loader_scan(NULL, pool.loader, table, stop_at_3, &calls, &pool.error), CELLAR_CANCELLED);
     assert_int_equal(calls, 3);
@@ -99,7 +99,7 @@ static void meet(struct contract_worker *worker)
 static void load_body(struct contract_worker *worker)
 {
     struct pool *pool = (struct pool *)worker->cluster;
-    const struct cellar_table *table = catalog_table_find(pool->catalog, "t");
+    const struct table *table = catalog_table_find(pool->catalog, "t");
     struct space *space;
     struct loader *loader;
     struct row row = row_of(0);
@@ -125,7 +125,7 @@ static void loaders_side_by_side_agree(void **state)
     void (*bodies[WORKERS])(struct contract_worker *) = {load_body, load_body, load_body, load_body};
     uint64_t winners = 0;
     pool_open(&pool, *state, 2, 1);
-    const struct cellar_table *table = table_make(&pool, "t", 2000, 0); /* few buckets, so that they meet */
+    const struct table *table = table_make(&pool, "t", 2000, 0); /* few buckets, so that they meet */
     contract_run(&pool.cluster, bodies);
     for (uint32_t i = 0; i < WORKERS; i++) winners += pool.cluster.workers[i].results[0];
     assert_int_equal(winners, 1);
@@ -142,7 +142,7 @@ static void a_dead_memory_node_is_named(void **state)
     struct cellar_lab_space space;
     struct fabric_control kill = {.kind = FABRIC_NODE_KILL, .node = 1};
     pool_open(&pool, *state, 2, 0);
-    const struct cellar_table *table = table_make(&pool, "t", 1000, 0);
+    const struct table *table = table_make(&pool, "t", 1000, 0);
     load_range(&pool, table, 0, 100);
     if (pool.cluster.fabric->ops->control(pool.cluster.fabric, &kill, NULL) != 0) {
         pool_close(&pool);

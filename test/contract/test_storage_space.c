@@ -11,7 +11,7 @@ static void slots_are_distinct_and_come_back(void **state)
     struct space_slot slots[3][700], slot;
     uint8_t image[1024];
     pool_open(&pool, *state, 3, 0);
-    const struct cellar_table *tables[2] = {table_make(&pool, "a", 100, 0), table_make(&pool, "b", 100, 0)};
+    const struct table *tables[2] = {table_make(&pool, "a", 100, 0), table_make(&pool, "b", 100, 0)};
     uint32_t bytes = tables[0]->schema.record_bytes;
     for (uint32_t i = 0; i < 700; i++) {
         for (uint32_t node = 0; node < 3; node++) {
@@ -46,7 +46,7 @@ static void freed_slots_survive_a_reopen_and_versions_go_on(void **state)
     struct fabric_addr addrs[20];
     uint8_t image[1024] __attribute__((aligned(8)));
     pool_open(&pool, *state, 2, 1);
-    const struct cellar_table *table = table_make(&pool, "t", 1000, 0);
+    const struct table *table = table_make(&pool, "t", 1000, 0);
     load_range(&pool, table, 0, 100);
     for (uint64_t key = 0; key < 20; key++) delete_record(&pool, table, key, &addrs[key]);
     audit_clean(&pool);
@@ -81,7 +81,7 @@ static void parts_share_the_free_slots(void **state)
     uint32_t count = 0, per_part[PARTS] = {0};
     uint64_t used, word_used;
     pool_open(&pool, *state, 1, 0);
-    const struct cellar_table *table = table_make(&pool, "t", 2000, 0);
+    const struct table *table = table_make(&pool, "t", 2000, 0);
     load_range(&pool, table, 0, TABLES_ROWS);
     for (uint64_t key = 0; key < TABLES_ROWS; key += 3) {
         struct fabric_addr addr;
@@ -131,7 +131,7 @@ static void overflow_runs_are_used_up_across_opens(void **state)
     struct pool pool;
     uint64_t used[2], next = 300;
     pool_open(&pool, *state, 2, 1);
-    const struct cellar_table *table = table_make(&pool, "t", 40, 0);
+    const struct table *table = table_make(&pool, "t", 40, 0);
     load_range(&pool, table, 0, 300);
     for (int reopened = 0; reopened < 20; reopened++) {
         for (uint32_t node = 0; node < 2; node++) used[node] = chunks_used(&pool, node);
@@ -233,7 +233,7 @@ enum { COROS = 5, TAKES = 300 };
 struct taker {
     struct coro *co;
     struct space *space;
-    const struct cellar_table *table;
+    const struct table *table;
     int rc;
     uint32_t count;
     struct fabric_addr slots[TAKES], buckets[TAKES];
@@ -312,7 +312,7 @@ static void coordinators_of_a_worker_never_get_the_same_slot(void **state)
     void (*bodies[WORKERS])(struct contract_worker *) = {take_body, take_body, take_body, take_body};
     if (!backend->delays) skip(); /* nothing suspends */
     pool_open(&pool, backend, 2, 1);
-    const struct cellar_table *table = table_make(&pool, "t", 100, 0);
+    const struct table *table = table_make(&pool, "t", 100, 0);
     contract_run(&pool.cluster, bodies);
     assert_int_equal(pool.cluster.workers[0].results[0], COROS);
     assert_int_equal(pool.cluster.workers[0].results[1], true);

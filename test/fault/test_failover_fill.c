@@ -166,7 +166,7 @@ static void begin(struct fill *fill)
     assert_int_equal(db_proc_register(fill->at.db, &def, &fill->add, &fill->at.error), 0);
     assert_int_equal(cellar_proc_run(fill->at.db, fill->add, (void *)fill->table, NULL, &result), 0);
     const struct catalog *catalog = fill->at.db->catalog;
-    struct fabric_addr addr = addrcache_get(fill->at.db->workers[WRITER].home.addrs, fill->table->id, KEY);
+    struct fabric_addr addr = addrcache_get(fill->at.db->workers[WRITER].home.addrs, fill->table->table->id, KEY);
     assert_true(addr.bits != 0);
     fill->fresh = addr;
     fill->primary = catalog_replica(catalog, addr, 1);

@@ -32,8 +32,8 @@ struct process {
     struct coro *co;
     work_fn work;
     const struct process *other;
-    const struct cellar_table *more; /* NULL: it made none */
-    uint32_t ops, left;              /* executed; until it stands still */
+    const struct table *more; /* NULL: it made none */
+    uint32_t ops, left;       /* executed; until it stands still */
     int rc;
     struct cellar_error error;
 };
@@ -74,7 +74,7 @@ static enum fabric_sim_fault watch(void *arg, uint64_t index, const struct fabri
 
 static int make(struct process *process)
 {
-    const struct cellar_table *table;
+    const struct table *table;
     return catalog_table_create(NULL, process->ep, process->catalog, &schema, &table, &process->error);
 }
 
@@ -204,7 +204,7 @@ static const uint8_t *entries(const struct meeting *meeting, uint32_t replica)
     return fabric_sim_bytes(meeting->fabric, fabric_addr_node(at)) + fabric_addr_offset(at);
 }
 
-static bool buckets_are_there(struct meeting *meeting, const struct cellar_table *table)
+static bool buckets_are_there(struct meeting *meeting, const struct table *table)
 {
     for (uint32_t node = 0; node < MNS; node++) {
         struct chunk_wire run;
@@ -221,7 +221,7 @@ static bool judge(struct meeting *meeting)
 {
     const uint64_t bytes = (uint64_t)LAYOUT_CATALOG_TABLES_MAX * LAYOUT_CATALOG_ENTRY_BYTES;
     const uint8_t *primary = entries(meeting, 0), *backup = entries(meeting, 1);
-    const struct cellar_table *rows = catalog_table_find(meeting->processes[0].catalog, "rows");
+    const struct table *rows = catalog_table_find(meeting->processes[0].catalog, "rows");
     struct catalog_entry_wire entry;
     for (uint32_t i = 0; i < 2; i++) {
         if (!meeting->processes[i].rc) continue;

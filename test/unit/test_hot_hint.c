@@ -27,9 +27,9 @@ static void hot_free(struct hot *hot)
     free(hot);
 }
 
-static struct cellar_table *tables_new(void)
+static struct table *tables_new(void)
 {
-    struct cellar_table *tables = calloc(2, sizeof *tables);
+    struct table *tables = calloc(2, sizeof *tables);
     assert_non_null(tables);
     tables[0].id = 1;
     tables[1].id = 2;
@@ -44,7 +44,7 @@ static uint64_t ways_of(const struct hot *hot, const struct hot_record *record)
 static void what_is_learnt_is_found_until_it_is_forgotten(void **state)
 {
     struct hot *hot = hot_new();
-    struct cellar_table *tables = tables_new();
+    struct table *tables = tables_new();
     (void)state;
     for (uint64_t key = 0; key < 100; key++) {
         assert_null(hot_find(hot, &tables[0], key));
@@ -79,7 +79,7 @@ static void what_is_learnt_is_found_until_it_is_forgotten(void **state)
 static void one_too_many_takes_the_place_of_another(void **state)
 {
     struct hot *hot = hot_new();
-    struct cellar_table *tables = tables_new();
+    struct table *tables = tables_new();
     uint64_t keys[HOT_WAYS + 1], ways = 0;
     uint32_t count = 0, left = 0;
     (void)state;
@@ -115,7 +115,7 @@ static void one_too_many_takes_the_place_of_another(void **state)
 static void places_are_shared_out(void **state)
 {
     struct hot *hot = hot_new();
-    struct cellar_table *tables = tables_new();
+    struct table *tables = tables_new();
     uint32_t found = 0;
     (void)state;
     for (uint64_t key = 0; key < HOT_RECORDS / 8; key++) hot_learn(hot, &tables[key % 2], key);

@@ -119,7 +119,7 @@ enum local_kind {
 /* What a slot of the hash links. */
 struct local_node {
     struct local_node *next;
-    const struct cellar_table *table;
+    const struct table *table;
     uint64_t key;
     uint32_t slot;
     uint32_t kind; /* enum local_kind */
@@ -210,7 +210,7 @@ static inline void local_unlock(struct local *local, const struct local_object *
 }
 
 /* The slot of (table, key). */
-static inline uint32_t local_slot_of(const struct cellar_table *table, uint64_t key)
+static inline uint32_t local_slot_of(const struct table *table, uint64_t key)
 {
     uint64_t id = table ? table->id : 255;
     return (uint32_t)((key + (id << 20)) * 0x9e3779b97f4a7c15ull >> 32) & (LOCAL_SLOTS - 1);

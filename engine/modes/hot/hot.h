@@ -80,6 +80,6 @@ void hot_stale(struct coro *co, struct txn *txn, struct cache_object *object);
  */
 void hot_tag_met(struct coro *co, struct txn *txn, const struct cache_object *object, uint32_t cells, bool read);
 /* HOT was met. */
-void hot_learn(struct hot *hot, const struct cellar_table *table, uint64_t key);
+void hot_learn(struct hot *hot, const struct table *table, uint64_t key);
 /* HOT is gone. */
-void hot_forget(struct hot *hot, const struct cellar_table *table, uint64_t key);
+void hot_forget(struct hot *hot, const struct table *table, uint64_t key);

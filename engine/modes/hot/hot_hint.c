@@ -7,7 +7,7 @@
 #include "hot_plants.h"
 #include "txn.h"
 
-static uint64_t name_of(const struct cellar_table *table, uint64_t key)
+static uint64_t name_of(const struct table *table, uint64_t key)
 {
     uint64_t x = (key + table->id * 0x9e3779b97f4a7c15ull) * 0xd6e8feb86659fd93ull;
     return (x ^ x >> 32) | 1;
@@ -26,7 +26,7 @@ static struct hot_record *look_up(const struct hot *hot, uint64_t name)
     return NULL;
 }
 
-struct hot_record *hot_find(const struct hot *hot, const struct cellar_table *table, uint64_t key)
+struct hot_record *hot_find(const struct hot *hot, const struct table *table, uint64_t key)
 {
     struct hot_record *record = look_up(hot, name_of(table, key));
     return record && atomic_load_explicit(&record->hot, memory_order_relaxed) ? record : NULL;
@@ -58,12 +58,12 @@ static struct hot_record *make(struct hot *hot, uint64_t name, bool must_have)
     return record;
 }
 
-void hot_learn(struct hot *hot, const struct cellar_table *table, uint64_t key)
+void hot_learn(struct hot *hot, const struct table *table, uint64_t key)
 {
     set_hot(hot, make(hot, name_of(table, key), true), true);
 }
 
-void hot_forget(struct hot *hot, const struct cellar_table *table, uint64_t key)
+void hot_forget(struct hot *hot, const struct table *table, uint64_t key)
 {
     struct hot_record *record = look_up(hot, name_of(table, key));
     if (!record) return;

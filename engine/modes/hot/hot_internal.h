@@ -98,4 +98,4 @@ static inline struct hot *hot_shared(const struct txn_home *home) { return home-
 static inline uint64_t hot_rule(const struct hot *hot, enum hot_rule rule) { return hot->policy.rules[rule]; }
 
 /* NULL: it is not hot, as far as this CN knows. */
-struct hot_record *hot_find(const struct hot *hot, const struct cellar_table *table, uint64_t key);
+struct hot_record *hot_find(const struct hot *hot, const struct table *table, uint64_t key);

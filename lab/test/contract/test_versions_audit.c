@@ -6,7 +6,7 @@
  * A record whose cells 0 and 1 a transaction has written since it was loaded, in a pool that keeps old versions; on
  * all replicas.
  */
-static struct fabric_addr written_record(struct pool *pool, const struct cellar_table *table, uint8_t *image)
+static struct fabric_addr written_record(struct pool *pool, const struct table *table, uint8_t *image)
 {
     const struct schema *schema = &table->schema;
     struct fabric_addr addr, at;
@@ -35,7 +35,7 @@ static void damaged_tuples_are_found(void **state)
     pool.shape.known_versions = &versions_rules;
     MUST(&pool, open_as(&pool, pool.shape, true, false));
     pool_workers_open(&pool, true);
-    const struct cellar_table *table = table_make(&pool, "t", 60, 0);
+    const struct table *table = table_make(&pool, "t", 60, 0);
     load_range(&pool, table, 0, 60);
     audit_clean(&pool);
     struct fabric_addr addr = written_record(&pool, table, image);
