@@ -114,7 +114,7 @@ void outcome_read_hot(struct outcome *outcome, struct cellar *db)
 {
     struct cellar_lab_hot_record records[OUTCOME_HOT_MAX];
     struct cellar_schema schema;
-    struct cellar_column columns[CELLAR_COLUMNS_MAX];
+    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
     outcome->hot_count = cellar_lab_hot_read(db, records, OUTCOME_HOT_MAX);
     for (uint32_t i = 0; i < outcome->hot_count; i++) {
         struct outcome_hot *hot = &outcome->hot[i];

@@ -57,7 +57,7 @@ struct look_args {
 static int look_proc(struct cellar_txn *txn, void *arg)
 {
     struct look_args *args = arg;
-    int ref = cellar_proc_access(txn, args->processes->stages, args->of, CELLAR_ALL, 0, CELLAR_OPTIONAL);
+    int ref = cellar_proc_access(txn, args->processes->stages, args->of, CELLAR_ALL_CELLS, 0, CELLAR_OPTIONAL);
     if (ref < 0) return ref;
     int code = cellar_proc_fetch(txn);
     if (code < 0) return code;
@@ -89,7 +89,7 @@ static int leave_proc(struct cellar_txn *txn, void *arg)
     int refs[PARTS_MAX], code = 0;
     for (uint32_t i = 0; i < processes->client_parts; i++) {
         uint64_t key = part_key(processes, args->client->index, i);
-        refs[i] = cellar_proc_access(txn, processes->clients, key, 0, CELLAR_ALL, CELLAR_OPTIONAL);
+        refs[i] = cellar_proc_access(txn, processes->clients, key, 0, CELLAR_ALL_CELLS, CELLAR_OPTIONAL);
         if (refs[i] < 0) return refs[i];
     }
     code = cellar_proc_fetch(txn);
@@ -138,9 +138,9 @@ int processes_accept(const struct settings *settings, struct cellar_error *error
 
 static int stages_create(struct processes *processes, struct cellar_error *error)
 {
-    static const struct cellar_column columns[] = {[COLUMN_STAGE] = CELLAR_COLUMN(struct row, stage),
-                                                   [COLUMN_RUN] = CELLAR_COLUMN(struct row, run),
-                                                   [COLUMN_PLAN] = CELLAR_COLUMN(struct row, plan)};
+    static const struct cellar_schema_column columns[] = {[COLUMN_STAGE] = CELLAR_COLUMN(struct row, stage),
+                                                          [COLUMN_RUN] = CELLAR_COLUMN(struct row, run),
+                                                          [COLUMN_PLAN] = CELLAR_COLUMN(struct row, plan)};
     const struct cellar_schema schema = {.name = "bench_processes",
                                          .row_bytes = sizeof(struct row),
                                          .columns = columns,
@@ -153,7 +153,7 @@ static int stages_create(struct processes *processes, struct cellar_error *error
 static int clients_create(struct processes *processes, uint32_t clients, struct cellar_error *error)
 {
     uint32_t bytes = (uint32_t)part_bytes(processes, 0);
-    const struct cellar_column columns[] = {{"part", 0, bytes, 0}};
+    const struct cellar_schema_column columns[] = {{"part", 0, bytes, 0}};
     const struct cellar_schema schema = {.name = "bench_clients",
                                          .row_bytes = bytes,
                                          .columns = columns,

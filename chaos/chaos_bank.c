@@ -5,11 +5,11 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define RECEIPT_BYTES 512 /* of a memory node's memory for each receipt that there may be: what it takes, twice */
 
-static const struct cellar_column account_columns[] = {CELLAR_COLUMN_IN(0, struct chaos_bank_account, cents),
-                                                       CELLAR_COLUMN_IN(0, struct chaos_bank_account, changes)};
-static const struct cellar_column receipt_columns[] = {CELLAR_COLUMN_IN(0, struct chaos_bank_receipt, cents),
-                                                       CELLAR_COLUMN_IN(0, struct chaos_bank_receipt, from),
-                                                       CELLAR_COLUMN_IN(0, struct chaos_bank_receipt, to)};
+static const struct cellar_schema_column account_columns[] = {CELLAR_COLUMN_IN(0, struct chaos_bank_account, cents),
+                                                              CELLAR_COLUMN_IN(0, struct chaos_bank_account, changes)};
+static const struct cellar_schema_column receipt_columns[] = {CELLAR_COLUMN_IN(0, struct chaos_bank_receipt, cents),
+                                                              CELLAR_COLUMN_IN(0, struct chaos_bank_receipt, from),
+                                                              CELLAR_COLUMN_IN(0, struct chaos_bank_receipt, to)};
 
 static int open_accounts(struct cellar_txn *txn, void *arg)
 {
@@ -36,9 +36,9 @@ static int transfer(struct cellar_txn *txn, void *arg)
 {
     const struct chaos_bank_transfer *args = arg;
     const struct chaos_bank *bank = args->bank;
-    int from = cellar_proc_access(txn, bank->accounts, args->receipt.from, 0, CELLAR_ALL, 0);
+    int from = cellar_proc_access(txn, bank->accounts, args->receipt.from, 0, CELLAR_ALL_CELLS, 0);
     if (from < 0) return from;
-    int to = cellar_proc_access(txn, bank->accounts, args->receipt.to, 0, CELLAR_ALL, 0);
+    int to = cellar_proc_access(txn, bank->accounts, args->receipt.to, 0, CELLAR_ALL_CELLS, 0);
     if (to < 0) return to;
     int receipt = cellar_proc_insert(txn, bank->receipts, args->number, &args->receipt);
     if (receipt < 0) return receipt;

@@ -24,8 +24,8 @@ struct person {
     CELLAR_KEY(16) name;
     std::uint64_t account;
 };
-constexpr cellar_column account_columns[] = {{"cents", offsetof(account, cents), sizeof(account::cents), 0}};
-constexpr cellar_column owner_columns[] = {{"name", offsetof(person, name), sizeof(person::name), 0},
+constexpr cellar_schema_column account_columns[] = {{"cents", offsetof(account, cents), sizeof(account::cents), 0}};
+constexpr cellar_schema_column owner_columns[] = {{"name", offsetof(person, name), sizeof(person::name), 0},
                                            {"account", offsetof(person, account), sizeof(person::account), 1}};
 
 int ends(const char *what, const char *why)
@@ -74,7 +74,8 @@ int main()
                                           .cluster_bits = 0,
                                           .key_bytes = 0,
                                           .variable = 0,
-                                          .long_bytes = 0},
+                                          .long_bytes = 0,
+                                          .typed = 0},
                                          error);
     cellarpp::table owners = db.create({.name = "owners",
                                         .row_bytes = sizeof(person),
@@ -84,7 +85,8 @@ int main()
                                         .cluster_bits = 0,
                                         .key_bytes = 16,
                                         .variable = 0,
-                                        .long_bytes = 0},
+                                        .long_bytes = 0,
+                                        .typed = 0},
                                        error);
     if (!accounts || !owners) return ends("a table", error.text);
 

@@ -23,7 +23,7 @@
 struct account {
     int64_t cents;
 };
-static const struct cellar_column columns[] = {CELLAR_COLUMN(struct account, cents)};
+static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct account, cents)};
 enum { TOO_POOR = 1 }; /* what a transfer may end with: a positive number of its own */
 enum { CENTS };        /* its number */
 
@@ -102,7 +102,7 @@ static int64_t total(const struct bank *bank)
     struct cellar_txn *txn;
     int64_t sum = 0;
     for (uint64_t key = 0; key <= ACCOUNTS; key++)
-        reads[key] = (struct cellar_txn_read){bank->accounts, key, CELLAR_ALL};
+        reads[key] = (struct cellar_txn_read){bank->accounts, key, CELLAR_ALL_CELLS};
     if (cellar_begin(bank->db, CELLAR_TXN(.flags = CELLAR_READ_ONLY), &txn)) fail("begin");
     if (cellar_prefetch(txn, reads, ACCOUNTS + 1)) fail("reading all accounts");
     for (uint64_t key = 0; key <= ACCOUNTS; key++) {
@@ -118,7 +118,7 @@ int main(void)
 {
     struct bank bank;
     pthread_t threads[TELLERS];
-    const struct cellar_schema schema = {"accounts", sizeof(struct account), columns, 1, 2 * ACCOUNTS, 0, 0, 0, 0};
+    const struct cellar_schema schema = {"accounts", sizeof(struct account), columns, 1, 2 * ACCOUNTS, 0, 0, 0, 0, 0};
 
     if (cellar_open(NULL, CELLAR_OPTIONS(.bytes = 16u << 20), &bank.db) ||
         cellar_table_create(bank.db, &schema, &bank.accounts)) {

@@ -20,7 +20,7 @@
 struct counter {
     uint64_t value;
 };
-static const struct cellar_column columns[] = {CELLAR_COLUMN(struct counter, value)};
+static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct counter, value)};
 enum { VALUE };
 
 struct work {
@@ -46,7 +46,7 @@ static int count_proc(struct cellar_txn *txn, void *arg)
 {
     const struct cellar_table *table = arg;
     uint64_t value;
-    int ref = cellar_proc_access(txn, table, 1, CELLAR_ALL, CELLAR_ALL, 0);
+    int ref = cellar_proc_access(txn, table, 1, CELLAR_ALL_CELLS, CELLAR_ALL_CELLS, 0);
     if (ref < 0) return ref;
     int code = cellar_proc_fetch(txn);
     if (code == 0) code = cellar_proc_get(txn, ref, VALUE, &value);
@@ -84,7 +84,7 @@ int main(void)
     struct work works[THREADS];
     pthread_t threads[THREADS];
     uint64_t value, tries[2] = {0, 0};
-    const struct cellar_schema schema = {"counters", sizeof(struct counter), columns, 1, 10, 0, 0, 0, 0};
+    const struct cellar_schema schema = {"counters", sizeof(struct counter), columns, 1, 10, 0, 0, 0, 0, 0};
     const struct cellar_proc_def def = {.name = "count", .fn = count_proc, .records_max = 1, .writes_max = 1};
 
     if (cellar_open(NULL, CELLAR_OPTIONS(.bytes = 16u << 20, .threads = 2), &db) ||

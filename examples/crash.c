@@ -27,8 +27,8 @@ struct account {
     int64_t cents;
     uint64_t received; /* transfers */
 };
-static const struct cellar_column columns[] = {CELLAR_COLUMN(struct account, cents),
-                                               CELLAR_COLUMN(struct account, received)};
+static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct account, cents),
+                                                      CELLAR_COLUMN(struct account, received)};
 enum { CENTS, RECEIVED };
 
 struct bank {
@@ -49,7 +49,7 @@ static int transfer(struct cellar_txn *txn, void *arg)
     struct account from, to;
     int from_ref = cellar_proc_access(txn, args->bank->accounts, args->from, 0, 1u << CENTS, 0);
     if (from_ref < 0) return from_ref;
-    int to_ref = cellar_proc_access(txn, args->bank->accounts, args->to, 0, CELLAR_ALL, 0);
+    int to_ref = cellar_proc_access(txn, args->bank->accounts, args->to, 0, CELLAR_ALL_CELLS, 0);
     if (to_ref < 0) return to_ref;
     int code = cellar_proc_fetch(txn);
     if (code == 0) code = cellar_proc_get(txn, from_ref, CENTS, &from.cents);
@@ -64,7 +64,7 @@ static int transfer(struct cellar_txn *txn, void *arg)
 
 static int bank_open(struct bank *bank, const char *path)
 {
-    const struct cellar_schema schema = {"accounts", sizeof(struct account), columns, 2, ACCOUNTS, 0, 0, 0, 0};
+    const struct cellar_schema schema = {"accounts", sizeof(struct account), columns, 2, ACCOUNTS, 0, 0, 0, 0, 0};
     const struct cellar_proc_def def = {.name = "transfer", .fn = transfer, .records_max = 2, .writes_max = 2};
     int code = cellar_open(path, CELLAR_OPTIONS(.bytes = 8u << 20, .durability = CELLAR_MEMORY), &bank->db);
     if (code == 0) code = cellar_table_create(bank->db, &schema, &bank->accounts);

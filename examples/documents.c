@@ -16,8 +16,8 @@ struct document {
     uint64_t changes;
     CELLAR_VALUE(40) text; /* short ones stay in the row */
 };
-static const struct cellar_column columns[] = {CELLAR_COLUMN(struct document, changes),
-                                               CELLAR_COLUMN(struct document, text)};
+static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct document, changes),
+                                                      CELLAR_COLUMN(struct document, text)};
 enum { CHANGES, TEXT };
 
 struct work {

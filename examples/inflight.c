@@ -19,7 +19,7 @@
 struct row {
     uint64_t count;
 };
-static const struct cellar_column columns[] = {CELLAR_COLUMN(struct row, count)};
+static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct row, count)};
 
 /* Of each request in flight; its arguments live here until it is reaped. */
 struct request {
@@ -33,7 +33,7 @@ struct request {
 static int count_one(struct cellar_txn *txn, void *args)
 {
     struct request *request = args;
-    int ref = cellar_proc_access(txn, request->table, request->key, 0, CELLAR_ALL, CELLAR_OPTIONAL);
+    int ref = cellar_proc_access(txn, request->table, request->key, 0, CELLAR_ALL_CELLS, CELLAR_OPTIONAL);
     if (ref < 0) return ref;
     int code = cellar_proc_fetch(txn);
     if (code < 0) return code;

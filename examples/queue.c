@@ -22,7 +22,7 @@
 struct item {
     uint64_t number;
 };
-static const struct cellar_column columns[] = {CELLAR_COLUMN(struct item, number)};
+static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct item, number)};
 enum { NUMBER };
 
 struct work {
@@ -49,7 +49,7 @@ static int take(struct cellar_txn *txn, void *arg)
 {
     struct work *work = arg;
     uint64_t first;
-    int found = cellar_txn_scan(txn, work->by_key, &all, CELLAR_ALL, 0, &first, 1);
+    int found = cellar_txn_scan(txn, work->by_key, &all, CELLAR_ALL_CELLS, 0, &first, 1);
     if (found <= 0) return found < 0 ? found : EMPTY;
     int code = cellar_txn_get(txn, work->items, first, NUMBER, &work->item.number);
     return code ? code : cellar_txn_delete(txn, work->items, first);
@@ -84,7 +84,7 @@ int main(void)
     struct work works[PRODUCERS + CONSUMERS];
     pthread_t threads[PRODUCERS + CONSUMERS];
     uint64_t left = PRODUCERS * ITEMS, in = 0, out = 0;
-    const struct cellar_schema schema = {"items", sizeof(struct item), columns, 1, 1000, 0, 0, 0, 0};
+    const struct cellar_schema schema = {"items", sizeof(struct item), columns, 1, 1000, 0, 0, 0, 0, 0};
     const struct cellar_index_def def = {.name = "by_key"}; /* no columns: of the keys alone */
 
     if (cellar_open(NULL, CELLAR_OPTIONS(.bytes = 16u << 20), &db) || cellar_table_create(db, &schema, &items) ||

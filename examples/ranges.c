@@ -17,7 +17,8 @@ struct bid {
     int64_t price;
     uint64_t time;
 };
-static const struct cellar_column columns[] = {CELLAR_COLUMN(struct bid, price), CELLAR_COLUMN(struct bid, time)};
+static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct bid, price),
+                                                      CELLAR_COLUMN(struct bid, time)};
 enum { PRICE, TIME };
 
 struct book {
@@ -50,7 +51,7 @@ static int match(struct cellar_txn *txn, void *arg)
     if (cursor < 0) return cursor;
     int got = cellar_proc_cursor_next(txn, cursor, &order->key, NULL);
     if (got <= 0) return got < 0 ? got : CELLAR_USER_ABORT;
-    int ref = cellar_proc_access(txn, order->book->bids, order->key, CELLAR_ALL, 0, CELLAR_DELETE);
+    int ref = cellar_proc_access(txn, order->book->bids, order->key, CELLAR_ALL_CELLS, 0, CELLAR_DELETE);
     int code = ref < 0 ? ref : cellar_proc_fetch(txn);
     return code < 0 ? code : cellar_proc_get_row(txn, ref, &order->bid);
 }
@@ -69,7 +70,7 @@ static int count(struct cellar_txn *txn, void *arg)
 
 static int book_open(struct book *book)
 {
-    const struct cellar_schema schema = {"bids", sizeof(struct bid), columns, 2, BIDS, 0, 0, 0, 0};
+    const struct cellar_schema schema = {"bids", sizeof(struct bid), columns, 2, BIDS, 0, 0, 0, 0, 0};
     const struct cellar_index_column order[] = {{"price", CELLAR_SORT_SIGNED, true},
                                                 {"time", CELLAR_SORT_UNSIGNED, false}};
     const struct cellar_index_def index = {.name = "by_price", .columns = order, .column_count = 2};

@@ -29,7 +29,8 @@ struct good {
     CELLAR_KEY(NAME_MAX_BYTES) name;
     int64_t pieces;
 };
-static const struct cellar_column columns[] = {CELLAR_COLUMN(struct good, name), CELLAR_COLUMN(struct good, pieces)};
+static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct good, name),
+                                                      CELLAR_COLUMN(struct good, pieces)};
 enum { NAME, PIECES };
 
 struct service {

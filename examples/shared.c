@@ -25,7 +25,7 @@
 struct account {
     int64_t cents;
 };
-static const struct cellar_column columns[] = {CELLAR_COLUMN(struct account, cents)};
+static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct account, cents)};
 enum { CENTS };
 
 struct bank {

@@ -30,7 +30,7 @@ struct account {
     uint64_t transfers;
     char owner[24];
 };
-static const struct cellar_column columns[] = {
+static const struct cellar_schema_column columns[] = {
     CELLAR_COLUMN_IN(0, struct account, cents),
     CELLAR_COLUMN_IN(0, struct account, transfers),
     CELLAR_COLUMN(struct account, owner),

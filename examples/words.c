@@ -16,7 +16,8 @@ struct word {
     CELLAR_KEY(WORD_MAX) key;
     uint64_t count;
 };
-static const struct cellar_column columns[] = {CELLAR_COLUMN(struct word, key), CELLAR_COLUMN(struct word, count)};
+static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct word, key),
+                                                      CELLAR_COLUMN(struct word, count)};
 enum { KEY, COUNT };
 
 static const char text[] = "the quick fox and the lazy dog and the other fox";
@@ -57,7 +58,7 @@ static int print(struct cellar *db, const struct cellar_table *words, const stru
     uint64_t records[64];
     int code = cellar_begin(db, CELLAR_TXN(.flags = CELLAR_READ_ONLY), &txn);
     if (code) return code;
-    int found = cellar_txn_scan(txn, index, &all, CELLAR_ALL, 0, records, 64);
+    int found = cellar_txn_scan(txn, index, &all, CELLAR_ALL_CELLS, 0, records, 64);
     for (int i = 0; i < found && code == 0; i++) {
         struct word word = {.count = 0};
         code = cellar_txn_get(txn, words, records[i], KEY, &word.key);

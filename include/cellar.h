@@ -131,19 +131,22 @@ enum cellar_durability {
     CELLAR_DURABLE  /* when all that it rests on is on the disk, too */
 };
 
-enum cellar_open_flags {
-    CELLAR_EXISTING = 1, /* NOT_FOUND where there is no pool: none is made */
+/* Each has a bit of its own: one in the wrong place is INVALID. */
+enum cellar_flags {
+    CELLAR_EXISTING = 1 << 0, /* of cellar_open, cellar_table_open: NOT_FOUND where there is none: none is made */
     /*
-     * Of a pool that is there: what changes stays in this process's memory and is gone when it closes. The pool may be
-     * read-only, and stays as it is, even if it has to be recovered. Several may look at one so, none while it is in
-     * use. Of a folder nothing can be durable then.
+     * Of cellar_open, of a pool that is there: what changes stays in this process's memory and is gone when it closes.
+     * The pool may be read-only, and stays as it is, even if it has to be recovered. Several may look at one so, none
+     * while it is in use. Of a folder nothing can be durable then.
      */
-    CELLAR_PRIVATE = 2
+    CELLAR_PRIVATE = 1 << 1,
+    CELLAR_KEY = 1 << 4,       /* of a column: a part of the key, in the order of the columns */
+    CELLAR_READ_ONLY = 1 << 6, /* of a transaction: writes are refused */
 };
 
 /* `size` first, as in each struct that may grow: CELLAR_OPTIONS sets it. All else zero is usable. */
 struct cellar_options {
-    uint32_t size, flags; /* enum cellar_open_flags */
+    uint32_t size, flags; /* EXISTING, PRIVATE */
     uint64_t bytes;       /* of the pool that is made (64 MiB); one that is there keeps its own */
     /*
      * Of a path where nothing is: MEMORY makes a pool file, else a folder is made. Of all databases: the level of calls
@@ -223,10 +226,64 @@ uint64_t cellar_durable_epoch(struct cellar *db);
  */
 CELLAR_NODISCARD int cellar_backup(struct cellar *db, const char *path);
 
-/* ---- tables ---------------------------------------------------------------------------------------- */
+/* ---- tables of typed columns, whose rows are structs of the program's (docs/rows.md) ---------------- */
+
+enum cellar_type {
+    CELLAR_NO_TYPE, /* INVALID: a pointer, for instance */
+    CELLAR_UINT,    /* 1, 2, 4 or 8 bytes, as this machine has them; */
+    CELLAR_INT,     /* ... likewise, in two's complement; */
+    CELLAR_FLOAT,   /* ... 4 or 8 */
+    CELLAR_FIXED    /* as many bytes as the field has */
+};
+struct cellar_column {
+    const char *name;
+    uint32_t offset, bytes; /* of its field in the row struct */
+    uint32_t type, flags;   /* enum cellar_type; KEY */
+    uint32_t cell; /* 1 .. CELLAR_CELLS_MAX: those of one number are locked together; 0: by itself, as far as they go */
+};
+/* A column of that field: its name, place, width and type. */
+#define CELLAR_FIELD(type_, field)                                                                                     \
+    .name = #field, .offset = (uint32_t)offsetof(type_, field), .bytes = (uint32_t)sizeof(((type_ *)0)->field),        \
+    .type = CELLAR_TYPE_AT(&((type_ *)0)->field)
+#define CELLAR_TYPE_AT(field)                                                                                          \
+    _Generic((field), bool *: CELLAR_UINT, unsigned char *: CELLAR_UINT, unsigned short *: CELLAR_UINT,                \
+             unsigned *: CELLAR_UINT, unsigned long *: CELLAR_UINT, unsigned long long *: CELLAR_UINT,                 \
+             signed char *: CELLAR_INT, short *: CELLAR_INT, int *: CELLAR_INT, long *: CELLAR_INT,                    \
+             long long *: CELLAR_INT, float *: CELLAR_FLOAT, double *: CELLAR_FLOAT, char **: CELLAR_NO_TYPE,          \
+             const char **: CELLAR_NO_TYPE, void **: CELLAR_NO_TYPE, const void **: CELLAR_NO_TYPE,                    \
+             default: CELLAR_FIXED)
+
+struct cellar_table_def {
+    uint32_t size, row_bytes;            /* sizeof the row struct */
+    const char *name;                    /* at most CELLAR_NAME_BYTES - 1 bytes */
+    const struct cellar_column *columns; /* the struct may leave some of the table's out, but none of the key */
+    uint32_t column_count;
+    uint32_t cluster_bits; /* of one that is made: keys that differ in so few low bits (0 .. 8) lie together */
+    uint64_t rows;         /* ... and how many are expected, which sizes its index (65,536) */
+};
+#define CELLAR_TABLE(type, columns_, ...)                                                                              \
+    (&(const struct cellar_table_def){.size = sizeof(struct cellar_table_def),                                         \
+                                      .row_bytes = sizeof(type),                                                       \
+                                      .columns = (columns_),                                                           \
+                                      .column_count = sizeof(columns_) / sizeof *(columns_),                           \
+                                      __VA_ARGS__})
+/* Sets of columns, by their numbers in the definition. 0 means all, too; those of the key alone: is the row there? */
+#define CELLAR_COL(number) ((uint64_t)1 << (number))
+#define CELLAR_ALL UINT64_MAX
+
+/*
+ * The table of that name, for rows of this struct; made if there is none. Its key are integer columns, 8 bytes at most
+ * together. Columns that the struct leaves out are not touched; in rows that it inserts they are zero. The same
+ * definition gives the same handle. flags: EXISTING. NOT_FOUND, MISMATCH (a column is not the table's, or another
+ * one), FULL, INVALID.
+ */
+CELLAR_NODISCARD int cellar_table_open(struct cellar *db, const struct cellar_table_def *def, uint32_t flags,
+                                       const struct cellar_table **table);
+
+/* ---- tables whose keys are numbers beside the row --------------------------------------------------- */
 
 /* One column: where it is in the row struct, and which cell holds it. */
-struct cellar_column {
+struct cellar_schema_column {
     const char *name;
     uint32_t offset; /* in the row struct, bytes */
     uint32_t bytes;
@@ -245,7 +302,7 @@ struct cellar_column {
 struct cellar_schema {
     const char *name;   /* at most CELLAR_NAME_BYTES - 1 bytes, unique */
     uint32_t row_bytes; /* sizeof the row struct */
-    const struct cellar_column *columns;
+    const struct cellar_schema_column *columns;
     uint32_t column_count;
     uint64_t records_max;  /* sizes the index; a table may hold somewhat more before it is full */
     uint32_t cluster_bits; /* keys that differ only in so many low bits share neighbouring index buckets (0..8) */
@@ -263,6 +320,7 @@ struct cellar_schema {
     uint64_t variable;
     /* Of these: what does not fit into the rows, bytes of all records together. Sizes indexes. 0: 4 KiB for each */
     uint64_t long_bytes;
+    uint32_t typed; /* set by cellar_table_describe: cellar_table_open has made it, with so many columns of a key */
 };
 #define CELLAR_BIT(column) ((uint64_t)1 << (column))
 /*
@@ -302,7 +360,7 @@ const struct cellar_table *cellar_table_next(struct cellar *db, const struct cel
  * cellar_close.
  */
 void cellar_table_describe(const struct cellar_table *table, struct cellar_schema *schema,
-                           struct cellar_column *columns);
+                           struct cellar_schema_column *columns);
 
 /*
  * Drops a table with its indexes, or takes all its records. At rest: BUSY when transactions of this process are under
@@ -339,12 +397,12 @@ CELLAR_NODISCARD int cellar_column_drop(struct cellar *db, const struct cellar_t
                                         const struct cellar_table **out);
 
 typedef uint32_t cellar_cells; /* a set of cells of one table: bit i is cell i */
-#define CELLAR_ALL ((cellar_cells)(~0u >> 1))
+#define CELLAR_ALL_CELLS ((cellar_cells)(~0u >> 1))
 #define CELLAR_CELLS_UNKNOWN ((cellar_cells)1u << 31)
 /*
  * The cells of comma-separated column names ("w_ytd, w_tax"); for set-up code. CELLAR_CELLS_UNKNOWN if a name
  * is unknown, or if there are none: cellar_proc_access refuses that value with INVALID, alone or joined with other
- * cells, CELLAR_ALL included.
+ * cells, CELLAR_ALL_CELLS included.
  */
 cellar_cells cellar_cells_of(const struct cellar_table *table, const char *columns);
 /* A column's number, for cellar_proc_get and cellar_proc_put; negative if there is none of that name. */
@@ -500,6 +558,7 @@ enum cellar_cursor_flags {
     X(SAVEPOINT, "the transaction has no such savepoint")                                                              \
     X(SAVEPOINTS_MAX, "more savepoints than a transaction may have")                                                   \
     X(KEYED, "the table's keys are byte strings: add, find and remove its records")                                    \
+    X(TYPED, "the table has typed columns: its rows come and go by cellar_insert, cellar_put and cellar_delete")       \
     X(NOT_KEYED, "the table's keys are integers")                                                                      \
     X(KEY_BYTES, "a key has 1 byte at least, and no more than the table's key_bytes")                                  \
     X(TWINS, "a key and the number of its record contradict each other")                                               \
@@ -562,11 +621,8 @@ struct cellar_result {
 #define CELLAR_TXNS_MAX 127
 #define CELLAR_SAVEPOINTS_MAX 64
 
-enum cellar_txn_flags {
-    CELLAR_READ_ONLY = 4, /* writes are refused */
-};
 struct cellar_txn_options {
-    uint32_t size, flags;              /* enum cellar_txn_flags */
+    uint32_t size, flags;              /* READ_ONLY */
     enum cellar_durability durability; /* of cellar_commit and cellar_check; as in cellar_call_options */
     uint32_t attempts_max;             /* of cellar_run: then RETRY; 0: no bound */
     /* 0: none. Counts from cellar_begin, or cellar_run; after it each call that would wait ends with DEADLINE */
@@ -594,6 +650,45 @@ CELLAR_NODISCARD int cellar_begin(struct cellar *db, const struct cellar_txn_opt
 typedef int (*cellar_txn_fn)(struct cellar_txn *txn, void *arg);
 CELLAR_NODISCARD int cellar_run(struct cellar *db, cellar_txn_fn fn, void *arg,
                                 const struct cellar_txn_options *options, struct cellar_result *result);
+
+/*
+ * Rows of a table of typed columns. `columns` and `lock` are sets of columns (CELLAR_COL); `row_bytes` is sizeof *row:
+ * macros of the same names, below, fill it in.
+ *
+ * cellar_get fills these columns of the row whose key *row has, as the transaction sees them: as it has put them, else
+ * as it has read them first, else as they are now, which takes a round trip. What two calls have read may be of two
+ * moments: then the commit ends with RETRY, and cellar_check before it. `lock`: columns that no other transaction
+ * changes before this one ends, or lock_us have passed; as cellar_txn_get_for_update. NOT_FOUND: *row is as it was.
+ */
+CELLAR_NODISCARD int cellar_get(struct cellar_txn *txn, const struct cellar_table *table, uint64_t columns,
+                                uint64_t lock, void *row, size_t row_bytes);
+struct cellar_read {
+    const struct cellar_table *table;
+    void *row;
+    uint64_t columns, lock; /* as in cellar_get */
+    uint32_t row_bytes;
+    int32_t code; /* set: 0 or NOT_FOUND */
+};
+#define CELLAR_READ(table_, row_, ...)                                                                                 \
+    ((struct cellar_read){.table = (table_), .row = (row_), .row_bytes = sizeof *(row_), __VA_ARGS__})
+/*
+ * So many gets, of any tables, in the round trips of one, and true at one moment but for what was read before. A row
+ * that is not there is no error.
+ */
+CELLAR_NODISCARD int cellar_get_many(struct cellar_txn *txn, struct cellar_read *reads, uint32_t count);
+/*
+ * Changes that wait for the commit, and take no round trip. Where the transaction knows already whether there is such a
+ * row, NOT_FOUND and EXISTS come at once, else from cellar_commit.
+ *
+ * cellar_put changes columns of a row; with all columns of the definition it also makes the row: NOT_FOUND never.
+ * cellar_insert makes one: EXISTS. After cellar_delete there is none; that there was none is no error.
+ */
+CELLAR_NODISCARD int cellar_put(struct cellar_txn *txn, const struct cellar_table *table, uint64_t columns,
+                                const void *row, size_t row_bytes);
+CELLAR_NODISCARD int cellar_insert(struct cellar_txn *txn, const struct cellar_table *table, const void *row,
+                                   size_t row_bytes);
+CELLAR_NODISCARD int cellar_delete(struct cellar_txn *txn, const struct cellar_table *table, const void *row,
+                                   size_t row_bytes);
 
 /*
  * One column, as the transaction sees it: as it has put it, else as it has read it first, else as it is now, which
@@ -707,6 +802,13 @@ void cellar_abort(struct cellar_txn *txn);
  */
 size_t cellar_metrics(struct cellar *db, char *text, size_t capacity);
 #define CELLAR_METRICS_BYTES 65536
+
+/* Calls that take a row take the size of its struct, too, so that another one is INVALID; these fill it in. */
+#define cellar_get(txn, table, columns, lock, ...)                                                                     \
+    cellar_get(txn, table, columns, lock, (__VA_ARGS__), sizeof *(__VA_ARGS__))
+#define cellar_put(txn, table, columns, ...) cellar_put(txn, table, columns, (__VA_ARGS__), sizeof *(__VA_ARGS__))
+#define cellar_insert(txn, table, ...) cellar_insert(txn, table, (__VA_ARGS__), sizeof *(__VA_ARGS__))
+#define cellar_delete(txn, table, ...) cellar_delete(txn, table, (__VA_ARGS__), sizeof *(__VA_ARGS__))
 
 #ifdef __cplusplus
 }

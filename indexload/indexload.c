@@ -186,7 +186,8 @@ static int range_proc(struct cellar_txn *txn, struct indexload_args *args, uint6
     const struct cellar_range range = {.low_key = args->key, .high_key = high};
     const bool rows = args->run->rows;
     uint64_t key, last = 0, value = 0;
-    int ref, got, cursor = cellar_proc_cursor_open(txn, args->run->by_key, &range, rows ? CELLAR_ALL : 0, 0, 0, most);
+    int ref, got,
+        cursor = cellar_proc_cursor_open(txn, args->run->by_key, &range, rows ? CELLAR_ALL_CELLS : 0, 0, 0, most);
     if (cursor < 0) return cursor;
     args->foreign = args->found = 0;
     while ((got = cellar_proc_cursor_next(txn, cursor, &key, &ref)) == 1) {
@@ -226,7 +227,7 @@ static int record_read(struct cellar_txn *txn, struct indexload_args *args, cell
                        int *ref, uint64_t *value)
 {
     args->foreign = args->found = 0;
-    *ref = cellar_proc_access(txn, args->run->table, args->key, CELLAR_ALL, write, CELLAR_OPTIONAL | flags);
+    *ref = cellar_proc_access(txn, args->run->table, args->key, CELLAR_ALL_CELLS, write, CELLAR_OPTIONAL | flags);
     int code = *ref < 0 ? *ref : cellar_proc_fetch(txn);
     if (code < 0 || !cellar_proc_found(txn, *ref)) return code;
     code = cellar_proc_get(txn, *ref, 0, value);
@@ -239,7 +240,7 @@ static int record_read(struct cellar_txn *txn, struct indexload_args *args, cell
 static int update_proc(struct cellar_txn *txn, void *argument)
 {
     uint64_t value;
-    int ref, code = record_read(txn, argument, CELLAR_ALL, 0, &ref, &value);
+    int ref, code = record_read(txn, argument, CELLAR_ALL_CELLS, 0, &ref, &value);
     if (code <= 0) return code;
     value++;
     return cellar_proc_put(txn, ref, 0, &value);
@@ -258,7 +259,7 @@ static int delete_proc(struct cellar_txn *txn, void *argument)
 
 static int create(struct workload_run *run, uint64_t inserts, struct cellar_error *error)
 {
-    static const struct cellar_column columns[] = {{"value", 0, sizeof(uint64_t), CELLAR_OWN_CELL}};
+    static const struct cellar_schema_column columns[] = {{"value", 0, sizeof(uint64_t), CELLAR_OWN_CELL}};
     const struct cellar_schema schema = {.name = table_names[0],
                                          .row_bytes = sizeof(uint64_t),
                                          .columns = columns,

@@ -87,7 +87,7 @@ static int tables_list(struct pool_check *check)
 {
     for (const struct cellar_table *table = NULL; (table = cellar_table_next(check->db, table));) {
         struct judged_table *tables = realloc(check->tables, (check->table_count + 1) * sizeof *tables);
-        struct cellar_column columns[CELLAR_COLUMNS_MAX];
+        struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
         struct cellar_schema schema;
         if (!tables) return CELLAR_NOMEM;
         check->tables = tables;

@@ -237,6 +237,8 @@ static void table_print(const struct inspect *inspect, const struct table *table
     const struct schema *schema = &table->schema;
     printf("table %s: %u bytes a record, room for about %llu records\n", table->name, schema->record_bytes,
            TEXT(table->records_max));
+    for (uint32_t i = 0; i < table->key.count; i++)
+        printf("  column %-31s %5u bytes  of the key\n", table->key.parts[i].name, table->key.parts[i].bytes);
     for (uint32_t i = 0; i < schema->column_count; i++)
         printf("  column %-31s %5u bytes  cell %u%s\n", schema->columns[i].name, schema->columns[i].bytes,
                schema->columns[i].cell, table->variable >> i & 1 ? "  of variable length" : "");

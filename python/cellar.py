@@ -38,7 +38,7 @@ import time
 
 INVALID, NOT_FOUND, EXISTS, TOO_LARGE, CLOSED, RETRY, BUSY = -1, -8, -9, -12, -16, -22, -23
 TXN_RECORDS_MAX, VALUE_BYTES_MAX = 2048, 1 << 20
-READ_ONLY, BACKWARD = 4, 1
+READ_ONLY, BACKWARD = 64, 1
 EXISTING, PRIVATE = 1, 2
 MEMORY, DURABLE = 1, 2
 COVERED = 3  # CELLAR_COVERED
@@ -116,7 +116,7 @@ class _Schema(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("row_bytes", ctypes.c_uint32), ("columns", ctypes.POINTER(_Column)),
                 ("column_count", ctypes.c_uint32), ("records_max", ctypes.c_uint64),
                 ("cluster_bits", ctypes.c_uint32), ("key_bytes", ctypes.c_uint32),
-                ("variable", ctypes.c_uint64), ("long_bytes", ctypes.c_uint64)]
+                ("variable", ctypes.c_uint64), ("long_bytes", ctypes.c_uint64), ("typed", ctypes.c_uint32)]
 
 
 class _IndexColumn(ctypes.Structure):

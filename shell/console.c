@@ -278,7 +278,7 @@ int console_run(struct console *console)
 static void offer_tables(const struct console *console, line_offer_fn offer, void *arg)
 {
     struct cellar_schema schema;
-    struct cellar_column columns[CELLAR_COLUMNS_MAX];
+    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
     for (const struct cellar_table *table = NULL; (table = cellar_table_next(console->db, table));) {
         cellar_table_describe(table, &schema, columns);
         offer(arg, schema.name);

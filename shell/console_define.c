@@ -11,7 +11,7 @@ static const char *const sorts[] = {"unsigned", "signed", "bytes"};
 int console_tables(struct console *console)
 {
     struct cellar_schema schema;
-    struct cellar_column columns[CELLAR_COLUMNS_MAX];
+    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
     for (const struct cellar_table *table = NULL; (table = cellar_table_next(console->db, table));) {
         uint32_t indexes = 0;
         for (const struct cellar_index *index = NULL; (index = cellar_index_next(table, index));) indexes++;
@@ -44,7 +44,7 @@ static void index_print(const struct cellar_schema *schema, const struct cellar_
 static void table_print(const struct cellar_table *table)
 {
     struct cellar_schema schema;
-    struct cellar_column columns[CELLAR_COLUMNS_MAX];
+    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
     cellar_table_describe(table, &schema, columns);
     printf("create table %s records %llu", schema.name, (unsigned long long)schema.records_max);
     if (schema.key_bytes) printf(" key %s:%u", columns[0].name, schema.key_bytes);
@@ -73,7 +73,7 @@ int console_schema(struct console *console)
 struct definition {
     struct console *console;
     struct cellar_schema schema;
-    struct cellar_column columns[CELLAR_COLUMNS_MAX];
+    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
 };
 
 static int wrong(struct console *console, const char *word, const char *wanted)
@@ -82,7 +82,7 @@ static int wrong(struct console *console, const char *word, const char *wanted)
 }
 
 /* Behind the columns there are, aligned as a compiler would. */
-static void column_place(struct definition *definition, struct cellar_column *column)
+static void column_place(struct definition *definition, struct cellar_schema_column *column)
 {
     uint32_t align = column->bytes % 8 == 0 ? 8 : column->bytes % 4 == 0 ? 4 : column->bytes % 2 == 0 ? 2 : 1;
     column->offset = (definition->schema.row_bytes + align - 1) / align * align;
@@ -91,7 +91,7 @@ static void column_place(struct definition *definition, struct cellar_column *co
 }
 
 /* NAME:BYTES[@CELL] */
-static int column_parse(struct definition *definition, char *word, struct cellar_column *column)
+static int column_parse(struct definition *definition, char *word, struct cellar_schema_column *column)
 {
     struct console *console = definition->console;
     struct cellar_error ignored;
@@ -104,7 +104,7 @@ static int column_parse(struct definition *definition, char *word, struct cellar
     if (!bytes || value_parse_number(bytes, &number, &ignored) || number < 1 || number > CELLAR_COLUMN_BYTES_MAX ||
         (cell && (value_parse_number(cell, &cell_number, &ignored) || cell_number >= CELLAR_CELLS_MAX)))
         return wrong(console, word, "COLUMN:BYTES, or COLUMN:BYTES@CELL");
-    *column = (struct cellar_column){
+    *column = (struct cellar_schema_column){
         .name = word, .bytes = (uint32_t)number, .cell = cell ? (int32_t)cell_number : CELLAR_OWN_CELL};
     return 0;
 }
@@ -112,7 +112,7 @@ static int column_parse(struct definition *definition, char *word, struct cellar
 static int column_add(struct definition *definition, uint32_t *at)
 {
     struct console *console = definition->console;
-    struct cellar_column column;
+    struct cellar_schema_column column;
     bool key = strcmp(console->words[*at], "key") == 0;
     if (key && ++*at == console->word_count) return wrong(console, "key", "followed by NAME:BYTES");
     if (key && (definition->schema.key_bytes || definition->schema.column_count))
@@ -229,7 +229,7 @@ int console_create(struct console *console)
 static int column_more(struct console *console, const struct cellar_table *table, char *word, const char *text)
 {
     struct definition definition = {.console = console};
-    struct cellar_column column;
+    struct cellar_schema_column column;
     const struct cellar_table *altered;
     uint8_t value[CELLAR_COLUMN_BYTES_MAX] = {0};
     int code = column_parse(&definition, word, &column);

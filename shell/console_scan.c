@@ -105,7 +105,7 @@ static void row_keep(struct scan *scan, const void *row)
 static int scan_fn(struct cellar_txn *txn, void *arg)
 {
     struct scan *scan = arg;
-    int found = cellar_txn_scan(txn, scan->index, &scan->range, CELLAR_ALL, scan->flags, scan->keys, scan->limit);
+    int found = cellar_txn_scan(txn, scan->index, &scan->range, CELLAR_ALL_CELLS, scan->flags, scan->keys, scan->limit);
     int code = found < 0 ? found : 0;
     for (scan->count = 0; scan->count < found && code == 0;) {
         scan->relation.key = scan->keys[scan->count];

@@ -182,7 +182,7 @@ struct batch {
 static int batch_read(struct dump *dump, struct cellar_txn *txn, struct batch *batch)
 {
     struct relation *relation = &dump->relation;
-    batch->count = cellar_txn_scan(txn, dump->index, &dump->range, CELLAR_ALL, 0, batch->keys, BATCH_ROWS);
+    batch->count = cellar_txn_scan(txn, dump->index, &dump->range, CELLAR_ALL_CELLS, 0, batch->keys, BATCH_ROWS);
     int code = batch->count < 0 ? batch->count : 0;
     for (int i = 0; i < batch->count && code == 0; i++) {
         relation->key = batch->keys[i];

@@ -64,6 +64,9 @@ int relation_open(struct cellar *db, const char *name, const char *kinds, struct
     if (relation->schema.variable)
         return err_set(error, CELLAR_UNSUPPORTED,
                        "table '%.40s' has values of variable length, which have no fields here yet", name);
+    if (relation->schema.typed)
+        return err_set(error, CELLAR_UNSUPPORTED, "table '%.40s' has typed columns, which have no fields here yet",
+                       name);
     relation->keyed = relation->schema.key_bytes > 0;
     relation->field_count = relation->schema.column_count + 1 - relation->keyed;
     for (uint32_t i = 0; i < relation->schema.column_count; i++)
@@ -164,7 +167,7 @@ int relation_locate(struct relation *relation, struct cellar_txn *txn)
 
 int relation_read(struct relation *relation, struct cellar_txn *txn)
 {
-    struct cellar_txn_read all = {relation->table, relation->key, CELLAR_ALL};
+    struct cellar_txn_read all = {relation->table, relation->key, CELLAR_ALL_CELLS};
     int code = cellar_prefetch(txn, &all, 1);
     for (uint32_t i = 0; i < relation->schema.column_count && code == 0; i++)
         code = cellar_txn_get(txn, relation->table, relation->key, (int)i, at(relation, (int)i));

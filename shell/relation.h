@@ -9,7 +9,7 @@
 struct relation {
     const struct cellar_table *table;
     struct cellar_schema schema;
-    struct cellar_column columns[CELLAR_COLUMNS_MAX];
+    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
     enum value_kind kinds[CELLAR_COLUMNS_MAX];
     uint32_t keyed;       /* 1: keys are byte strings, and column 0 has them */
     uint32_t field_count; /* with the key */

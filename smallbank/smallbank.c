@@ -98,8 +98,8 @@ static uint64_t accesses_max(const struct workload_config *base)
 
 static int create_one(struct workload_run *run, struct cellar_error *error)
 {
-    static const struct cellar_column columns[] = {CELLAR_COLUMN(struct smallbank_row, savings),
-                                                   CELLAR_COLUMN(struct smallbank_row, checking)};
+    static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct smallbank_row, savings),
+                                                          CELLAR_COLUMN(struct smallbank_row, checking)};
     const struct cellar_schema schema = {.name = "account",
                                          .row_bytes = sizeof(struct smallbank_row),
                                          .columns = columns,
@@ -119,7 +119,7 @@ static int create_one(struct workload_run *run, struct cellar_error *error)
 static int create_half(struct workload_run *run, const char *name, const struct cellar_table **table,
                        struct cellar_error *error)
 {
-    static const struct cellar_column columns[] = {CELLAR_COLUMN(struct smallbank_half_row, cents)};
+    static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct smallbank_half_row, cents)};
     const struct cellar_schema schema = {.name = name,
                                          .row_bytes = sizeof(struct smallbank_half_row),
                                          .columns = columns,

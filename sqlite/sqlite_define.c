@@ -24,7 +24,7 @@ static void stored_name(const struct sqlite_column *column, char name[CELLAR_NAM
 }
 
 /* Is it a column that SQL has made? Then its type. */
-static bool is_tagged(const struct cellar_column *stored, struct sqlite_column *column)
+static bool is_tagged(const struct cellar_schema_column *stored, struct sqlite_column *column)
 {
     size_t length = strlen(stored->name);
     const char *letter = length > 2 && stored->name[length - 2] == ':'
@@ -59,7 +59,7 @@ static void filler_set(struct sqlite_define *define)
 }
 
 static void column_read(struct sqlite_define *define, const struct sqlite_args *args,
-                        const struct cellar_column *stored, int number, bool variable)
+                        const struct cellar_schema_column *stored, int number, bool variable)
 {
     struct sqlite_column *column = &define->columns[define->column_count++];
     *column = (struct sqlite_column){
@@ -86,7 +86,7 @@ static int name_taken(const struct sqlite_define *define)
 static int describe(struct sqlite_define *define, const struct sqlite_args *args, char **message)
 {
     struct cellar_schema schema;
-    struct cellar_column columns[CELLAR_COLUMNS_MAX];
+    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
     cellar_table_describe(define->table, &schema, columns);
     define->row_bytes = schema.row_bytes;
     define->rows = schema.records_max;
@@ -113,13 +113,13 @@ static int describe(struct sqlite_define *define, const struct sqlite_args *args
 static int make(struct sqlite_define *define, const struct sqlite_args *args, struct cellar *db, char **message)
 {
     char names[CELLAR_COLUMNS_MAX][CELLAR_NAME_BYTES];
-    struct cellar_column columns[CELLAR_COLUMNS_MAX];
+    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
     struct cellar_schema schema = {.name = args->table, .columns = columns, .records_max = args->rows};
     uint32_t stored = args->column_count - (args->key_column >= 0), apart = 0, shared = 0;
     for (uint32_t i = 0; i < args->column_count; i++) apart += args->columns[i].variable;
     uint32_t fixed = stored - apart, cells = apart < CELLS ? CELLS - apart : 1;
     if (!stored) {
-        columns[0] = (struct cellar_column){FILLER, 0, 1, CELLAR_OWN_CELL};
+        columns[0] = (struct cellar_schema_column){FILLER, 0, 1, CELLAR_OWN_CELL};
         schema.row_bytes = schema.column_count = 1;
     }
     for (uint32_t i = 0; i < args->column_count; i++) {
@@ -131,7 +131,7 @@ static int make(struct sqlite_define *define, const struct sqlite_args *args, st
             schema.variable |= CELLAR_BIT(number);
         else if (fixed > cells)
             cell = (int32_t)(shared++ * cells / fixed);
-        columns[number] = (struct cellar_column){names[number], schema.row_bytes, args->columns[i].bytes, cell};
+        columns[number] = (struct cellar_schema_column){names[number], schema.row_bytes, args->columns[i].bytes, cell};
         schema.row_bytes += args->columns[i].bytes;
     }
     if (apart) schema.long_bytes = args->long_bytes ? args->long_bytes : args->size;
@@ -145,7 +145,7 @@ static int make(struct sqlite_define *define, const struct sqlite_args *args, st
 static int match(struct sqlite_define *define, const struct sqlite_args *args, char **message)
 {
     struct cellar_schema schema;
-    struct cellar_column columns[CELLAR_COLUMNS_MAX];
+    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
     cellar_table_describe(define->table, &schema, columns);
     define->row_bytes = schema.row_bytes;
     define->rows = schema.records_max;
@@ -261,12 +261,23 @@ static int indexes_read(struct sqlite_define *define, const struct sqlite_args *
 
 /* ---- the whole ---- */
 
+static bool is_typed(const struct cellar_table *table)
+{
+    struct cellar_schema schema;
+    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
+    cellar_table_describe(table, &schema, columns);
+    return schema.typed;
+}
+
 int sqlite_define_read(struct sqlite_define *define, const struct sqlite_args *args, struct cellar *db, char **message)
 {
     *define = (struct sqlite_define){.table = cellar_table_find(db, args->table), .key = -1};
     int rc = SQLITE_OK;
     if (!define->table && !args->column_count)
         return sqlite_args_refuse(message, "pool %s has no table %s", args->pool, args->table);
+    if (define->table && is_typed(define->table))
+        return sqlite_args_refuse(message, "table %s of pool %s has typed columns, which SQL does not know yet",
+                                  args->table, args->pool);
     bool made = !define->table;
     if (made) rc = make(define, args, db, message);
     if (rc == SQLITE_OK) rc = args->column_count ? match(define, args, message) : describe(define, args, message);

@@ -12,6 +12,7 @@
 
 #include "extent.h"
 #include "index.h"
+#include "rowkey.h"
 #include "schema.h"
 
 #include <stdatomic.h>
@@ -31,6 +32,7 @@ struct catalog_index {
 struct cellar_table {
     const struct catalog *catalog; /* whose it is: of no other database */
     const struct table *table;
+    const struct rowview *view; /* how rows of a program show it (engine/db/rowview.h); NULL: they do not */
 };
 
 struct table {
@@ -45,14 +47,17 @@ struct table {
     uint64_t records_max;
     struct schema schema;
     uint32_t key_bytes; /* 0: its keys are integers (bytekey.h) */
+    struct rowkey key;  /* columns that are its records' numbers; none: it was not defined by typed columns */
     struct index_geometry index;
     struct catalog_index orders;
     /* Columns of variable length (extent.h): a bit each; the bytes its extents are sized for; their tables, by size. */
     uint64_t variable, long_bytes;
     const struct table *extents[EXTENT_SIZES];
-    uint32_t extent_size;   /* of a table of extents: its size's number, + 1; 0: it is none */
-    uint32_t extents_of;    /* ... and the table that has them */
-    uint32_t guarded_cells; /* that procedures do not write: of keys, and values of variable length; 0: no such table */
+    uint32_t extent_size; /* of a table of extents: its size's number, + 1; 0: it is none */
+    uint32_t extents_of;  /* ... and the table that has them */
+    /* Cells that procedures do not write: of keys, and values of variable length; 0: they write all. */
+    uint32_t guarded_cells;
+#define CATALOG_GUARD_TYPED (1u << 31) /* it has typed columns: procedures neither insert nor delete */
     /* Ordered indexes of this table; set while nothing else runs. */
     uint32_t ordered_count, ordered_cells; /* cells that hold columns of one of them */
     const struct cellar_index *ordered[CELLAR_INDEXES_MAX];
@@ -103,6 +108,19 @@ void catalog_free(struct catalog *catalog);
 NODISCARD int catalog_table_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
                                    const struct cellar_schema *schema, const struct table **out,
                                    struct cellar_error *error);
+/*
+ * What a table of typed columns has besides its schema. Stored columns without a type are the engine's own. Places
+ * count both kinds, those of the key included.
+ */
+struct catalog_typing {
+    struct rowkey key; /* laid out */
+    uint8_t types[CELLAR_COLUMNS_MAX], places[CELLAR_COLUMNS_MAX];
+    bool existing; /* NOT_FOUND where there is none */
+};
+/* Finds the table of that name, whatever its columns are, or makes it. */
+NODISCARD int catalog_typed_open(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
+                                 const struct cellar_schema *schema, const struct catalog_typing *typing,
+                                 const struct table **out, struct cellar_error *error);
 /* The same for a table of an index's nodes: `orders` goes into its entry, which says BUILDING (reclaim.h). */
 NODISCARD int catalog_nodes_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
                                    const struct cellar_schema *schema, const struct catalog_index *orders,

@@ -62,6 +62,7 @@ int catalog_extents_check(const struct catalog *catalog, const struct cellar_sch
 static uint32_t guarded_cells(const struct table *table)
 {
     uint32_t cells = table->key_bytes ? SCHEMA_WITNESS : 0;
+    if (table->key.count) cells |= CATALOG_GUARD_TYPED;
     for (uint64_t variable = table->variable; variable; variable &= variable - 1)
         cells |= 1u << table->schema.columns[__builtin_ctzll(variable)].cell;
     return cells;
@@ -70,7 +71,7 @@ static uint32_t guarded_cells(const struct table *table)
 static int make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct table *table, uint32_t size,
                 struct cellar_error *error)
 {
-    struct cellar_column columns[EXTENT_COLUMNS_MAX];
+    struct cellar_schema_column columns[EXTENT_COLUMNS_MAX];
     char name[CELLAR_NAME_BYTES + SUFFIX_BYTES];
     uint64_t values = table->records_max * (uint64_t)__builtin_popcountll(table->variable);
     snprintf(name, sizeof name, "%s//%u", table->name, size + 1);

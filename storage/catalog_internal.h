@@ -28,9 +28,10 @@ static inline struct catalog_home *catalog_home_of(struct catalog *catalog)
 /* A table that is to be there: as what it is asked for, and which part of another one it is. */
 struct catalog_wish {
     const struct cellar_schema *from;
-    const struct catalog_index *orders; /* NULL: no index */
-    uint32_t extent_size, extents_of;   /* as of a table */
-    bool unborn;                        /* likewise */
+    const struct catalog_index *orders;  /* NULL: no index */
+    const struct catalog_typing *typing; /* NULL: columns have no types; else one that is there is not compared */
+    uint32_t extent_size, extents_of;    /* as of a table */
+    bool unborn;                         /* likewise */
 };
 /* A table of extents, with the catalog's lock held. */
 NODISCARD int catalog_extent_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
@@ -50,6 +51,20 @@ NODISCARD int catalog_extents_make(struct coro *co, struct fabric_ep *ep, struct
 /* The same of a table that was read: false, if its entry contradicts itself. */
 NODISCARD bool catalog_extents_find(const struct catalog *catalog, const uint32_t ids[EXTENT_SIZES],
                                     struct table *table);
+
+/* ---- catalog_entry.c ---- */
+
+/* A table's buckets: keys that differ only in so many low bits lie together. */
+#define CATALOG_CLUSTER_BITS_MAX 8
+
+/* CORRUPT, UNSUPPORTED. What it has of a table before is not looked at. */
+NODISCARD int catalog_entry_decode(const struct catalog *catalog, const struct catalog_entry_wire *entry,
+                                   uint32_t index, struct table *table, struct cellar_error *error);
+void catalog_entry_encode(const struct table *table, struct catalog_entry_wire *entry);
+/* What is said of stored columns, to a schema that was built from them. */
+void catalog_typing_apply(const uint8_t *types, const uint8_t *places, struct schema *schema);
+/* Is the first column a key of so many bytes, alone in its cell? */
+bool catalog_key_sane(const struct schema *schema, uint32_t key_bytes);
 
 /* ---- catalog_table.c ---- */
 

@@ -1,5 +1,4 @@
-/* catalog_table.c - catalog entries: reading tables out of untrusted bytes, and creating them. */
-#include "bytekey.h"
+/* catalog_table.c - tables of a pool: read with the catalog, found, and made. */
 #include "catalog_internal.h"
 #include "handle.h"
 #include "lazy.h"
@@ -10,10 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-#define CLUSTER_BITS_MAX 8
 #define RECORDS_MAX_MAX (1ull << 40)
 #define READS_MAX 8 /* of an entry whose checksum fails because its creation is under way */
 #define TEXT(number) ((unsigned long long)(number))
@@ -21,98 +16,6 @@
 struct fabric_addr catalog_entry_at(uint32_t index)
 {
     return fabric_addr_of(0, sizeof(struct superblock_wire) + (uint64_t)index * LAYOUT_CATALOG_ENTRY_BYTES);
-}
-
-static uint64_t entry_checksum(const struct catalog_entry_wire *entry)
-{
-    return XXH3_64bits(entry->name,
-                       offsetof(struct catalog_entry_wire, state) - offsetof(struct catalog_entry_wire, name));
-}
-
-/* ---- entry to table ---- */
-
-static bool terminated(const char name[CELLAR_NAME_BYTES]) { return memchr(name, 0, CELLAR_NAME_BYTES) != NULL; }
-
-/* Rebuilds the schema through the same door as a caller's; 0 only if it comes out with the same cells. */
-static int entry_schema(const struct catalog *catalog, const struct catalog_entry_wire *entry, struct schema *schema,
-                        struct cellar_error *error)
-{
-    const struct schema_versions *versions = catalog->known_versions;
-    struct cellar_column columns[CELLAR_COLUMNS_MAX];
-    if (!terminated(entry->name) || entry->column_count > CELLAR_COLUMNS_MAX) return CELLAR_CORRUPT;
-    for (uint32_t i = 0; i < entry->column_count; i++) {
-        const struct catalog_column_wire *column = &entry->columns[i];
-        if (!terminated(column->name) || column->cell < 0) return CELLAR_CORRUPT;
-        columns[i] = (struct cellar_column){column->name, column->row_offset, column->bytes, column->cell};
-    }
-    struct cellar_schema from = {
-        .name = entry->name, .row_bytes = entry->row_bytes, .columns = columns, .column_count = entry->column_count};
-    int rc = schema_build(&from, 1, schema, error);
-    if (rc == 0 && entry->versions == 1 && !versions)
-        return err_set(error, CELLAR_UNSUPPORTED,
-                       "table %s keeps old versions of its records, which no mode of this build does", entry->name);
-    if (rc == 0 && (entry->versions > 1 || (entry->versions && !versions->lay_out(schema)))) rc = CELLAR_CORRUPT;
-    for (uint32_t i = 0; rc == 0 && i < entry->column_count; i++)
-        if (schema->columns[i].cell != entry->columns[i].cell) rc = CELLAR_CORRUPT;
-    return rc;
-}
-
-/* Is the first column a key of so many bytes, alone in its cell? */
-static bool key_sane(const struct schema *schema, uint32_t key_bytes)
-{
-    uint32_t bytes = schema->columns[0].bytes;
-    bool alone =
-        key_bytes <= CELLAR_KEY_BYTES_MAX && bytes >= BYTEKEY_HEAD_BYTES + key_bytes && bytes <= sizeof(struct bytekey);
-    for (uint32_t i = 1; i < schema->column_count; i++) alone = alone && schema->columns[i].cell;
-    return alone || !key_bytes;
-}
-
-/* Do the buckets lie in a run of the heap, and suffice for the arithmetic of index_bucket_addr? */
-static bool geometry_sane(const struct catalog *catalog, const struct index_geometry *geometry)
-{
-    if (geometry->cluster_bits > CLUSTER_BITS_MAX) return false;
-    if (geometry->buckets_per_node <= ((1ull << geometry->cluster_bits) - 1) / LAYOUT_BUCKET_ENTRIES) return false;
-    if (geometry->buckets_per_node > catalog->area_bytes / LAYOUT_LINE) return false;
-    for (uint32_t node = 0; node < geometry->mn_count; node++) {
-        uint64_t base = geometry->base[node];
-        if (base >> 48 || base < sizeof(struct chunk_wire) || (base - sizeof(struct chunk_wire)) % LAYOUT_CHUNK_BYTES)
-            return false;
-        if (!catalog_in_heap(catalog, fabric_addr_of(node, base), geometry->buckets_per_node * LAYOUT_LINE))
-            return false;
-    }
-    return true;
-}
-
-static int entry_decode(const struct catalog *catalog, const struct catalog_entry_wire *entry, uint32_t index,
-                        struct table *table, struct cellar_error *error)
-{
-    struct cellar_error why = {0, "its bytes contradict each other"};
-    if (entry->table_id != index + 1 || entry->checksum != entry_checksum(entry))
-        return err_set(error, CELLAR_CORRUPT, "catalog entry %u (id %llu): its checksum or number is wrong", index,
-                       TEXT(entry->table_id));
-    table->handle = (struct cellar_table){catalog, table};
-    table->id = index + 1;
-    table->checksum = entry->checksum;
-    memcpy(table->name, entry->name, sizeof(table->name));
-    table->records_max = entry->records_max;
-    table->key_bytes = entry->key_bytes;
-    table->index = (struct index_geometry){.buckets_per_node = entry->buckets_per_node,
-                                           .mn_count = catalog->mn_count,
-                                           .cluster_bits = entry->cluster_bits};
-    memcpy(table->index.base, entry->bucket_base, sizeof(table->index.base));
-    table->orders = (struct catalog_index){
-        .of = entry->index_of, .flags = entry->index_flags, .column_count = entry->index_column_count};
-    memcpy(table->orders.columns, entry->index_columns, sizeof(table->orders.columns));
-    table->variable = entry->variable;
-    table->long_bytes = entry->long_bytes;
-    table->extent_size = entry->extent_size;
-    table->extents_of = entry->extents_of;
-    int rc = entry_schema(catalog, entry, &table->schema, &why);
-    if (rc == CELLAR_UNSUPPORTED) return err_set(error, CELLAR_UNSUPPORTED, "%s", why.text);
-    if (rc || !geometry_sane(catalog, &table->index) || !key_sane(&table->schema, entry->key_bytes) ||
-        !catalog_extents_find(catalog, entry->extents, table))
-        return err_set(error, CELLAR_CORRUPT, "catalog entry %u: %.180s", index, why.text);
-    return 0;
 }
 
 /* Other threads may look for tables meanwhile (catalog_table_find). */
@@ -164,7 +67,7 @@ static int entry_add(struct catalog *catalog, const struct catalog_entry_wire *e
     struct table *table = handle_new(sizeof *table);
     if (!table) return err_set(error, CELLAR_NOMEM, "no memory for a table");
     int rc = entry->variable ? extents_add(catalog, entry, i, error) : 0;
-    if (rc == 0) rc = entry_decode(catalog, entry, i, table, error);
+    if (rc == 0) rc = catalog_entry_decode(catalog, entry, i, table, error);
     table->emptying = entry->state == LAYOUT_TABLE_EMPTYING;
     if (rc)
         handle_drop(table, sizeof *table);
@@ -201,40 +104,6 @@ int catalog_tables_read(struct coro *co, struct fabric_ep *ep, struct catalog *c
     return rc;
 }
 
-/* ---- table to entry ---- */
-
-static void entry_encode(const struct table *table, struct catalog_entry_wire *entry)
-{
-    *entry = (struct catalog_entry_wire){.row_bytes = table->schema.row_bytes,
-                                         .column_count = table->schema.column_count,
-                                         .records_max = table->records_max,
-                                         .buckets_per_node = table->index.buckets_per_node,
-                                         .cluster_bits = table->index.cluster_bits,
-                                         .versions = schema_keeps_versions(&table->schema),
-                                         .key_bytes = table->key_bytes,
-                                         .extent_size = table->extent_size,
-                                         .extents_of = table->extents_of,
-                                         .variable = table->variable,
-                                         .long_bytes = table->long_bytes,
-                                         .index_of = table->orders.of,
-                                         .index_flags = table->orders.flags,
-                                         .index_column_count = table->orders.column_count};
-    memcpy(entry->index_columns, table->orders.columns, sizeof(entry->index_columns));
-    memcpy(entry->name, table->name, sizeof(entry->name));
-    memcpy(entry->bucket_base, table->index.base, sizeof(entry->bucket_base));
-    for (uint32_t i = 0; i < table->schema.column_count; i++) {
-        const struct schema_column *column = &table->schema.columns[i];
-        entry->columns[i] = (struct catalog_column_wire){
-            .row_offset = column->row_offset, .bytes = column->bytes, .cell = column->cell};
-        memcpy(entry->columns[i].name, column->name, sizeof(column->name));
-    }
-    for (uint32_t size = 0; size < EXTENT_SIZES && table->variable; size++)
-        entry->extents[size] = table->extents[size]->id;
-    entry->state = table->orders.of || table->unborn ? LAYOUT_TABLE_BUILDING : LAYOUT_TABLE_WHOLE;
-    entry->checksum = entry_checksum(entry);
-    entry->table_id = table->id;
-}
-
 /* ---- comparing ---- */
 
 static int column_differs(const struct table *table, uint32_t i, const struct schema *want, struct cellar_error *error)
@@ -269,6 +138,9 @@ static int table_compare(const struct table *table, const struct cellar_schema *
         {"as set of columns of variable length", table->variable, from->variable},
         {"bytes of long values at most", table->long_bytes, catalog_long_bytes(from)},
     };
+    if (table->key.count)
+        return err_set(error, CELLAR_MISMATCH, "table %s exists, with typed columns: cellar_table_open opens it",
+                       table->name);
     if (schema_keeps_versions(&table->schema) != schema_keeps_versions(want))
         return err_set(error, CELLAR_MISMATCH, "table %s exists and keeps %s old versions: it is for modes that %s",
                        table->name, schema_keeps_versions(want) ? "no" : "its",
@@ -353,7 +225,7 @@ static int making_put(struct coro *co, struct fabric_ep *ep, struct catalog *cat
 {
     struct catalog_entry_wire *entry = &catalog_home_of(catalog)->entries[table->id - 1];
     const uint64_t at = sizeof(entry->table_id);
-    entry_encode(table, entry);
+    catalog_entry_encode(table, entry);
     *state = entry->state;
     entry->state = LAYOUT_TABLE_MAKING;
     return entry_put(co, ep, catalog, table->id - 1, at, sizeof(*entry) - at);
@@ -416,12 +288,16 @@ static int table_make(struct coro *co, struct fabric_ep *ep, struct catalog *cat
                        LAYOUT_CATALOG_TABLES_MAX);
     struct table *table = handle_new(sizeof *table);
     if (!table) return err_set(error, CELLAR_NOMEM, "no memory for table %s", from->name);
-    table->handle = (struct cellar_table){catalog, table};
+    table->handle = (struct cellar_table){.catalog = catalog, .table = table};
     table->id = index + 1;
     memcpy(table->name, from->name, strnlen(from->name, CELLAR_NAME_BYTES - 1));
     table->records_max = from->records_max;
     table->schema = *schema;
     table->key_bytes = from->key_bytes;
+    if (wish->typing) {
+        table->key = wish->typing->key;
+        catalog_typing_apply(wish->typing->types, wish->typing->places, &table->schema);
+    }
     if (wish->orders) table->orders = *wish->orders;
     table->extent_size = wish->extent_size;
     table->extents_of = wish->extents_of;
@@ -458,6 +334,8 @@ static int find_or_make(struct coro *co, struct fabric_ep *ep, struct catalog *c
     int rc = catalog_tables_read(co, ep, catalog, error);
     if (rc) return rc;
     const struct table *table = catalog_table_find(catalog, name);
+    if (!table && wish->typing && wish->typing->existing)
+        return err_set(error, CELLAR_NOT_FOUND, "there is no table %s", name);
     if (!table) return table_make(co, ep, catalog, wish, schema, &table, error);
     if (table->emptying)
         return err_set(error, CELLAR_BUSY,
@@ -469,6 +347,7 @@ static int find_or_make(struct coro *co, struct fabric_ep *ep, struct catalog *c
                        table->orders.of ? "an index, or one of other columns" : "no index");
     if (table->extent_size)
         return err_set(error, CELLAR_MISMATCH, "table %s exists, and has another one's extents", name);
+    if (wish->typing) return 0;
     return table_compare(table, wish->from, schema, error);
 }
 
@@ -481,7 +360,7 @@ static int wish_check(const struct catalog *catalog, const struct cellar_schema 
     if (catalog->versions && !catalog->known_versions->lay_out(schema))
         return err_set(error, CELLAR_INVALID, "table %s: with its old versions a record would take more than %d bytes",
                        from->name, LAYOUT_RECORD_BYTES_MAX);
-    if (!key_sane(schema, from->key_bytes))
+    if (!catalog_key_sane(schema, from->key_bytes))
         return err_set(error, CELLAR_INVALID,
                        "table %s: keys of %u bytes: 1 to %d are possible, and the first column must be a key of that "
                        "size (CELLAR_KEY), in a cell of its own",
@@ -489,9 +368,9 @@ static int wish_check(const struct catalog *catalog, const struct cellar_schema 
     if (from->records_max == 0 || from->records_max > RECORDS_MAX_MAX)
         return err_set(error, CELLAR_INVALID, "table %s: records_max is %llu; 1 to %llu are possible", from->name,
                        TEXT(from->records_max), TEXT(RECORDS_MAX_MAX));
-    if (from->cluster_bits > CLUSTER_BITS_MAX)
+    if (from->cluster_bits > CATALOG_CLUSTER_BITS_MAX)
         return err_set(error, CELLAR_INVALID, "table %s: cluster_bits is %u; 0 to %d are possible", from->name,
-                       from->cluster_bits, CLUSTER_BITS_MAX);
+                       from->cluster_bits, CATALOG_CLUSTER_BITS_MAX);
     return catalog_extents_check(catalog, from, schema, error);
 }
 
@@ -537,31 +416,42 @@ void catalog_twin_drop(struct catalog *catalog, struct table *twin)
     handle_drop(twin, sizeof *twin);
 }
 
+static int wish_serve(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct catalog_wish *wish,
+                      const struct table **out, struct cellar_error *error)
+{
+    struct schema schema;
+    *out = NULL;
+    int rc = wish_check(catalog, wish->from, &schema, error);
+    if (rc) return rc;
+    bool before = batch_bulk_enter(ep);
+    rc = catalog_lock_take(co, ep, error);
+    if (rc == 0) {
+        rc = find_or_make(co, ep, catalog, wish, &schema, error);
+        int given = catalog_lock_give(co, ep);
+        if (rc == 0 && given) rc = err_set(error, given, "releasing the catalog: %s", cellar_strerror(given));
+    }
+    batch_bulk_leave(ep, before);
+    if (rc == 0) *out = catalog_table_find(catalog, wish->from->name);
+    return rc;
+}
+
 int catalog_table_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
                          const struct cellar_schema *from, const struct table **out, struct cellar_error *error)
 {
-    return catalog_nodes_create(co, ep, catalog, from, NULL, out, error);
+    return wish_serve(co, ep, catalog, &(const struct catalog_wish){.from = from}, out, error);
 }
 
 int catalog_nodes_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
                          const struct cellar_schema *from, const struct catalog_index *orders, const struct table **out,
                          struct cellar_error *error)
 {
-    const struct catalog_wish wish = {.from = from, .orders = orders};
-    struct schema schema;
-    *out = NULL;
-    int rc = wish_check(catalog, from, &schema, error);
-    if (rc) return rc;
-    bool before = batch_bulk_enter(ep);
-    rc = catalog_lock_take(co, ep, error);
-    if (rc == 0) {
-        rc = find_or_make(co, ep, catalog, &wish, &schema, error);
-        int given = catalog_lock_give(co, ep);
-        if (rc == 0 && given) rc = err_set(error, given, "releasing the catalog: %s", cellar_strerror(given));
-    }
-    batch_bulk_leave(ep, before);
-    if (rc == 0) *out = catalog_table_find(catalog, from->name);
-    return rc;
+    return wish_serve(co, ep, catalog, &(const struct catalog_wish){.from = from, .orders = orders}, out, error);
+}
+
+int catalog_typed_open(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct cellar_schema *from,
+                       const struct catalog_typing *typing, const struct table **out, struct cellar_error *error)
+{
+    return wish_serve(co, ep, catalog, &(const struct catalog_wish){.from = from, .typing = typing}, out, error);
 }
 
 const struct table *catalog_table_find(const struct catalog *catalog, const char *name)

@@ -73,13 +73,14 @@ bool extent_sane(const struct extent_value *value, uint32_t room)
     return value->bytes <= CELLAR_VALUE_BYTES_MAX && value->place && !(value->place & EXTENT_PIECE_MASK);
 }
 
-uint32_t extent_columns(uint32_t size, struct cellar_column *columns)
+uint32_t extent_columns(uint32_t size, struct cellar_schema_column *columns)
 {
     static const char *const names[EXTENT_COLUMNS_MAX] = {"a", "b", "c", "d"};
     uint32_t count = 0, all = extent_bytes(size);
     for (uint32_t offset = 0; offset < all; count++) {
         uint32_t bytes = all - offset < CELLAR_COLUMN_BYTES_MAX ? all - offset : CELLAR_COLUMN_BYTES_MAX;
-        columns[count] = (struct cellar_column){.name = names[count], .offset = offset, .bytes = bytes, .cell = 0};
+        columns[count] =
+            (struct cellar_schema_column){.name = names[count], .offset = offset, .bytes = bytes, .cell = 0};
         offset += bytes;
     }
     return count;

@@ -49,6 +49,6 @@ uint32_t extent_sum(uint64_t number, const void *bytes, uint32_t count);
 bool extent_sane(const struct extent_value *value, uint32_t room);
 
 /* The schema of a companion table: `columns` has room for EXTENT_COLUMNS_MAX. Returns how many there are. */
-uint32_t extent_columns(uint32_t size, struct cellar_column *columns);
+uint32_t extent_columns(uint32_t size, struct cellar_schema_column *columns);
 /* How many extents of that size there may be, of `values` long values with so many bytes together. */
 uint64_t extent_records_max(uint32_t size, uint64_t values, uint64_t bytes);

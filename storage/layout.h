@@ -147,7 +147,8 @@ enum layout_member_state {
     F(of, 32, uint32_t, row_offset, )                                                                                  \
     F(of, 36, uint32_t, bytes, )                                                                                       \
     F(of, 40, int32_t, cell, )                /* as numbered by schema_build, never CELLAR_OWN_CELL */                 \
-    F(of, 44, uint32_t, pad, )                /* zero */
+    F(of, 44, uint16_t, type, )               /* enum cellar_type; 0: none was said */                                 \
+    F(of, 46, uint16_t, key, )                /* 1: a part of the record's number (rowkey.h), in no cell; else 0 */
 /* clang-format on */
 
 #define LAYOUT_INDEX_COLUMNS_MAX 8

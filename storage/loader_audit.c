@@ -297,6 +297,8 @@ static int live_check(struct audit *audit, const struct table *table, struct fab
 {
     uint64_t key = record_header(slot)->key;
     int rc = table->key_bytes ? key_check(audit, table, addr, slot) : 0;
+    if (!rowkey_has(&table->key, key))
+        return audit_error(audit, "INV-ROW-1", table, addr, "a record's number is no key's", key, key);
     if (rc == 0 && table->variable && !loader_extents_tell(&audit->extents, table, slot))
         rc = audit_error(audit, "INV-VALUE-1", table, addr, "a value's length and place disagree, of the record", key,
                          key);

@@ -29,7 +29,7 @@ static int check_table(const struct cellar_schema *from, struct cellar_error *er
 
 static int check_column(const struct cellar_schema *from, uint32_t i, struct cellar_error *error)
 {
-    const struct cellar_column *column = &from->columns[i];
+    const struct cellar_schema_column *column = &from->columns[i];
     if (!name_length(column->name))
         return err_set(error, CELLAR_INVALID, "table %s, column number %u: a name must have 1 to %d bytes", from->name,
                        i, CELLAR_NAME_BYTES - 1);
@@ -45,7 +45,7 @@ static int check_column(const struct cellar_schema *from, uint32_t i, struct cel
                        "table %s, column %s: cell %d; a cell number is 0 or more, or CELLAR_OWN_CELL", from->name,
                        column->name, column->cell);
     for (uint32_t k = 0; k < i; k++) {
-        const struct cellar_column *other = &from->columns[k];
+        const struct cellar_schema_column *other = &from->columns[k];
         if (strcmp(other->name, column->name) == 0)
             return err_set(error, CELLAR_INVALID, "table %s has two columns named %s", from->name, column->name);
         if (other->offset < column->offset + column->bytes && column->offset < other->offset + other->bytes)
@@ -60,11 +60,12 @@ static void number_cells(const struct cellar_schema *from, struct schema *schema
 {
     schema->column_count = from->column_count;
     for (uint32_t i = 0; i < from->column_count; i++) {
-        const struct cellar_column *column = &from->columns[i];
+        const struct cellar_schema_column *column = &from->columns[i];
         struct schema_column *to = &schema->columns[i];
         memcpy(to->name, column->name, name_length(column->name));
         to->row_offset = column->offset;
         to->bytes = column->bytes;
+        to->place = (uint8_t)i;
         uint32_t k = i;
         if (column->cell != CELLAR_OWN_CELL)
             for (k = 0; k < i && from->columns[k].cell != column->cell; k++) continue;
@@ -183,6 +184,22 @@ int schema_build(const struct cellar_schema *from, uint32_t cn_count, struct sch
     schema->all_ones = lockword_ones(schema->tag_bits, schema->all_cells);
     schema->tag_mask = lockword_mask(schema->tag_bits, 1);
     return 0;
+}
+
+bool schema_type_sane(uint32_t type, uint32_t bytes)
+{
+    bool width = bytes == 4 || bytes == 8;
+    switch (type) {
+    case CELLAR_UINT:
+    case CELLAR_INT:
+        return width || bytes == 1 || bytes == 2;
+    case CELLAR_FLOAT:
+        return width;
+    case CELLAR_FIXED:
+        return bytes > 0;
+    default:
+        return false;
+    }
 }
 
 int schema_column_find(const struct schema *schema, const char *name, uint32_t name_bytes)

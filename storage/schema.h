@@ -18,6 +18,8 @@
 
 struct schema_column {
     char name[CELLAR_NAME_BYTES];
+    uint8_t type;  /* enum cellar_type; 0: none was said, or it is the engine's own */
+    uint8_t place; /* among the columns that the table was defined with, those of its key included */
     uint32_t row_offset, bytes;
     uint16_t cell, value_offset; /* its cell, and where in the cell's value it starts */
     uint16_t offset;             /* of its first byte, in the record */
@@ -98,5 +100,7 @@ static inline bool schema_keeps_versions(const struct schema *schema) { return s
 void schema_forget_versions(const struct schema *schema, uint8_t *image);
 /* Finds each column in the record, where its cell is now: for schema_build, and for code that moves cells. */
 void schema_place_columns(struct schema *schema);
+/* May a column of so many bytes be of that type? For untrusted bytes, too. */
+bool schema_type_sane(uint32_t type, uint32_t bytes);
 /* A column's number, or -1. `name_bytes` long, not terminated. */
 int schema_column_find(const struct schema *schema, const char *name, uint32_t name_bytes);

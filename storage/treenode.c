@@ -35,13 +35,13 @@ int treenode_layout(struct cellar_index *index)
     return 0;
 }
 
-uint32_t treenode_columns(const struct cellar_index *index, struct cellar_column *columns)
+uint32_t treenode_columns(const struct cellar_index *index, struct cellar_schema_column *columns)
 {
     static const char *const names[1 + TREENODE_CELLS] = {"shape", "d0", "d1", "d2", "d3", "d4", "d5", "d6"};
     uint32_t offset = 0;
     for (uint32_t i = 0; i <= TREENODE_CELLS; i++) {
         uint32_t bytes = i ? index->data_bytes : index->shape_bytes;
-        columns[i] = (struct cellar_column){names[i], offset, bytes, CELLAR_OWN_CELL};
+        columns[i] = (struct cellar_schema_column){names[i], offset, bytes, CELLAR_OWN_CELL};
         offset += bytes;
     }
     return offset;

@@ -67,7 +67,7 @@ struct treenode_shape {
 /* Of a definition with base, columns, sortkey, covered_count and flags set, the rest but the tables; INVALID. */
 NODISCARD int treenode_layout(struct cellar_index *index);
 /* The columns of a table of nodes: `columns` has room for 1 + TREENODE_CELLS. Returns the row's bytes. */
-uint32_t treenode_columns(const struct cellar_index *index, struct cellar_column *columns);
+uint32_t treenode_columns(const struct cellar_index *index, struct cellar_schema_column *columns);
 
 /* memcmp of what is compared: the first eight bytes, which mostly decide, at once. */
 static inline int treenode_compare(const struct cellar_index *index, const uint8_t *a, const uint8_t *b)

@@ -51,13 +51,13 @@ static int work_fn(struct cellar_txn *txn, void *args)
     const struct durable_run *run = step->run;
     struct row row, from, to;
     row_fill(&row, (int64_t)step->number, step->life);
-    int counter = cellar_proc_access(txn, run->counters, step->client, 0, CELLAR_ALL, 0);
-    int mine = cellar_proc_access(txn, run->loaded, loaded_key(step->life, step->client), 0, CELLAR_ALL, 0);
-    int a = cellar_proc_access(txn, run->accounts, step->from, CELLAR_ALL, CELLAR_ALL, 0);
-    int b = cellar_proc_access(txn, run->accounts, step->to, CELLAR_ALL, CELLAR_ALL, 0);
+    int counter = cellar_proc_access(txn, run->counters, step->client, 0, CELLAR_ALL_CELLS, 0);
+    int mine = cellar_proc_access(txn, run->loaded, loaded_key(step->life, step->client), 0, CELLAR_ALL_CELLS, 0);
+    int a = cellar_proc_access(txn, run->accounts, step->from, CELLAR_ALL_CELLS, CELLAR_ALL_CELLS, 0);
+    int b = cellar_proc_access(txn, run->accounts, step->to, CELLAR_ALL_CELLS, CELLAR_ALL_CELLS, 0);
     int rc = cellar_proc_insert(txn, run->history, history_key(step->client, step->number), &row);
     if (rc >= 0 && step->number > KEPT)
-        rc = cellar_proc_access(txn, run->history, history_key(step->client, step->number - KEPT), CELLAR_ALL, 0,
+        rc = cellar_proc_access(txn, run->history, history_key(step->client, step->number - KEPT), CELLAR_ALL_CELLS, 0,
                                 CELLAR_DELETE);
     if (rc < 0) return rc;
     if ((rc = cellar_proc_fetch(txn)) || (rc = cellar_proc_put_row(txn, counter, &row)) ||
@@ -73,7 +73,7 @@ static int look_fn(struct cellar_txn *txn, void *args)
 {
     struct step *step = args;
     struct row row;
-    int a = cellar_proc_access(txn, step->run->counters, step->client, CELLAR_ALL, 0, 0);
+    int a = cellar_proc_access(txn, step->run->counters, step->client, CELLAR_ALL_CELLS, 0, 0);
     int rc = a < 0 ? a : cellar_proc_fetch(txn);
     if (rc == 0) rc = cellar_proc_get_row(txn, a, &row);
     if (rc == 0) step->number = (uint64_t)row.value;
@@ -84,8 +84,8 @@ static int look_fn(struct cellar_txn *txn, void *args)
 
 static int table_make(struct durable_run *run, const char *name, uint64_t records, const struct cellar_table **table)
 {
-    static const struct cellar_column columns[] = {CELLAR_COLUMN(struct row, value), CELLAR_COLUMN(struct row, life),
-                                                   CELLAR_COLUMN(struct row, more)};
+    static const struct cellar_schema_column columns[] = {
+        CELLAR_COLUMN(struct row, value), CELLAR_COLUMN(struct row, life), CELLAR_COLUMN(struct row, more)};
     struct cellar_schema schema = {
         .name = name, .row_bytes = sizeof(struct row), .columns = columns, .column_count = 3, .records_max = records};
     return db_table_create(run->db, &schema, table, &run->error);

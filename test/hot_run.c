@@ -213,7 +213,7 @@ static void run(struct crowd *crowd, struct hot_run_report *report)
 
 bool hot_run(const struct hot_run_plan *plan, struct hot_run_report *report)
 {
-    const struct cellar_column column = {.name = "value", .bytes = 8};
+    const struct cellar_schema_column column = {.name = "value", .bytes = 8};
     struct cellar_schema schema = {
         .name = "hot", .row_bytes = 8, .columns = &column, .column_count = 1, .records_max = ALL_RECORDS};
     const struct cellar_proc_def def = {.name = "all",

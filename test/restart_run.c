@@ -53,8 +53,8 @@ struct lab {
     size_t verdict_bytes;
 };
 
-static const struct cellar_column columns[] = {CELLAR_COLUMN(struct account, cents),
-                                               CELLAR_COLUMN(struct account, moves)};
+static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct account, cents),
+                                                      CELLAR_COLUMN(struct account, moves)};
 static const struct cellar_schema schema = {.name = "accounts",
                                             .row_bytes = sizeof(struct account),
                                             .columns = columns,
@@ -68,9 +68,9 @@ static int move(struct cellar_txn *txn, void *args)
     const uint64_t *keys = args; /* from, to, and then the table's handle */
     const struct cellar_table *accounts = (const struct cellar_table *)(uintptr_t)keys[2];
     struct account from, to;
-    int a = cellar_proc_access(txn, accounts, keys[0], CELLAR_ALL, CELLAR_ALL, 0);
+    int a = cellar_proc_access(txn, accounts, keys[0], CELLAR_ALL_CELLS, CELLAR_ALL_CELLS, 0);
     if (a < 0) return a;
-    int b = cellar_proc_access(txn, accounts, keys[1], CELLAR_ALL, CELLAR_ALL, 0);
+    int b = cellar_proc_access(txn, accounts, keys[1], CELLAR_ALL_CELLS, CELLAR_ALL_CELLS, 0);
     if (b < 0) return b;
     int rc = cellar_proc_fetch(txn);
     if (rc == 0) rc = cellar_proc_get_row(txn, a, &from);

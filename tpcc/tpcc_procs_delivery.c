@@ -38,7 +38,7 @@ static int read_heads(struct cellar_txn *txn, struct tpcc_delivery *delivery)
     for (uint32_t i = 0; i < TPCC_DISTRICTS; i++)
         TRY(delivery->districts[i].queue =
                 cellar_proc_access(txn, t->table[TPCC_NEW_ORDER_QUEUE], tpcc_schema_district_key(delivery->w_id, i + 1),
-                                   CELLAR_ALL, CELLAR_ALL, 0));
+                                   CELLAR_ALL_CELLS, CELLAR_ALL_CELLS, 0));
     TRY(cellar_proc_fetch(txn));
     for (uint32_t i = 0; i < TPCC_DISTRICTS; i++)
         TRY(cellar_proc_get(txn, delivery->districts[i].queue, t->q_oldest_o_id, &delivery->districts[i].head));

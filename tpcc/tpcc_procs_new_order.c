@@ -30,8 +30,8 @@ static int declare(struct cellar_txn *txn, struct tpcc_order_entry *entry, struc
                                             tpcc_schema_customer_key(entry->w_id, entry->d_id, entry->c_id),
                                             t->customer_identity, t->customer_last_o, 0));
     for (uint32_t i = 0; i < entry->item_count; i++)
-        TRY(entry->items[i].ref =
-                cellar_proc_access(txn, t->table[TPCC_ITEM], entry->items[i].i_id, CELLAR_ALL, 0, CELLAR_OPTIONAL));
+        TRY(entry->items[i].ref = cellar_proc_access(txn, t->table[TPCC_ITEM], entry->items[i].i_id, CELLAR_ALL_CELLS,
+                                                     0, CELLAR_OPTIONAL));
     cellar_cells read = t->stock_counts | t->stock_data | t->stock_dist[entry->d_id - 1];
     for (uint32_t i = 0; i < entry->stock_count; i++)
         TRY(entry->stocks[i].ref = cellar_proc_access(txn, t->table[TPCC_STOCK], entry->stocks[i].key, read,

@@ -36,7 +36,7 @@ static int read_names(struct cellar_txn *txn, const struct tpcc_tables *t, const
 {
     uint64_t key = tpcc_schema_name_key(choice->w_id, choice->d_id, choice->name, part);
     int ref;
-    TRY(ref = cellar_proc_access(txn, t->table[TPCC_CUSTOMER_BY_NAME], key, CELLAR_ALL, 0, 0));
+    TRY(ref = cellar_proc_access(txn, t->table[TPCC_CUSTOMER_BY_NAME], key, CELLAR_ALL_CELLS, 0, 0));
     TRY(cellar_proc_fetch(txn));
     return cellar_proc_get_row(txn, ref, names);
 }

@@ -14,7 +14,7 @@ static int find_last_order(struct cellar_txn *txn, struct tpcc_order_status *sta
     const struct cellar_bound customer = {.row = &of, .columns = 3};
     const struct cellar_range range = {.low = customer, .high = customer};
     int cursor, order, got;
-    TRY(cursor = cellar_proc_cursor_open(txn, status->tables->orders_by_customer, &range, CELLAR_ALL, 0,
+    TRY(cursor = cellar_proc_cursor_open(txn, status->tables->orders_by_customer, &range, CELLAR_ALL_CELLS, 0,
                                          CELLAR_BACKWARD, 1));
     TRY(got = cellar_proc_cursor_next(txn, cursor, key, &order));
     if (got == 0) return CELLAR_USER_ABORT;
@@ -29,7 +29,7 @@ static int read_last_order(struct cellar_txn *txn, struct tpcc_order_status *sta
     status->o_id = status->customer.c_last_o_id;
     if (status->o_id == 0) return CELLAR_USER_ABORT;
     *key = tpcc_schema_order_key(status->choice.w_id, status->choice.d_id, status->o_id);
-    TRY(order = cellar_proc_access(txn, status->tables->table[TPCC_ORDER], *key, CELLAR_ALL, 0, 0));
+    TRY(order = cellar_proc_access(txn, status->tables->table[TPCC_ORDER], *key, CELLAR_ALL_CELLS, 0, 0));
     TRY(cellar_proc_fetch(txn));
     return cellar_proc_get_row(txn, order, &status->order);
 }
@@ -51,8 +51,8 @@ int tpcc_procs_order_status(struct cellar_txn *txn, void *args)
     if (status->order.o_ol_cnt > TPCC_LINES_MAX) return CELLAR_USER_ABORT;
 
     for (uint32_t i = 0; i < status->order.o_ol_cnt; i++)
-        TRY(lines[i] =
-                cellar_proc_access(txn, t->table[TPCC_ORDER_LINE], tpcc_schema_line_key(key, i + 1), CELLAR_ALL, 0, 0));
+        TRY(lines[i] = cellar_proc_access(txn, t->table[TPCC_ORDER_LINE], tpcc_schema_line_key(key, i + 1),
+                                          CELLAR_ALL_CELLS, 0, 0));
     TRY(cellar_proc_fetch(txn));
     for (uint32_t i = 0; i < status->order.o_ol_cnt; i++) TRY(cellar_proc_get_row(txn, lines[i], &status->lines[i]));
     return 0;

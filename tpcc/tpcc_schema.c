@@ -17,14 +17,14 @@
 #define COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
 
 #define IN(cell, field) CELLAR_COLUMN_IN(cell, struct tpcc_warehouse, field)
-static const struct cellar_column warehouse_columns[] = {
+static const struct cellar_schema_column warehouse_columns[] = {
     IN(0, w_ytd),      IN(1, w_tax),  IN(2, w_name),  IN(2, w_street_1),
     IN(2, w_street_2), IN(2, w_city), IN(2, w_state), IN(2, w_zip),
 };
 #undef IN
 
 #define IN(cell, field) CELLAR_COLUMN_IN(cell, struct tpcc_district, field)
-static const struct cellar_column district_columns[] = {
+static const struct cellar_schema_column district_columns[] = {
     IN(0, d_ytd),      IN(1, d_next_o_id), IN(2, d_tax),   IN(3, d_name), IN(3, d_street_1),
     IN(3, d_street_2), IN(3, d_city),      IN(3, d_state), IN(3, d_zip),
 };
@@ -35,12 +35,13 @@ static const struct cellar_column district_columns[] = {
     IN(0, c_balance), IN(0, c_ytd_payment), IN(0, c_payment_cnt), IN(0, c_delivery_cnt), IN(1, c_since),               \
         IN(1, c_credit_lim), IN(1, c_discount), IN(1, c_first), IN(1, c_middle), IN(1, c_last), IN(1, c_credit),       \
         IN(2, c_street_1), IN(2, c_street_2), IN(2, c_city), IN(2, c_state), IN(2, c_zip), IN(2, c_phone)
-static const struct cellar_column customer_columns[] = {CUSTOMER, IN(3, c_last_o_id), IN(4, c_data)};
-static const struct cellar_column customer_columns_indexed[] = {CUSTOMER, IN(2, c_w_id), IN(2, c_d_id), IN(3, c_data)};
+static const struct cellar_schema_column customer_columns[] = {CUSTOMER, IN(3, c_last_o_id), IN(4, c_data)};
+static const struct cellar_schema_column customer_columns_indexed[] = {CUSTOMER, IN(2, c_w_id), IN(2, c_d_id),
+                                                                       IN(3, c_data)};
 #undef IN
 
 #define IN(cell, field) CELLAR_COLUMN_IN(cell, struct tpcc_history, field)
-static const struct cellar_column history_columns[] = {
+static const struct cellar_schema_column history_columns[] = {
     IN(0, h_date), IN(0, h_amount), IN(0, h_c_id), IN(0, h_c_w_id),
     IN(0, h_w_id), IN(0, h_c_d_id), IN(0, h_d_id), IN(0, h_data),
 };
@@ -48,25 +49,26 @@ static const struct cellar_column history_columns[] = {
 
 #define IN(cell, field) CELLAR_COLUMN_IN(cell, struct tpcc_order, field)
 #define ORDER IN(0, o_entry_d), IN(0, o_c_id), IN(0, o_ol_cnt), IN(0, o_all_local), IN(1, o_carrier_id)
-static const struct cellar_column order_columns[] = {ORDER};
-static const struct cellar_column order_columns_indexed[] = {ORDER, IN(0, o_w_id), IN(0, o_d_id)};
+static const struct cellar_schema_column order_columns[] = {ORDER};
+static const struct cellar_schema_column order_columns_indexed[] = {ORDER, IN(0, o_w_id), IN(0, o_d_id)};
 #undef IN
 
-static const struct cellar_column new_order_columns[] = {CELLAR_COLUMN(struct tpcc_new_order, no_o_id)};
+static const struct cellar_schema_column new_order_columns[] = {CELLAR_COLUMN(struct tpcc_new_order, no_o_id)};
 
 #define IN(cell, field) CELLAR_COLUMN_IN(cell, struct tpcc_order_line, field)
-static const struct cellar_column order_line_columns[] = {
+static const struct cellar_schema_column order_line_columns[] = {
     IN(0, ol_delivery_d),  IN(1, ol_amount),   IN(1, ol_i_id),
     IN(1, ol_supply_w_id), IN(1, ol_quantity), IN(1, ol_dist_info),
 };
 #undef IN
 
 #define IN(cell, field) CELLAR_COLUMN_IN(cell, struct tpcc_item, field)
-static const struct cellar_column item_columns[] = {IN(0, i_price), IN(0, i_im_id), IN(0, i_name), IN(0, i_data)};
+static const struct cellar_schema_column item_columns[] = {IN(0, i_price), IN(0, i_im_id), IN(0, i_name),
+                                                           IN(0, i_data)};
 #undef IN
 
 #define IN(cell, field) CELLAR_COLUMN_IN(cell, struct tpcc_stock, field)
-static const struct cellar_column stock_columns[] = {
+static const struct cellar_schema_column stock_columns[] = {
     IN(0, s_quantity), IN(0, s_ytd),     IN(0, s_order_cnt), IN(0, s_remote_cnt), IN(1, s_data),
     IN(2, s_dist_01),  IN(3, s_dist_02), IN(3, s_dist_03),   IN(4, s_dist_04),    IN(4, s_dist_05),
     IN(4, s_dist_06),  IN(4, s_dist_07), IN(4, s_dist_08),   IN(4, s_dist_09),    IN(4, s_dist_10),
@@ -74,10 +76,10 @@ static const struct cellar_column stock_columns[] = {
 #undef IN
 
 #define IN(cell, field) CELLAR_COLUMN_IN(cell, struct tpcc_customer_by_name, field)
-static const struct cellar_column customer_by_name_columns[] = {IN(0, count), IN(0, ids)};
+static const struct cellar_schema_column customer_by_name_columns[] = {IN(0, count), IN(0, ids)};
 #undef IN
 
-static const struct cellar_column new_order_queue_columns[] = {
+static const struct cellar_schema_column new_order_queue_columns[] = {
     CELLAR_COLUMN(struct tpcc_new_order_queue, q_oldest_o_id)};
 
 /* The lines of one order share neighbouring index buckets. */
@@ -91,7 +93,7 @@ static const struct cellar_column new_order_queue_columns[] = {
 
 static const struct {
     const char *name;
-    const struct cellar_column *columns;
+    const struct cellar_schema_column *columns;
     uint32_t column_count, row_bytes, cluster_bits, record_bytes;
 } layouts[TPCC_TABLES] = {
     LAYOUT(TPCC_WAREHOUSE, "warehouse", warehouse, 0, 256),

@@ -120,10 +120,10 @@ static int update_proc(struct cellar_txn *txn, void *argument)
 static int create(struct workload_run *run, struct cellar_error *error)
 {
     static const char *const names[YCSB_CELLS] = {"cell0", "cell1", "cell2", "cell3"};
-    struct cellar_column columns[YCSB_CELLS];
+    struct cellar_schema_column columns[YCSB_CELLS];
     for (uint32_t i = 0; i < YCSB_CELLS; i++)
-        columns[i] = (struct cellar_column){names[i], (uint32_t)(i * sizeof(struct ycsb_value)),
-                                            sizeof(struct ycsb_value), CELLAR_OWN_CELL};
+        columns[i] = (struct cellar_schema_column){names[i], (uint32_t)(i * sizeof(struct ycsb_value)),
+                                                   sizeof(struct ycsb_value), CELLAR_OWN_CELL};
     const struct cellar_schema schema = {.name = "usertable",
                                          .row_bytes = sizeof(struct ycsb_row),
                                          .columns = columns,

@@ -185,7 +185,7 @@ static uint32_t foreign_in(const struct ycsb_core_row *row, uint64_t key)
 /* The record's fields as declared; NOT_FOUND: it is not there, which is no record of this workload's numbers. */
 static int read_row(struct cellar_txn *txn, struct ycsb_core_args *args, cellar_cells write, int *ref)
 {
-    *ref = cellar_proc_access(txn, args->run->table, args->key, CELLAR_ALL, write, 0);
+    *ref = cellar_proc_access(txn, args->run->table, args->key, CELLAR_ALL_CELLS, write, 0);
     int code = *ref < 0 ? *ref : cellar_proc_fetch(txn);
     if (code == 0) code = cellar_proc_get_row(txn, *ref, &args->row);
     args->foreign = code == 0 ? foreign_in(&args->row, args->key) : 0;
@@ -237,7 +237,7 @@ static int scan_proc(struct cellar_txn *txn, void *argument)
     struct ycsb_core_args *args = argument;
     const struct cellar_range range = {.low_key = args->key, .high_key = UINT64_MAX};
     uint64_t key, last = 0;
-    int ref, got, cursor = cellar_proc_cursor_open(txn, args->run->by_key, &range, CELLAR_ALL, 0, 0, args->scan);
+    int ref, got, cursor = cellar_proc_cursor_open(txn, args->run->by_key, &range, CELLAR_ALL_CELLS, 0, 0, args->scan);
     if (cursor < 0) return cursor;
     args->foreign = args->found = 0;
     while ((got = cellar_proc_cursor_next(txn, cursor, &key, &ref)) == 1) {
@@ -256,10 +256,10 @@ static int create(struct workload_run *run, uint64_t inserts, struct cellar_erro
 {
     static const char *const names[YCSB_CORE_FIELDS] = {"field0", "field1", "field2", "field3", "field4",
                                                         "field5", "field6", "field7", "field8", "field9"};
-    struct cellar_column columns[YCSB_CORE_FIELDS];
+    struct cellar_schema_column columns[YCSB_CORE_FIELDS];
     for (uint32_t i = 0; i < YCSB_CORE_FIELDS; i++)
         columns[i] =
-            (struct cellar_column){names[i], i * YCSB_CORE_FIELD_BYTES, YCSB_CORE_FIELD_BYTES, CELLAR_OWN_CELL};
+            (struct cellar_schema_column){names[i], i * YCSB_CORE_FIELD_BYTES, YCSB_CORE_FIELD_BYTES, CELLAR_OWN_CELL};
     const struct cellar_schema schema = {.name = table_names[0],
                                          .row_bytes = sizeof(struct ycsb_core_row),
                                          .columns = columns,

@@ -11,9 +11,10 @@ static int table_create(struct cells *cells)
 {
     static const char *const names[] = {"cell0", "cell1", "cell2", "cell3"};
     const struct peer_work *work = cells->setup.work;
-    struct cellar_column columns[4];
+    struct cellar_schema_column columns[4];
     for (uint32_t i = 0; i < work->columns; i++)
-        columns[i] = (struct cellar_column){names[i], i * work->column_bytes, work->column_bytes, CELLAR_OWN_CELL};
+        columns[i] =
+            (struct cellar_schema_column){names[i], i * work->column_bytes, work->column_bytes, CELLAR_OWN_CELL};
     const struct cellar_schema schema = {.name = "records",
                                          .row_bytes = work->row_bytes,
                                          .columns = columns,

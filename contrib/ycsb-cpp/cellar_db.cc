@@ -26,7 +26,7 @@ struct Shared {
   const cellar_index *by_key = nullptr;
   uint32_t field_count = 0, field_bytes = 0, row_bytes = 0;
   std::vector<std::string> names;
-  std::vector<cellar_column> columns;
+  std::vector<cellar_schema_column> columns;
 };
 
 Shared &shared() {
@@ -174,7 +174,7 @@ DB::Status CellarDB::Scan(const std::string &, const std::string &key, int recor
   std::vector<uint64_t> records((size_t)record_count);
   return Run([&](cellar_txn *txn) {
     result.clear();
-    int found = cellar_txn_scan(txn, all.by_key, &range, CELLAR_ALL, 0, records.data(), records.size());
+    int found = cellar_txn_scan(txn, all.by_key, &range, CELLAR_ALL_CELLS, 0, records.data(), records.size());
     int code = found < 0 ? found : 0;
     for (int i = 0; i < found && code == 0; i++) {
       result.emplace_back();

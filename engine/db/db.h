@@ -39,6 +39,7 @@ struct cellar {
     uint32_t worker_count, coordinator_count;
     struct cellar_proc *procs;
     struct cellar_index *buried;  /* dropped ones: their handles stay */
+    struct rowview *views;        /* handles of tables of typed columns */
     struct cellar_proc tree_proc; /* what changes the shape of ordered indexes (tree.h) */
     atomic_uint next_worker;      /* of calls, in turn, where no helm is lent */
     /* config.sessions; made when they are needed, NULL until then, and again once it is closed. */

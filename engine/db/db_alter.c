@@ -32,7 +32,7 @@ static int record_copy(void *arg, uint64_t key, const void *row)
 {
     struct alter *alter = arg;
     for (uint32_t i = 0; i < alter->schema.column_count; i++) {
-        const struct cellar_column *column = &alter->schema.columns[i];
+        const struct cellar_schema_column *column = &alter->schema.columns[i];
         if (alter->from[i] != COLUMN_NEW)
             memcpy(alter->row + column->offset, (const uint8_t *)row + alter->from[i], column->bytes);
     }
@@ -63,6 +63,7 @@ static int table_check(const struct alter *alter)
     if (table->ordered_count)
         return REFUSED(alter, CELLAR_UNSUPPORTED, "it has index %s: drop it first, and make it again afterwards",
                        table->ordered[0]->name);
+    if (table->key.count) return REFUSED(alter, CELLAR_UNSUPPORTED, "%s", "typed columns stay as they were made");
     if (table->variable || alter->schema.variable)
         return REFUSED(alter, CELLAR_UNSUPPORTED, "%s", "columns of variable length stay as they were made");
     if (!alter->schema.name || strcmp(alter->schema.name, table->name) != 0)
@@ -79,7 +80,7 @@ static int columns_match(struct alter *alter)
 {
     const struct schema *old = &alter->table->schema;
     for (uint32_t i = 0; i < alter->schema.column_count; i++) {
-        const struct cellar_column *column = &alter->schema.columns[i];
+        const struct cellar_schema_column *column = &alter->schema.columns[i];
         int number = schema_column_find(old, column->name, (uint32_t)strlen(column->name));
         alter->from[i] = number < 0 ? COLUMN_NEW : old->columns[number].row_offset;
         if (number >= 0 && old->columns[number].bytes != column->bytes)
@@ -148,7 +149,7 @@ int db_column_add(struct cellar *db, const struct cellar_table *handle, const ch
                   const void *value, const struct cellar_table **out, struct cellar_error *error)
 {
     struct cellar_schema schema;
-    struct cellar_column columns[CELLAR_COLUMNS_MAX + 1];
+    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX + 1];
     uint32_t align = bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
     int rc = handles_check(db, handle, out, error);
     if (rc) return rc;
@@ -164,7 +165,7 @@ int db_column_add(struct cellar *db, const struct cellar_table *handle, const ch
         if (columns[i].offset + columns[i].bytes > offset) offset = columns[i].offset + columns[i].bytes;
     offset = (offset + align - 1) / align * align;
     columns[schema.column_count++] =
-        (struct cellar_column){.name = column, .offset = offset, .bytes = bytes, .cell = CELLAR_OWN_CELL};
+        (struct cellar_schema_column){.name = column, .offset = offset, .bytes = bytes, .cell = CELLAR_OWN_CELL};
     if (schema.row_bytes < offset + bytes) schema.row_bytes = (offset + bytes + 7) / 8 * 8;
     uint8_t *row = calloc(1, schema.row_bytes);
     if (!row) return err_set(error, CELLAR_NOMEM, "no memory for a row");
@@ -178,7 +179,7 @@ int db_column_drop(struct cellar *db, const struct cellar_table *handle, const c
                    const struct cellar_table **out, struct cellar_error *error)
 {
     struct cellar_schema schema;
-    struct cellar_column columns[CELLAR_COLUMNS_MAX];
+    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
     int rc = handles_check(db, handle, out, error);
     if (rc) return rc;
     if (!column) return err_set(error, CELLAR_INVALID, "the column's name is NULL");

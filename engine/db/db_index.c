@@ -274,7 +274,7 @@ void cellar_index_describe(const struct cellar_index *index, struct cellar_index
 static int nodes_make(struct coro *co, const struct index_create *create, const struct catalog_index *orders,
                       const struct cellar_index *index, const struct table **nodes)
 {
-    struct cellar_column columns[1 + TREENODE_CELLS];
+    struct cellar_schema_column columns[1 + TREENODE_CELLS];
     char name[CELLAR_NAME_BYTES + CELLAR_NAME_BYTES];
     snprintf(name, sizeof name, "%s/%s", create->table->name, create->def->name);
     uint64_t leaf = TREENODE_CELLS * (uint64_t)treenode_capacity(index, 0);

@@ -133,7 +133,7 @@ static void queues_say(struct page *page, struct cellar *db, const struct cellar
     family(page, "record_conflicts", "gauge", "Conflicts of the records that have most");
     for (uint32_t i = 0; i < count; i++) {
         struct cellar_schema schema;
-        struct cellar_column columns[CELLAR_COLUMNS_MAX];
+        struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
         cellar_table_describe(records[i].table, &schema, columns);
         say(page, "cellar_record_conflicts{table=\"");
         label_say(page, schema.name);

@@ -4,6 +4,7 @@
 #include "coordinator.h"
 #include "db_config.h"
 #include "db_failover.h"
+#include "db_define.h"
 #include "db_index.h"
 #include "db_plants.h"
 #include "db_queue.h"
@@ -322,6 +323,7 @@ static void close_all(struct cellar *db)
         db_proc_free(db, proc);
     }
     db_index_close(db);
+    db_views_close(db);
     for (uint32_t i = 0; i < db->config.cns; i++) vigil_free(db->nodes[i].vigil);
     catalog_free(db->catalog);
     nodes_close(db);

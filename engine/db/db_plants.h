@@ -23,6 +23,10 @@
     X(session_adopt_unnamed, "who goes on with a transaction of another thread is not named")                          \
     X(session_stale_handle, "the handle of a transaction that has ended is taken for the next one")                    \
     X(draft_doubt_repeated, "session_run_until repeats what may have committed")                                       \
+    /* rows of typed columns */                                                                                        \
+    X(row_put_lost, "a put of a whole row that is not there makes none")                                               \
+    X(row_put_inserts, "a put of a whole row inserts one, whether there is one or not")                                \
+    X(row_put_whole, "a put of some columns changes the others of its struct as well")                                 \
     /* keys of bytes and long values */                                                                                \
     X(bytekey_twins_uncounted, "the first record of a hash is not told that another one is there")                     \
     X(bytekey_gap, "a record of several with one hash is removed, and the last one does not take its place")           \

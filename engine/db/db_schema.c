@@ -69,17 +69,17 @@ const struct cellar_table *cellar_table_next(struct cellar *db, const struct cel
 }
 
 void cellar_table_describe(const struct cellar_table *handle, struct cellar_schema *schema,
-                           struct cellar_column *columns)
+                           struct cellar_schema_column *columns)
 {
     const struct table *table = handle->table;
     *schema = (struct cellar_schema){0};
     if (!table) return; /* of a database that was closed */
     const struct schema *from = &table->schema;
     for (uint32_t i = 0; i < from->column_count; i++)
-        columns[i] = (struct cellar_column){.name = from->columns[i].name,
-                                            .offset = from->columns[i].row_offset,
-                                            .bytes = from->columns[i].bytes,
-                                            .cell = from->columns[i].cell};
+        columns[i] = (struct cellar_schema_column){.name = from->columns[i].name,
+                                                   .offset = from->columns[i].row_offset,
+                                                   .bytes = from->columns[i].bytes,
+                                                   .cell = from->columns[i].cell};
     *schema = (struct cellar_schema){.name = table->name,
                                      .row_bytes = from->row_bytes,
                                      .columns = columns,
@@ -88,7 +88,8 @@ void cellar_table_describe(const struct cellar_table *handle, struct cellar_sche
                                      .cluster_bits = table->index.cluster_bits,
                                      .key_bytes = table->key_bytes,
                                      .variable = table->variable,
-                                     .long_bytes = table->long_bytes};
+                                     .long_bytes = table->long_bytes,
+                                     .typed = table->key.count};
 }
 
 int cellar_column_of(const struct cellar_table *handle, const char *column)

@@ -174,8 +174,7 @@ static struct draft_record *record_read(struct session *session, const struct ta
 /* Is it what the transaction itself has put? */
 static bool is_own(const struct draft_record *record, uint32_t column)
 {
-    return record->now.change == DRAFT_INSERT ||
-           (record->now.change == DRAFT_PUT && (record->now.put_columns >> column & 1));
+    return draft_own_columns(record) >> column & 1;
 }
 
 int interactive_get(struct session *session, const struct table *table, uint64_t key, int column, void *value)
@@ -209,7 +208,7 @@ static int want(struct session *session, const struct cellar_txn_read *read)
     int refused = interactive_table_check(session, read->table);
     if (refused) return refused;
     const struct table *table = read->table->table;
-    uint32_t cells = read->cells == CELLAR_ALL ? table->schema.all_cells : read->cells;
+    uint32_t cells = read->cells == CELLAR_ALL_CELLS ? table->schema.all_cells : read->cells;
     if (!cells || (cells & ~table->schema.all_cells))
         return interactive_failed(session, CELLAR_INVALID, interactive_detail(CELLAR_WHY_CELLS, table, read->key));
     struct draft_record *record = draft_record(&session->draft, table, read->key);
@@ -237,7 +236,8 @@ static uint64_t log_bytes_of(const struct session *session)
     draft_each(&session->draft, record)
     {
         if (!record->now.change) continue;
-        bytes += db_log_bytes_of(session->db, &record->table->schema, record->now.change != DRAFT_PUT);
+        bool index = record->now.change != DRAFT_PUT || record->now.expect == DRAFT_ANYTHING;
+        bytes += db_log_bytes_of(session->db, &record->table->schema, index);
         bytes += tree_row_log_bytes(record->table, undo);
         indexed = indexed || record->table->ordered_count;
     }
@@ -291,6 +291,8 @@ int cellar_txn_insert(struct cellar_txn *txn, const struct cellar_table *handle,
     if (!session) return rc;
     const struct table *table = handle->table;
     if (table->key_bytes) return keyed(session, table, key);
+    if (table->key.count)
+        return interactive_failed(session, CELLAR_INVALID, interactive_detail(CELLAR_WHY_TYPED, table, key));
     if (!row) return interactive_nothing_given(session);
     if (table->variable && (rc = interactive_values_check(session, table, key, row)) != 0) return rc;
     struct draft_record *record = draft_record(&session->draft, table, key);
@@ -310,7 +312,7 @@ int cellar_txn_delete(struct cellar_txn *txn, const struct cellar_table *handle,
     if (table->variable && (rc = interactive_values_drop(txn, table, key)) != 0) return rc;
     struct draft_record *record = draft_record(&session->draft, table, key);
     if (!record) return interactive_many_records(session, table, key);
-    return interactive_written(session, record, draft_delete(&session->draft, record));
+    return interactive_written(session, record, draft_delete(&session->draft, record, DRAFT_PRESENT));
 }
 
 int cellar_savepoint(struct cellar_txn *txn)
@@ -377,14 +379,28 @@ int cellar_check(struct cellar_txn *txn)
     return rc ? rc : interactive_hold_check(session);
 }
 
+/* Does the first block insert it? Else it is looked for. */
+static bool inserts_first(const struct draft_record *record, bool look_first)
+{
+    return draft_is_new(record) && !look_first;
+}
+
+/* Does a second block, now that the first one has looked? */
+static bool inserts_late(struct cellar_txn *txn, const struct draft_record *record, bool look_first)
+{
+    if (record->ref < 0 || inserts_first(record, look_first)) return false;
+    if (record->now.change == DRAFT_INSERT) return true; /* else it had ended with EXISTS */
+    bool makes = record->now.change == DRAFT_PUT && record->now.expect == DRAFT_ANYTHING;
+    return makes && !cellar_proc_found(txn, record->ref) && !PLANT(row_put_lost);
+}
+
 /* Declares a record as far as the first block goes. */
 static int declare(struct cellar_txn *txn, struct draft_record *record, bool look_first)
 {
     uint32_t write = record->now.change == DRAFT_PUT ? draft_cells(&record->table->schema, record->now.put_columns) : 0;
     uint32_t flags = CELLAR_OPTIONAL | (record->now.change == DRAFT_DELETE ? CELLAR_DELETE : 0);
     uint32_t read = record->note_cells & ~(write | record->locked_cells);
-    if (record->now.change == DRAFT_INSERT && !look_first)
-        return txn_insert(&txn->txn, record->table, record->key, record->row);
+    if (inserts_first(record, look_first)) return txn_insert(&txn->txn, record->table, record->key, record->row);
     write &= ~record->locked_cells;
     if (record->locked_cells && !(read | write)) return record->hold_ref; /* this attempt has it already */
     return txn_access(&txn->txn, record->table, record->key, read, write, flags);
@@ -393,7 +409,7 @@ static int declare(struct cellar_txn *txn, struct draft_record *record, bool loo
 /* What it takes for granted and has not noted: the call's outcome, once all that was read is compared. */
 static int expected(struct cellar_txn *txn, const struct draft_record *record, bool look_first)
 {
-    bool looked = record->now.change != DRAFT_INSERT || look_first;
+    bool looked = !inserts_first(record, look_first);
     const struct cache_object *object = txn_object(&txn->txn, record->ref);
     if (record->now.expect == DRAFT_PRESENT && !cellar_proc_found(txn, record->ref))
         return txn_error_of(&txn->txn, CELLAR_NOT_FOUND, CELLAR_WHY_CODE, 0, object);
@@ -402,10 +418,11 @@ static int expected(struct cellar_txn *txn, const struct draft_record *record, b
     return 0;
 }
 
-static int columns_put(struct cellar_txn *txn, const struct draft_record *record)
+static int columns_put(struct cellar_txn *txn, const struct draft_record *record, bool look_first)
 {
     int rc = 0;
-    if (record->now.change != DRAFT_PUT) return 0;
+    if (record->now.change != DRAFT_PUT || inserts_first(record, look_first)) return 0;
+    if (inserts_late(txn, record, look_first)) return 0;
     for (uint64_t columns = record->now.put_columns; columns && rc == 0; columns &= columns - 1) {
         int column = __builtin_ctzll(columns);
         rc = cellar_proc_put(txn, record->ref, column, record->row + record->table->schema.columns[column].row_offset);
@@ -413,16 +430,18 @@ static int columns_put(struct cellar_txn *txn, const struct draft_record *record
     return rc;
 }
 
-/* The inserts, where the first block has looked whether their keys are free. */
-static int insert_all(struct cellar_txn *txn, struct draft *draft)
+/* The inserts of keys that the first block has looked for, and has found free. */
+static int insert_all(struct cellar_txn *txn, struct draft *draft, bool look_first)
 {
+    bool any = false;
     draft_each(draft, record)
     {
-        if (record->now.change != DRAFT_INSERT) continue;
+        if (!inserts_late(txn, record, look_first)) continue;
         record->ref = txn_insert(&txn->txn, record->table, record->key, record->row);
         if (record->ref < 0) return record->ref;
+        any = true;
     }
-    return cellar_proc_fetch(txn);
+    return any ? cellar_proc_fetch(txn) : 0;
 }
 
 /* The procedure of the attempt that commits. */
@@ -440,8 +459,8 @@ static int commit_fn(struct cellar_txn *txn, void *arg)
     }
     int rc = cellar_proc_fetch(txn);
     draft_each(draft, record) if (rc == 0 && record->ref >= 0) rc = expected(txn, record, look_first);
-    draft_each(draft, record) if (rc == 0 && record->ref >= 0) rc = columns_put(txn, record);
-    return rc == 0 && look_first ? insert_all(txn, draft) : rc;
+    draft_each(draft, record) if (rc == 0 && record->ref >= 0) rc = columns_put(txn, record, look_first);
+    return rc ? rc : insert_all(txn, draft, look_first);
 }
 
 static int commit(struct session *session, struct cellar_result *result)

@@ -149,7 +149,7 @@ static int record_delete(struct session *session, const struct table *table, uin
 {
     struct draft_record *record = draft_record(&session->draft, table, number);
     if (!record) return interactive_many_records(session, table, number);
-    return interactive_written(session, record, draft_delete(&session->draft, record));
+    return interactive_written(session, record, draft_delete(&session->draft, record, DRAFT_PRESENT));
 }
 
 /* All columns but the key's, from one record to another. */

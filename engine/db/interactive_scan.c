@@ -23,7 +23,8 @@ static bool is_moved(const struct scan *scan, const struct draft_record *record)
 {
     const struct draft_change_state *now = &record->now;
     if (record->table != scan->index->base || !now->change) return false;
-    return now->change != DRAFT_PUT || (draft_cells(&record->table->schema, now->put_columns) & scan->index->cells);
+    if (now->change != DRAFT_PUT || now->expect == DRAFT_ANYTHING) return true;
+    return draft_cells(&record->table->schema, now->put_columns) & scan->index->cells;
 }
 
 static bool is_put(const struct scan *scan, const struct draft_record *record)
@@ -76,7 +77,7 @@ static bool entry_of(const struct scan *scan, const struct draft_record *record,
 {
     const struct schema *schema = &record->table->schema;
     uint64_t image[LAYOUT_RECORD_BYTES_MAX / 8];
-    if (record->now.change == DRAFT_INSERT) { /* its key was looked for before, perhaps, and noted absent */
+    if (draft_is_new(record)) { /* its key was looked for before, perhaps, and noted absent */
         treenode_entry_of_row(scan->index, record->row, record->key, entry);
         return true;
     }
@@ -133,7 +134,7 @@ static int scan_check(struct session *session, const struct scan *scan, cellar_c
     if (scan->index->dropped) return interactive_refused(session, CELLAR_DROPPED, CELLAR_WHY_CODE);
     if (scan->flags & ~(uint32_t)(CELLAR_BACKWARD | CELLAR_AFTER))
         return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_OPTIONS);
-    if (cells != CELLAR_ALL && (cells & ~scan->index->base->schema.all_cells))
+    if (cells != CELLAR_ALL_CELLS && (cells & ~scan->index->base->schema.all_cells))
         return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_CELLS);
     if (limit - 1 >= CELLAR_TXN_RECORDS_MAX) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_SCAN_LIMIT);
     return 0;
@@ -149,7 +150,7 @@ static int scan_call(struct cellar_txn *txn, const struct cellar_index *index, c
     rc = scan_check(scan.session, &scan, cells, limit);
     if (rc == 0 && !keys) rc = interactive_nothing_given(scan.session);
     if (rc) return rc;
-    scan.read = cells == CELLAR_ALL ? index->base->schema.all_cells : cells;
+    scan.read = cells == CELLAR_ALL_CELLS ? index->base->schema.all_cells : cells;
     scan.limit = (uint32_t)limit;
     if (moved_count(&scan) > DRAFT_SCANNED_MAX)
         return interactive_too_large(scan.session, CELLAR_WHY_INDEXED_MAX, DRAFT_SCANNED_MAX, index->base, 0);

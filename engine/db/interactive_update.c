@@ -7,11 +7,11 @@
  * What is noted, and locked. Where modes lock or share whole records, another cell of it could not be read beside the
  * hold.
  */
-static uint32_t cells_to_lock(const struct session *session, const struct table *table, uint32_t column)
+static uint32_t cells_to_lock(const struct session *session, const struct table *table, uint32_t cells)
 {
     const struct mode *mode = mode_of(session->db->config.cc);
     bool whole = mode->whole_records || mode->shares;
-    return whole ? table->schema.all_cells : 1u << table->schema.columns[column].cell;
+    return whole ? table->schema.all_cells : cells;
 }
 
 /* The hold was lost, or could not be had: the transaction is over. */
@@ -52,6 +52,15 @@ static int lock(struct session *session, struct draft_record *record, uint32_t c
     }
 }
 
+int interactive_lock(struct session *session, struct draft_record *record, uint32_t cells)
+{
+    if (session->flags & CELLAR_READ_ONLY) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_READ_ONLY);
+    if (session->inside) return interactive_refused(session, CELLAR_UNSUPPORTED, CELLAR_WHY_CODE);
+    cells = cells_to_lock(session, record->table, cells);
+    bool own = record->now.change == DRAFT_INSERT || draft_known(record) == DRAFT_ABSENT; /* nothing to lock */
+    return own || !(cells & ~record->hold_cells) ? 0 : lock(session, record, cells);
+}
+
 int cellar_txn_get_for_update(struct cellar_txn *txn, const struct cellar_table *handle, uint64_t key, int column,
                               void *value)
 {
@@ -59,13 +68,10 @@ int cellar_txn_get_for_update(struct cellar_txn *txn, const struct cellar_table 
     struct session *session = interactive_going_to_write(txn, handle, &rc);
     if (!session) return rc;
     const struct table *table = handle->table;
-    if (session->inside) return interactive_refused(session, CELLAR_UNSUPPORTED, CELLAR_WHY_CODE);
     if ((uint32_t)column >= table->schema.column_count || !value)
         return interactive_get(session, table, key, column, value);
     struct draft_record *record = draft_record(&session->draft, table, key);
     if (!record) return interactive_many_records(session, table, key);
-    uint32_t cells = cells_to_lock(session, table, (uint32_t)column);
-    bool own = record->now.change == DRAFT_INSERT || draft_known(record) == DRAFT_ABSENT; /* nothing to lock */
-    rc = own || !(cells & ~record->hold_cells) ? 0 : lock(session, record, cells);
+    rc = interactive_lock(session, record, 1u << table->schema.columns[column].cell);
     return rc ? rc : interactive_get(session, table, key, column, value);
 }

@@ -152,7 +152,7 @@ static int pieces_delete(const struct value *value)
     int rc = 0;
     for (uint32_t piece = 0; piece < value->cut.count && rc == 0; piece++) {
         struct draft_record *record = piece_record(value, piece);
-        rc = interactive_written(value->session, record, draft_delete(&value->session->draft, record));
+        rc = interactive_written(value->session, record, draft_delete(&value->session->draft, record, DRAFT_PRESENT));
     }
     return rc;
 }
@@ -229,7 +229,7 @@ static int value_put(struct value *old, const void *from, uint32_t bytes)
     if (!stays && !PLANT(extent_leaked)) rc = pieces_delete(old);
     if (rc == 0) rc = pieces_write(&now, (const uint8_t *)from + here, !stays);
     if (rc == 0 && now.cut.count && !stays && PLANT(extent_freed_early))
-        rc = draft_delete(&now.session->draft, piece_record(&now, now.cut.count - 1));
+        rc = draft_delete(&now.session->draft, piece_record(&now, now.cut.count - 1), DRAFT_PRESENT);
     return rc ? rc : interactive_put(now.session, now.table, now.key, now.column, &now.in);
 }
 

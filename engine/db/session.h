@@ -66,7 +66,7 @@ struct session { /* a handle */
     atomic_bool active;
     atomic_bool amid; /* a call of its client's has not returned */
     int over;         /* a code: its transaction can only be ended; 0 */
-    uint32_t flags;   /* enum cellar_txn_flags */
+    uint32_t flags;   /* CELLAR_READ_ONLY */
     uint64_t begin_ns;
     struct cellar_call_options options; /* of its transaction; the timeout counts from begin_ns */
     struct cellar_proc proc;            /* of the attempts that it makes */
@@ -102,7 +102,7 @@ int session_run(struct session *session, db_fn fn, void *arg);
  */
 
 struct session_options {
-    uint32_t flags;         /* enum cellar_txn_flags */
+    uint32_t flags;         /* CELLAR_READ_ONLY */
     uint32_t attempts_max;  /* of session_run_until; 0: no bound */
     uint64_t timeout_ns;    /* 0: none */
     const uint32_t *cancel; /* NULL, or a word */

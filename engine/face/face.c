@@ -5,6 +5,7 @@
 #include "bulk.h"
 #include "coordinator.h"
 #include "db_alter.h"
+#include "db_define.h"
 #include "db_drop.h"
 #include "db_failover.h"
 #include "db_index.h"
@@ -50,6 +51,17 @@ int cellar_table_create(struct cellar *db, const struct cellar_schema *schema, c
 {
     struct cellar_error error = {0};
     return err_last_is(db_table_create(db, schema, out, &error), &error);
+}
+
+int cellar_table_open(struct cellar *db, const struct cellar_table_def *def, uint32_t flags,
+                      const struct cellar_table **table)
+{
+    struct cellar_error error = {0};
+    struct cellar_table_def own;
+    if (table) *table = NULL;
+    if (!def) return nothing_given();
+    int rc = face_options_struct(&own, sizeof own, def, "cellar_table_def", &error);
+    return err_last_is(rc ? rc : db_table_open(db, &own, flags, table, &error), &error);
 }
 
 int cellar_table_drop(struct cellar *db, const struct cellar_table *table)

@@ -390,8 +390,8 @@ int cellar_proc_cursor_open(struct cellar_txn *public_txn, const struct cellar_i
     int rc = begin(txn, index), number = 0;
     if (rc) return rc;
     uint32_t all = index->base->schema.all_cells;
-    read = read == CELLAR_ALL ? all : read;
-    write = write == CELLAR_ALL ? all : write;
+    read = read == CELLAR_ALL_CELLS ? all : read;
+    write = write == CELLAR_ALL_CELLS ? all : write;
     if (((read | write) & ~all) || (flags & ~(uint32_t)(CELLAR_BACKWARD | CELLAR_AFTER)))
         return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_CELLS, 0);
     if (!range || !bound_sane(index, &range->low) || !bound_sane(index, &range->high) || is_reversed(index, range) ||

@@ -365,18 +365,34 @@ static void change_set(struct draft *draft, struct draft_record *record, struct 
     record->now = now;
 }
 
+/* These columns are put, of a record that is there, or (ANYTHING) is made where it is not. */
+static void put_set(struct draft *draft, struct draft_record *record, uint64_t columns, enum draft_expect expect)
+{
+    struct draft_change_state now = record->now;
+    if (now.change == DRAFT_INSERT) return;
+    if (now.change != DRAFT_PUT) now = (struct draft_change_state){.change = DRAFT_PUT, .expect = (uint8_t)expect};
+    now.put_columns |= columns;
+    change_set(draft, record, now);
+}
+
 int draft_put(struct draft *draft, struct draft_record *record, uint32_t column, const void *value)
 {
     const struct schema_column *at = &record->table->schema.columns[column];
-    struct draft_change_state now = record->now;
     if (draft_known(record) == DRAFT_ABSENT) return CELLAR_NOT_FOUND;
     if (!prepare(draft, record, (int32_t)column)) return CELLAR_TOO_LARGE;
     memcpy(record->row + at->row_offset, value, at->bytes);
-    if (now.change == DRAFT_INSERT) return 0;
-    now.put_columns |= 1ull << column;
-    now.change = DRAFT_PUT;
-    now.expect = DRAFT_PRESENT;
-    change_set(draft, record, now);
+    put_set(draft, record, 1ull << column, DRAFT_PRESENT);
+    return 0;
+}
+
+int draft_row_put(struct draft *draft, struct draft_record *record, uint64_t columns, bool makes)
+{
+    enum draft_expect known = draft_known(record);
+    if (known == DRAFT_ABSENT) return makes ? draft_row_insert(draft, record) : CELLAR_NOT_FOUND;
+    if (!prepare(draft, record, -1)) return CELLAR_TOO_LARGE;
+    makes = makes && known == DRAFT_ANYTHING;
+    if (makes) memset(record->row, 0, record->table->schema.row_bytes);
+    put_set(draft, record, columns, makes ? DRAFT_ANYTHING : DRAFT_PRESENT);
     return 0;
 }
 
@@ -385,24 +401,40 @@ static uint64_t all_columns(const struct schema *schema)
     return schema->column_count == 64 ? UINT64_MAX : (1ull << schema->column_count) - 1;
 }
 
-int draft_insert(struct draft *draft, struct draft_record *record, const void *row)
+/* Without its columns, which are to be written. */
+static int row_insert(struct draft *draft, struct draft_record *record)
 {
     const struct schema *schema = &record->table->schema;
     struct draft_change_state now = {.change = DRAFT_INSERT, .expect = DRAFT_ABSENT};
     if (draft_known(record) == DRAFT_PRESENT) return CELLAR_EXISTS;
     /* What it has deleted before gets all its columns anew. */
     if (record->now.change == DRAFT_DELETE)
-        now = (struct draft_change_state){all_columns(schema), DRAFT_PUT, DRAFT_PRESENT};
+        now = (struct draft_change_state){all_columns(schema), DRAFT_PUT, record->now.expect};
     if (!prepare(draft, record, -1)) return CELLAR_TOO_LARGE;
-    memcpy(record->row, row, schema->row_bytes);
     change_set(draft, record, now);
     return 0;
 }
 
-int draft_delete(struct draft *draft, struct draft_record *record)
+int draft_row_insert(struct draft *draft, struct draft_record *record)
 {
-    struct draft_change_state now = {.change = DRAFT_DELETE, .expect = DRAFT_PRESENT};
-    if (draft_known(record) == DRAFT_ABSENT) return CELLAR_NOT_FOUND;
+    int code = row_insert(draft, record);
+    if (code == 0) memset(record->row, 0, record->table->schema.row_bytes);
+    return code;
+}
+
+int draft_insert(struct draft *draft, struct draft_record *record, const void *row)
+{
+    int code = row_insert(draft, record);
+    if (code == 0) memcpy(record->row, row, record->table->schema.row_bytes);
+    return code;
+}
+
+int draft_delete(struct draft *draft, struct draft_record *record, enum draft_expect expect)
+{
+    struct draft_change_state now = {.change = DRAFT_DELETE, .expect = (uint8_t)expect};
+    enum draft_expect known = draft_known(record);
+    if (known == DRAFT_ABSENT) return expect == DRAFT_PRESENT ? CELLAR_NOT_FOUND : 0;
+    if (record->now.change == DRAFT_PUT) now.expect = record->now.expect; /* what the put has taken for granted */
     if (record->now.change == DRAFT_INSERT) now = (struct draft_change_state){.expect = DRAFT_ABSENT};
     if (!prepare(draft, record, -2)) return CELLAR_TOO_LARGE;
     change_set(draft, record, now);

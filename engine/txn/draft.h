@@ -74,6 +74,19 @@ struct draft_undo {
 /* Of the arena: what a change of a record of few columns takes besides its bytes. */
 #define DRAFT_CHANGE_BYTES ((uint64_t)(CELLAR_CELLS_MAX / 4) * (sizeof(struct draft_undo) + 8))
 
+/* Does the transaction make the row, as far as it knows? All its columns are in `row` then. */
+static inline bool draft_is_new(const struct draft_record *record)
+{
+    return record->now.change == DRAFT_INSERT ||
+           (record->now.change == DRAFT_PUT && record->now.expect == DRAFT_ANYTHING && record->noted_absent);
+}
+/* The columns that it has put itself, a bit each. */
+static inline uint64_t draft_own_columns(const struct draft_record *record)
+{
+    if (draft_is_new(record)) return UINT64_MAX;
+    return record->now.change == DRAFT_PUT ? record->now.put_columns : 0;
+}
+
 enum draft_service { DRAFT_TAKES, DRAFT_SCANS, DRAFT_COMPARES };
 
 struct draft {
@@ -154,7 +167,14 @@ static inline uint32_t draft_held_cells(const struct draft *draft, const struct 
 enum draft_expect draft_known(const struct draft_record *record);
 int draft_put(struct draft *draft, struct draft_record *record, uint32_t column, const void *value);
 int draft_insert(struct draft *draft, struct draft_record *record, const void *row);
-int draft_delete(struct draft *draft, struct draft_record *record);
+/* `expect` DRAFT_ANYTHING: that there was no such record is no error. */
+int draft_delete(struct draft *draft, struct draft_record *record, enum draft_expect expect);
+/*
+ * As draft_put of these columns, and as draft_insert; but the caller writes them, to record->row, once this has
+ * returned 0. `makes`: a record that is not there is made, with zeros in other columns; an insert's are all zero.
+ */
+int draft_row_put(struct draft *draft, struct draft_record *record, uint64_t columns, bool makes);
+int draft_row_insert(struct draft *draft, struct draft_record *record);
 /*
  * Is there room for changes of so many records, though none is known yet, with so many bytes of rows together? They
  * cannot fail then for want of it.

@@ -243,6 +243,7 @@ static inline void imply_witness(struct cache_object *object)
 static int guarded(struct txn *txn, const struct cache_object *object)
 {
     enum cellar_why why = object->table->key_bytes ? CELLAR_WHY_KEYED : CELLAR_WHY_VARIABLE;
+    if (object->table->key.count) why = CELLAR_WHY_TYPED;
     return txn_error_of(txn, CELLAR_INVALID, why, 0, object);
 }
 
@@ -263,8 +264,8 @@ static inline __attribute__((always_inline)) int access_of(struct txn *txn, cons
 
     struct cache_object *object = txn_object(txn, ref);
     uint32_t all = table->schema.all_cells;
-    read = read == CELLAR_ALL ? all : read;
-    write = write == CELLAR_ALL ? all : write;
+    read = read == CELLAR_ALL_CELLS ? all : read;
+    write = write == CELLAR_ALL_CELLS ? all : write;
     if (((read | write) & ~all) || (flags & ~(uint32_t)(CELLAR_OPTIONAL | CELLAR_DELETE)))
         return txn_error_of(txn, CELLAR_INVALID, CELLAR_WHY_CELLS, 0, object);
     if (__builtin_expect(table->guarded_cells, 0) && ((write & table->guarded_cells) || (flags & CELLAR_DELETE)) &&

@@ -309,7 +309,7 @@ static int table_make(struct cells *cells, struct cellar *db, struct prng *prng,
         uint32_t bytes = (uint32_t)prng_between(prng, 8, plan->cell_bytes);
         snprintf(table->column_names[cell], sizeof table->column_names[cell], "c%u", cell);
         table->columns[cell] =
-            (struct cellar_column){table->column_names[cell], table->row_bytes, bytes, CELLAR_OWN_CELL};
+            (struct cellar_schema_column){table->column_names[cell], table->row_bytes, bytes, CELLAR_OWN_CELL};
         table->row_bytes += bytes;
     }
     uint64_t records_max = sizes[prng_below(prng, 3)]; /* draws in one expression have no order */

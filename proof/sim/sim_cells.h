@@ -38,7 +38,7 @@ struct cells_txn {
 struct cells_table {
     const struct cellar_table *table;
     char name[16];
-    struct cellar_column columns[CELLAR_CELLS_MAX];
+    struct cellar_schema_column columns[CELLAR_CELLS_MAX];
     char column_names[CELLAR_CELLS_MAX][8];
     uint32_t cells, row_bytes;
     cellar_cells all;

@@ -125,8 +125,8 @@ static int step_change(struct cellar_txn *txn, struct ranges_call *call, const s
 {
     bool gone = step->kind == RANGES_DELETE, moves = step->kind == RANGES_MOVE || step->kind == RANGES_PUT;
     struct ranges_row then;
-    int ref = cellar_proc_access(txn, call->ranges->table, step->key, gone ? 0 : CELLAR_ALL, gone ? 0 : CELLAR_ALL,
-                                 CELLAR_OPTIONAL | (gone ? CELLAR_DELETE : 0));
+    int ref = cellar_proc_access(txn, call->ranges->table, step->key, gone ? 0 : CELLAR_ALL_CELLS,
+                                 gone ? 0 : CELLAR_ALL_CELLS, CELLAR_OPTIONAL | (gone ? CELLAR_DELETE : 0));
     if (ref < 0) return ref;
     int code = cellar_proc_fetch(txn);
     if (code) return code;
@@ -151,7 +151,7 @@ static int step_lookup(struct cellar_txn *txn, struct ranges_call *call, const s
     uint64_t key;
     int found = cellar_proc_lookup(txn, call->ranges->by_b, &wanted, &key);
     if (found != 1) return found;
-    int ref = cellar_proc_access(txn, call->ranges->table, key, CELLAR_ALL, 0, CELLAR_OPTIONAL);
+    int ref = cellar_proc_access(txn, call->ranges->table, key, CELLAR_ALL_CELLS, 0, CELLAR_OPTIONAL);
     if (ref == CELLAR_DUPLICATE) return ref;
     if (ref < 0) return ref;
     int code = cellar_proc_fetch(txn);
@@ -177,7 +177,7 @@ static int cursor_open(struct cellar_txn *txn, const struct ranges_call *call, u
     struct cellar_range range = {.low = {&low, 1, scan->low_excluded}, .high = {&high, 1, scan->high_excluded}};
     if (scan->index == call->ranges->by_key)
         range = (struct cellar_range){.low_key = scan->low, .high_key = scan->high};
-    return cellar_proc_cursor_open(txn, scan->index, &range, scan->columns ? CELLAR_ALL : 0, 0,
+    return cellar_proc_cursor_open(txn, scan->index, &range, scan->columns ? CELLAR_ALL_CELLS : 0, 0,
                                    scan->backward ? CELLAR_BACKWARD : 0, limit);
 }
 
@@ -372,7 +372,7 @@ static int indexes_make(struct ranges *ranges, struct cellar *db, struct cellar_
 
 static int ranges_make(struct ranges *ranges, struct cellar *db, bool fresh, struct cellar_error *error)
 {
-    static const struct cellar_column columns[] = {
+    static const struct cellar_schema_column columns[] = {
         {"a", offsetof(struct ranges_row, a), 2, CELLAR_OWN_CELL},
         {"tail", offsetof(struct ranges_row, tail), TAIL_BYTES, CELLAR_OWN_CELL},
         {"b", offsetof(struct ranges_row, b), 8, CELLAR_OWN_CELL},

@@ -171,7 +171,7 @@ static int read_loaded(struct cellar_txn *txn, void *args)
     const struct lab *lab = args;
     for (uint32_t key = 0; key < SIM_SCENARIO_KEYS; key++) {
         if (!(lab->scenario->loaded >> key & 1)) continue;
-        int ref = cellar_proc_access(txn, lab->table, key, CELLAR_ALL, 0, 0);
+        int ref = cellar_proc_access(txn, lab->table, key, CELLAR_ALL_CELLS, 0, 0);
         if (ref < 0) return ref;
     }
     return cellar_proc_fetch(txn);
@@ -445,8 +445,8 @@ static int open_cluster(struct lab *lab)
 
 static int make_table(struct lab *lab)
 {
-    const struct cellar_column columns[] = {CELLAR_COLUMN(struct row, a), CELLAR_COLUMN(struct row, b),
-                                            CELLAR_COLUMN(struct row, wide)};
+    const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct row, a), CELLAR_COLUMN(struct row, b),
+                                                   CELLAR_COLUMN(struct row, wide)};
     const struct cellar_schema schema = {.name = "scenario",
                                          .row_bytes = sizeof(struct row),
                                          .columns = columns,

@@ -17,8 +17,8 @@ enum { TEXT_STAMP, TEXT_TEXT };
 
 int sim_texts_make(struct cellar *db, const struct cellar_table **table, struct cellar_error *error)
 {
-    static const struct cellar_column columns[] = {CELLAR_COLUMN(struct text_row, stamp),
-                                                   CELLAR_COLUMN(struct text_row, text)};
+    static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct text_row, stamp),
+                                                          CELLAR_COLUMN(struct text_row, text)};
     const struct cellar_schema schema = {.name = "texts",
                                          .row_bytes = sizeof(struct text_row),
                                          .columns = columns,

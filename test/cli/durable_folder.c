@@ -24,7 +24,7 @@ struct account {
 };
 #define ROUNDS 2000
 
-static const struct cellar_column columns[] = {CELLAR_COLUMN(struct account, cents)};
+static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct account, cents)};
 
 struct deed {
     const struct cellar_table *table;

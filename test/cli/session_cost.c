@@ -15,7 +15,7 @@
 struct row {
     uint64_t value;
 };
-static const struct cellar_column columns[] = {CELLAR_COLUMN(struct row, value)};
+static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct row, value)};
 
 struct work {
     const struct cellar_table *table;

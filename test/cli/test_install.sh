@@ -80,7 +80,7 @@ static int move(cellar_txn *txn, void *arg)
 
 int main()
 {
-    const cellar_column columns[] = {CELLAR_COLUMN(point, x), CELLAR_COLUMN_IN(3, point, y)};
+    const cellar_schema_column columns[] = {CELLAR_COLUMN(point, x), CELLAR_COLUMN_IN(3, point, y)};
     cellar_options options = {};
     cellar_schema schema = {};
     cellar_proc_def def = {};
@@ -130,7 +130,7 @@ struct pair_of {
 static int outlived()
 {
     cellarpp::error error{};
-    const cellar_column column = {"x", 0, sizeof(double), -1};
+    const cellar_schema_column column = {"x", 0, sizeof(double), -1};
     cellar_schema schema{};
     schema.name = "numbers";
     schema.row_bytes = sizeof(double);
@@ -228,7 +228,7 @@ static int sizes(const cellarpp::database &db, cellarpp::table pairs)
 
 int main()
 {
-    constexpr cellar_column columns[] = {{"x", offsetof(pair_of, x), sizeof(double), -1},
+    constexpr cellar_schema_column columns[] = {{"x", offsetof(pair_of, x), sizeof(double), -1},
                                          {"y", offsetof(pair_of, y), sizeof(std::uint32_t), -1}};
     cellarpp::error error{};
     WANTS(!cellarpp::database::open("nowhere/at/all", {}, error) && error.code != 0 && error.text[0]);
@@ -278,7 +278,7 @@ int main()
     WANTS(db.begin(options).put(pairs, 2, 0, 9.5) == CELLAR_INVALID);
     auto last = db.begin();
     std::uint64_t keys[4];
-    const cellar_txn_read reads[] = {{pairs, 1, CELLAR_ALL}, {pairs, 2, CELLAR_ALL}};
+    const cellar_txn_read reads[] = {{pairs, 1, CELLAR_ALL_CELLS}, {pairs, 2, CELLAR_ALL_CELLS}};
     WANTS(last.prefetch(reads) == 0 && last.check() == 0);
     cellar_range all{};
     all.high_key = UINT64_MAX;

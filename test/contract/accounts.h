@@ -44,9 +44,9 @@ static inline int transfer_fn(struct cellar_txn *txn, void *args)
 {
     const struct transfer *transfer = args;
     struct account from, to;
-    int a = cellar_proc_access(txn, transfer->side->accounts, transfer->from, CELLAR_ALL, CELLAR_ALL, 0);
+    int a = cellar_proc_access(txn, transfer->side->accounts, transfer->from, CELLAR_ALL_CELLS, CELLAR_ALL_CELLS, 0);
     if (a < 0) return a;
-    int b = cellar_proc_access(txn, transfer->side->accounts, transfer->to, CELLAR_ALL, CELLAR_ALL, 0);
+    int b = cellar_proc_access(txn, transfer->side->accounts, transfer->to, CELLAR_ALL_CELLS, CELLAR_ALL_CELLS, 0);
     if (b < 0) return b;
     int rc = cellar_proc_fetch(txn);
     if (rc == 0) rc = cellar_proc_get_row(txn, a, &from);
@@ -61,9 +61,9 @@ static inline int transfer_fn(struct cellar_txn *txn, void *args)
 /* Opens the pool, with the table and the procedure; 0 or a code, as side->error says. */
 static inline int side_open(struct side *side, const struct engine_config *config)
 {
-    static const struct cellar_column columns[] = {CELLAR_COLUMN(struct account, balance),
-                                                   CELLAR_COLUMN(struct account, text)};
-    const struct cellar_schema schema = {"accounts", sizeof(struct account), columns, 2, 4 * ACCOUNTS, 0, 0, 0, 0};
+    static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct account, balance),
+                                                          CELLAR_COLUMN(struct account, text)};
+    const struct cellar_schema schema = {"accounts", sizeof(struct account), columns, 2, 4 * ACCOUNTS, 0, 0, 0, 0, 0};
     const struct cellar_proc_def transfer = {.name = "transfer", .fn = transfer_fn, .records_max = 2, .writes_max = 2};
     int rc = db_open(config, &side->db, &side->error);
     if (rc == 0) rc = db_table_create(side->db, &schema, &side->accounts, &side->error);

@@ -54,7 +54,7 @@ struct item {
     uint32_t n;
 };
 
-static const struct cellar_column item_columns[] = {
+static const struct cellar_schema_column item_columns[] = {
     CELLAR_COLUMN(struct item, a),
     CELLAR_COLUMN(struct item, b),
     CELLAR_COLUMN(struct item, text),

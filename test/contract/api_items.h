@@ -20,7 +20,7 @@ struct look {
 static inline int look(struct cellar_txn *txn, struct api_call *call)
 {
     struct look *look = (struct look *)call;
-    int ref = cellar_proc_access(txn, call->items, look->key, CELLAR_ALL, 0, CELLAR_OPTIONAL);
+    int ref = cellar_proc_access(txn, call->items, look->key, CELLAR_ALL_CELLS, 0, CELLAR_OPTIONAL);
     TRY(ref);
     TRY(cellar_proc_fetch(txn));
     look->found = cellar_proc_found(txn, ref);

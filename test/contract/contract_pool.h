@@ -152,7 +152,7 @@ struct row {
     uint64_t more[3];
 };
 
-static const struct cellar_column columns[] = {
+static const struct cellar_schema_column columns[] = {
     CELLAR_COLUMN(struct row, number),
     CELLAR_COLUMN(struct row, text),
     CELLAR_COLUMN(struct row, small),
@@ -161,7 +161,7 @@ static const struct cellar_column columns[] = {
 
 static inline struct cellar_schema schema_of(const char *name, uint64_t records_max, uint32_t cluster_bits)
 {
-    return (struct cellar_schema){name, sizeof(struct row), columns, 4, records_max, cluster_bits, 0, 0, 0};
+    return (struct cellar_schema){name, sizeof(struct row), columns, 4, records_max, cluster_bits, 0, 0, 0, 0};
 }
 
 static inline const struct table *table_make(struct pool *pool, const char *name, uint64_t records_max,

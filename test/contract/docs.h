@@ -16,8 +16,8 @@ struct doc {
     CELLAR_VALUE(DOCS_ROOM) text;
     CELLAR_VALUE(8) blob;
 };
-static const struct cellar_column doc_columns[] = {CELLAR_COLUMN(struct doc, stamp), CELLAR_COLUMN(struct doc, text),
-                                                   CELLAR_COLUMN(struct doc, blob)};
+static const struct cellar_schema_column doc_columns[] = {
+    CELLAR_COLUMN(struct doc, stamp), CELLAR_COLUMN(struct doc, text), CELLAR_COLUMN(struct doc, blob)};
 enum { DOC_STAMP, DOC_TEXT, DOC_BLOB, DOC_COLUMNS };
 
 struct docs {

@@ -17,7 +17,7 @@ struct entry {
     uint64_t u;
     CELLAR_VALUE(16) text;
 };
-static const struct cellar_column entry_columns[] = {
+static const struct cellar_schema_column entry_columns[] = {
     CELLAR_COLUMN(struct entry, a), CELLAR_COLUMN_IN(0, struct entry, b), CELLAR_COLUMN_IN(0, struct entry, c),
     CELLAR_COLUMN(struct entry, u), CELLAR_COLUMN(struct entry, text)};
 struct named {
@@ -25,8 +25,8 @@ struct named {
     uint64_t a;
     CELLAR_VALUE(8) text;
 };
-static const struct cellar_column named_columns[] = {CELLAR_COLUMN(struct named, key), CELLAR_COLUMN(struct named, a),
-                                                     CELLAR_COLUMN(struct named, text)};
+static const struct cellar_schema_column named_columns[] = {
+    CELLAR_COLUMN(struct named, key), CELLAR_COLUMN(struct named, a), CELLAR_COLUMN(struct named, text)};
 
 enum of_table { ENTRIES, NAMES, TABLES };
 enum column { A, B, C, U, TEXT, COLUMNS };

@@ -66,7 +66,7 @@ static inline void nap_us(uint64_t us)
 struct shared_row {
     int64_t cents;
 };
-static const struct cellar_column shared_columns[] = {CELLAR_COLUMN(struct shared_row, cents)};
+static const struct cellar_schema_column shared_columns[] = {CELLAR_COLUMN(struct shared_row, cents)};
 
 struct bank {
     struct cellar *db;
@@ -117,7 +117,7 @@ static inline int make_fn(struct cellar_txn *txn, void *arg)
 
 static inline int bank_open(struct bank *bank, const struct engine_config *config)
 {
-    const struct cellar_schema schema = {"rows", sizeof(struct shared_row), shared_columns, 1, 256, 0, 0, 0, 0};
+    const struct cellar_schema schema = {"rows", sizeof(struct shared_row), shared_columns, 1, 256, 0, 0, 0, 0, 0};
     const struct cellar_proc_def transfer = {.name = "transfer", .fn = transfer_fn, .records_max = 3, .writes_max = 3};
     const struct cellar_proc_def make = {
         .name = "make", .fn = make_fn, .records_max = ACCOUNTS + COUNTERS, .writes_max = ACCOUNTS + COUNTERS};

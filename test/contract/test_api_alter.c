@@ -95,8 +95,9 @@ static void a_schema_changes_as_a_whole(void **state)
         char text[150];
         uint64_t a, fresh;
     } row = {.fresh = 9};
-    const struct cellar_column columns[] = {CELLAR_COLUMN_IN(0, struct other, n), CELLAR_COLUMN_IN(0, struct other, a),
-                                            CELLAR_COLUMN(struct other, text), CELLAR_COLUMN(struct other, fresh)};
+    const struct cellar_schema_column columns[] = {
+        CELLAR_COLUMN_IN(0, struct other, n), CELLAR_COLUMN_IN(0, struct other, a), CELLAR_COLUMN(struct other, text),
+        CELLAR_COLUMN(struct other, fresh)};
     const struct cellar_schema schema = {.name = "items",
                                          .row_bytes = sizeof row,
                                          .columns = columns,
@@ -104,7 +105,7 @@ static void a_schema_changes_as_a_whole(void **state)
                                          .records_max = 20000,
                                          .cluster_bits = 2};
     struct cellar_schema described;
-    struct cellar_column all[CELLAR_COLUMNS_MAX];
+    struct cellar_schema_column all[CELLAR_COLUMNS_MAX];
     const struct cellar_table *table, *again;
     struct api api;
     api_open_with(&api, *state, roomy);
@@ -175,7 +176,7 @@ static void what_cannot_be_is_refused(void **state)
     const struct cellar_table *out;
     const struct cellar_index *index;
     struct cellar_schema schema;
-    struct cellar_column columns[CELLAR_COLUMNS_MAX];
+    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
     const struct cellar_index_def def = {.name = "by_key"};
     api_open_with(&api, *state, roomy);
     api_load(&api, 0, 10);

@@ -310,7 +310,7 @@ static void closing_waits_for_calls_and_refuses_new_ones(void **state)
         pthread_t caller, closer;
         const struct cellar_table *table;
         const struct cellar_proc *proc;
-        struct cellar_schema schema = {"more", sizeof(struct item), item_columns, ITEM_COLUMNS, 10, 0, 0, 0, 0};
+        struct cellar_schema schema = {"more", sizeof(struct item), item_columns, ITEM_COLUMNS, 10, 0, 0, 0, 0, 0};
         struct cellar_proc_def def = {.name = "more", .fn = api_any, .records_max = 1};
         api_open(&api, *state);
         assert_int_equal(pthread_create(&caller, NULL, held_main, &closing), 0);
@@ -332,7 +332,7 @@ static void closing_waits_for_calls_and_refuses_new_ones(void **state)
 
 static int hold_item(struct cellar_txn *txn, struct api_call *call)
 {
-    int ref = cellar_proc_access(txn, call->items, 1, 0, CELLAR_ALL, 0);
+    int ref = cellar_proc_access(txn, call->items, 1, 0, CELLAR_ALL_CELLS, 0);
     TRY(ref);
     TRY(cellar_proc_fetch(txn));
     return wait_for_release(txn, call);
@@ -341,7 +341,7 @@ static int hold_item(struct cellar_txn *txn, struct api_call *call)
 static int want_item(struct cellar_txn *txn, struct api_call *call)
 {
     __atomic_store_n(&((struct held *)call)->closing->running, 1, __ATOMIC_SEQ_CST);
-    int ref = cellar_proc_access(txn, call->items, 1, 0, CELLAR_ALL, 0);
+    int ref = cellar_proc_access(txn, call->items, 1, 0, CELLAR_ALL_CELLS, 0);
     TRY(ref);
     return cellar_proc_fetch(txn);
 }

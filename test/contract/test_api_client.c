@@ -151,7 +151,7 @@ static void *maker_main(void *arg)
     for (uint32_t i = 0; i < 8; i++) {
         const struct cellar_table *table;
         const struct cellar_proc *proc;
-        struct cellar_schema schema = {name, sizeof(struct item), item_columns, ITEM_COLUMNS, 10, 0, 0, 0, 0};
+        struct cellar_schema schema = {name, sizeof(struct item), item_columns, ITEM_COLUMNS, 10, 0, 0, 0, 0, 0};
         struct cellar_proc_def def = {.name = name, .fn = api_any, .records_max = 1};
         snprintf(name, sizeof name, "own_%u_%u", maker->index, i);
         maker->failed += db_table_create(db, &schema, &table, NULL) != 0;

@@ -104,7 +104,7 @@ static void handles_say_that_they_lead_nowhere(void **state)
     struct api api;
     const struct cellar_index *index = NULL;
     struct cellar_schema told;
-    struct cellar_column columns[CELLAR_COLUMNS_MAX];
+    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
     struct touch touch = {.key = 3};
     api_open_with(&api, *state, roomy);
     api_load(&api, 0, 20);

@@ -116,7 +116,7 @@ static int sum(struct cellar_txn *txn, struct api_call *call)
     int refs[KEYS];
     struct item item;
     for (uint64_t key = 0; key < KEYS; key++) {
-        refs[key] = cellar_proc_access(txn, call->items, key, CELLAR_ALL, 0, 0);
+        refs[key] = cellar_proc_access(txn, call->items, key, CELLAR_ALL_CELLS, 0, 0);
         TRY(refs[key]);
     }
     TRY(cellar_proc_fetch(txn));

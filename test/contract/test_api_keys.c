@@ -23,8 +23,8 @@ struct word {
     uint64_t count;
     char note[70];
 };
-static const struct cellar_column word_columns[] = {CELLAR_COLUMN(struct word, key), CELLAR_COLUMN(struct word, count),
-                                                    CELLAR_COLUMN(struct word, note)};
+static const struct cellar_schema_column word_columns[] = {
+    CELLAR_COLUMN(struct word, key), CELLAR_COLUMN(struct word, count), CELLAR_COLUMN(struct word, note)};
 enum { WORD_KEY, WORD_COUNT, WORD_NOTE, WORD_COLUMNS };
 
 struct words {
@@ -348,7 +348,7 @@ static int raw_change(struct cellar_txn *txn, struct api_call *call)
     struct word word = word_of(1, 1);
     if (raw->how == 0) return cellar_proc_insert(txn, raw->table, 512, &word);
     if (raw->how == 1) return cellar_proc_access(txn, raw->table, raw->record, 0, 0, CELLAR_DELETE);
-    if (raw->how == 2) return cellar_proc_access(txn, raw->table, raw->record, 0, CELLAR_ALL, 0);
+    if (raw->how == 2) return cellar_proc_access(txn, raw->table, raw->record, 0, CELLAR_ALL_CELLS, 0);
     int ref = cellar_proc_access(txn, raw->table, raw->record, 0, cellar_cells_of(raw->table, "count"), 0);
     TRY(ref);
     TRY(cellar_proc_fetch(txn));
@@ -410,9 +410,9 @@ static void misuse_is_refused(void **state)
 
 static void bad_schemas_are_refused(void **state)
 {
-    static const struct cellar_column shared[] = {CELLAR_COLUMN_IN(1, struct word, key),
-                                                  CELLAR_COLUMN_IN(1, struct word, count)};
-    static const struct cellar_column no_key[] = {CELLAR_COLUMN(struct word, count)};
+    static const struct cellar_schema_column shared[] = {CELLAR_COLUMN_IN(1, struct word, key),
+                                                         CELLAR_COLUMN_IN(1, struct word, count)};
+    static const struct cellar_schema_column no_key[] = {CELLAR_COLUMN(struct word, count)};
     struct words words;
     const struct cellar_table *none;
     if (!words_open(&words, *state)) skip();

@@ -19,7 +19,8 @@ struct doc {
     uint64_t stamp;
     CELLAR_VALUE(8) text;
 };
-static const struct cellar_column doc_columns[] = {CELLAR_COLUMN(struct doc, stamp), CELLAR_COLUMN(struct doc, text)};
+static const struct cellar_schema_column doc_columns[] = {CELLAR_COLUMN(struct doc, stamp),
+                                                          CELLAR_COLUMN(struct doc, text)};
 enum { DOC_STAMP, DOC_TEXT };
 
 struct large_place {

@@ -19,7 +19,8 @@ struct wide {
 static int read_all(struct cellar_txn *txn, struct api_call *call)
 {
     const struct wide *wide = (const struct wide *)call;
-    for (uint64_t key = 0; key < wide->records; key++) TRY(cellar_proc_access(txn, wide->table, key, CELLAR_ALL, 0, 0));
+    for (uint64_t key = 0; key < wide->records; key++)
+        TRY(cellar_proc_access(txn, wide->table, key, CELLAR_ALL_CELLS, 0, 0));
     TRY(cellar_proc_fetch(txn));
     usleep(wide->sleep_us);
     TRY(cellar_proc_access(txn, call->items, 1, CELL_A, 0, 0)); /* no snapshot of one moment */
@@ -40,11 +41,11 @@ static void read_late(struct api *api, const char *name, uint64_t records, uint3
 {
     static const char *const names[CELLS] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j",
                                              "k", "l", "m", "n", "o", "p", "q", "r", "s", "t"};
-    struct cellar_column columns[CELLS];
+    struct cellar_schema_column columns[CELLS];
     struct wide wide = {.records = records, .sleep_us = SLEEP_US};
     const struct cellar_proc *proc;
     for (uint32_t i = 0; i < cells; i++)
-        columns[i] = (struct cellar_column){names[i], bytes * i, bytes, CELLAR_OWN_CELL};
+        columns[i] = (struct cellar_schema_column){names[i], bytes * i, bytes, CELLAR_OWN_CELL};
     const struct cellar_schema schema = {
         .name = name, .row_bytes = bytes * cells, .columns = columns, .column_count = cells, .records_max = records};
     const struct cellar_proc_def def = {.name = name, .fn = api_any, .records_max = (uint32_t)records + 1};

@@ -140,9 +140,9 @@ static int invalid(struct cellar_txn *txn, struct api_call *call)
     case 15:
         return cellar_proc_access(txn, call->items, 2, CELL_A | cellar_cells_of(call->items, "bb"), 0, 0);
     case 16:
-        return cellar_proc_access(txn, call->items, 2, CELLAR_ALL | cellar_cells_of(call->items, "bb"), 0, 0);
+        return cellar_proc_access(txn, call->items, 2, CELLAR_ALL_CELLS | cellar_cells_of(call->items, "bb"), 0, 0);
     case 17:
-        return cellar_proc_access(txn, call->items, 2, 0, CELLAR_ALL | cellar_cells_of(call->items, ""), 0);
+        return cellar_proc_access(txn, call->items, 2, 0, CELLAR_ALL_CELLS | cellar_cells_of(call->items, ""), 0);
     default:
         return 7; /* neither 0 nor negative */
     }

@@ -143,7 +143,7 @@ static int scan(struct play *play, struct player *player, struct call *call)
         numbers[end] = number_of(call->end_keys[end]);
     }
     struct cellar_range range = {bounds[0], bounds[1], numbers[0], numbers[1]};
-    int found = cellar_txn_scan(player->txn, play->orders[call->order], &range, drawn(play, 2) ? CELLAR_ALL : 0,
+    int found = cellar_txn_scan(player->txn, play->orders[call->order], &range, drawn(play, 2) ? CELLAR_ALL_CELLS : 0,
                                 call->flags, records, call->limit);
     for (int i = 0; i < found; i++) {
         int place = place_of(play, player, call, records[i]);

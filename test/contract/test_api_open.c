@@ -143,7 +143,7 @@ static void configs_that_cannot_be_are_refused(void **state)
 
 static struct cellar_schema item_schema(const char *name)
 {
-    return (struct cellar_schema){name, sizeof(struct item), item_columns, ITEM_COLUMNS, 100, 0, 0, 0, 0};
+    return (struct cellar_schema){name, sizeof(struct item), item_columns, ITEM_COLUMNS, 100, 0, 0, 0, 0, 0};
 }
 
 static void tables_are_made_once(void **state)
@@ -177,7 +177,7 @@ static void another_schema_of_the_same_name_is_a_mismatch(void **state)
 {
     struct api api;
     const struct cellar_table *out;
-    struct cellar_column columns[ITEM_COLUMNS];
+    struct cellar_schema_column columns[ITEM_COLUMNS];
     api_open_bare(&api, *state, (struct engine_config){0});
     api_table(&api, "items", 100);
     for (int i = 0; i < 7; i++) {
@@ -216,7 +216,7 @@ static void schemas_that_cannot_be_are_refused(void **state)
                                         "records_max is",
                                         "cell -2",
                                         "has 0 columns"};
-    static struct cellar_column columns[CELLAR_COLUMNS_MAX + 1];
+    static struct cellar_schema_column columns[CELLAR_COLUMNS_MAX + 1];
     api_open_bare(&api, *state, (struct engine_config){0});
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         struct cellar_schema schema = item_schema("items");
@@ -235,7 +235,7 @@ static void schemas_that_cannot_be_are_refused(void **state)
         if (i == 10) {
             schema.column_count = CELLAR_COLUMNS_MAX + 1;
             schema.row_bytes = CELLAR_COLUMNS_MAX + 1;
-            for (uint32_t c = 0; c < schema.column_count; c++) columns[c] = (struct cellar_column){"x", c, 1, 0};
+            for (uint32_t c = 0; c < schema.column_count; c++) columns[c] = (struct cellar_schema_column){"x", c, 1, 0};
         }
         if (i == 11) columns[3].name = "a_column_of_a_name_of_too_many_bytes";
         if (i == 12) schema.records_max = UINT64_MAX;
@@ -250,7 +250,7 @@ static void schemas_that_cannot_be_are_refused(void **state)
     api_close(&api);
 }
 
-static struct cellar_column byte_columns[CELLAR_COLUMNS_MAX];
+static struct cellar_schema_column byte_columns[CELLAR_COLUMNS_MAX];
 static char byte_names[CELLAR_COLUMNS_MAX][8];
 
 /* `count` columns of one byte, each in its own cell. */
@@ -258,9 +258,9 @@ static struct cellar_schema byte_schema(const char *name, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         snprintf(byte_names[i], sizeof byte_names[i], "c%u", i);
-        byte_columns[i] = (struct cellar_column){byte_names[i], i, 1, CELLAR_OWN_CELL};
+        byte_columns[i] = (struct cellar_schema_column){byte_names[i], i, 1, CELLAR_OWN_CELL};
     }
-    return (struct cellar_schema){name, count, byte_columns, count, 10, 0, 0, 0, 0};
+    return (struct cellar_schema){name, count, byte_columns, count, 10, 0, 0, 0, 0, 0};
 }
 
 static void more_cells_than_tags_are_refused(void **state)

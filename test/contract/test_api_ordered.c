@@ -492,8 +492,8 @@ static void equal_records_are_no_unique_index(void **state)
 {
     struct api api;
     const struct cellar_index *index;
-    static const struct cellar_schema schema = {"twins", sizeof(struct item), item_columns, ITEM_COLUMNS, 100, 0, 0, 0,
-                                                0};
+    static const struct cellar_schema schema = {
+        "twins", sizeof(struct item), item_columns, ITEM_COLUMNS, 100, 0, 0, 0, 0, 0};
     struct cellar_index_column n[] = {{"n", CELLAR_SORT_UNSIGNED, false}};
     struct cellar_index_def def = {"n", n, 1, CELLAR_UNIQUE};
     if (!ordered_supported(*state)) return;

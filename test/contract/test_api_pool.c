@@ -180,7 +180,7 @@ static void refused_otherwise(const struct place *place, struct engine_config co
     struct cellar_error error;
     const struct cellar_table *table;
     const struct cellar_proc *proc;
-    struct cellar_schema schema = {"items", sizeof(struct item), item_columns, ITEM_COLUMNS, 4000, 0, 0, 0, 0};
+    struct cellar_schema schema = {"items", sizeof(struct item), item_columns, ITEM_COLUMNS, 4000, 0, 0, 0, 0, 0};
     struct cellar_proc_def def = {.name = "any", .fn = api_any, .records_max = 1};
     word = mode_of(place->cc)->versions ? "it is for modes that keep them" : "it is for modes that keep none";
     MUST(&error, db_open(&config, &db, &error));
@@ -313,7 +313,7 @@ static int work_client(struct cellar_lab_client *client, void *arg)
 static int work_and_die(const struct place *place)
 {
     struct api api = {.config = place_config(place)};
-    struct cellar_schema schema = {"items", sizeof(struct item), item_columns, ITEM_COLUMNS, 4000, 0, 0, 0, 0};
+    struct cellar_schema schema = {"items", sizeof(struct item), item_columns, ITEM_COLUMNS, 4000, 0, 0, 0, 0, 0};
     struct cellar_proc_def def = {.name = "any", .fn = api_any, .records_max = 64, .writes_max = 64};
     if (db_open(&api.config, &api.db, NULL) || db_table_create(api.db, &schema, &api.items, NULL) ||
         db_proc_register(api.db, &def, &api.any, NULL))

@@ -23,7 +23,7 @@ struct wide {
     uint8_t byte;
 };
 
-static const struct cellar_column wide_columns[] = {
+static const struct cellar_schema_column wide_columns[] = {
     CELLAR_COLUMN_IN(3, struct wide, rank), CELLAR_COLUMN_IN(7, struct wide, name), CELLAR_COLUMN_IN(3, struct wide, a),
     CELLAR_COLUMN(struct wide, b),          CELLAR_COLUMN(struct wide, pair),       CELLAR_COLUMN(struct wide, byte),
 };
@@ -34,7 +34,7 @@ static void tables_are_listed(void **state)
 {
     struct api api;
     const struct cellar_table *wide;
-    const struct cellar_schema schema = {"wide", sizeof(struct wide), wide_columns, WIDE_COLUMNS, 700, 3, 0, 0, 0};
+    const struct cellar_schema schema = {"wide", sizeof(struct wide), wide_columns, WIDE_COLUMNS, 700, 3, 0, 0, 0, 0};
     api_open(&api, *state);
     assert_ptr_equal(cellar_table_next(api.db, NULL), api.items);
     assert_null(cellar_table_next(api.db, api.items));
@@ -49,9 +49,9 @@ static void a_table_tells_its_schema(void **state)
 {
     struct api api;
     const struct cellar_table *wide, *again;
-    const struct cellar_schema schema = {"wide", sizeof(struct wide), wide_columns, WIDE_COLUMNS, 700, 3, 0, 0, 0};
+    const struct cellar_schema schema = {"wide", sizeof(struct wide), wide_columns, WIDE_COLUMNS, 700, 3, 0, 0, 0, 0};
     struct cellar_schema told;
-    struct cellar_column columns[CELLAR_COLUMNS_MAX];
+    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
     api_open(&api, *state);
     MUST(&api.error, db_table_create(api.db, &schema, &wide, &api.error));
     cellar_table_describe(wide, &told, columns);

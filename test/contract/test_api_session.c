@@ -103,9 +103,9 @@ static void puts_merge_by_column(void **state)
     struct couple {
         uint64_t left, right;
     };
-    static const struct cellar_column columns[] = {CELLAR_COLUMN_IN(0, struct couple, left),
-                                                   CELLAR_COLUMN_IN(0, struct couple, right)};
-    struct cellar_schema schema = {"couples", sizeof(struct couple), columns, 2, 100, 0, 0, 0, 0};
+    static const struct cellar_schema_column columns[] = {CELLAR_COLUMN_IN(0, struct couple, left),
+                                                          CELLAR_COLUMN_IN(0, struct couple, right)};
+    struct cellar_schema schema = {"couples", sizeof(struct couple), columns, 2, 100, 0, 0, 0, 0, 0};
     const struct cellar_table *couples;
     struct sessions_pair pair;
     uint64_t five = 5, six = 6, value;
@@ -206,7 +206,7 @@ static void a_prefetch_spares_the_reads(void **state)
     uint64_t a;
     if (!sessions_pair_open(&pair, *state)) skip();
     struct cellar_txn_read reads[12];
-    for (uint64_t i = 0; i < 12; i++) reads[i] = (struct cellar_txn_read){pair.api.items, i % 11, CELLAR_ALL};
+    for (uint64_t i = 0; i < 12; i++) reads[i] = (struct cellar_txn_read){pair.api.items, i % 11, CELLAR_ALL_CELLS};
     struct cellar_txn *txn = sessions_begun(pair.one);
     assert_code(cellar_prefetch(txn, reads, 12), 0); /* key 10 is not there, key 0 is asked for twice */
     cellar_lab_stats_reset(pair.api.db);

@@ -474,8 +474,8 @@ static struct cellar *pool_opened(const char *path, const struct api_variant *va
 
 static const struct cellar_table *table_of(struct cellar *db)
 {
-    static const struct cellar_column columns[] = {{"a", 0, 8, CELLAR_OWN_CELL}};
-    const struct cellar_schema schema = {"numbers", 8, columns, 1, 100, 0, 0, 0, 0};
+    static const struct cellar_schema_column columns[] = {{"a", 0, 8, CELLAR_OWN_CELL}};
+    const struct cellar_schema schema = {"numbers", 8, columns, 1, 100, 0, 0, 0, 0, 0};
     const struct cellar_table *table;
     return db_table_create(db, &schema, &table, NULL) ? NULL : table;
 }

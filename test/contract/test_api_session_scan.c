@@ -84,7 +84,7 @@ static void a_scan_reads_what_it_names(void **state)
     assert_int_equal(stats.round_trips, 0); /* their values came with the scan */
     assert_int_equal(scan(&pair, txn, 20, 60, 0, CELLAR_BACKWARD, keys, 3), 3);
     for (uint64_t i = 0; i < 3; i++) assert_int_equal(keys[i], 50 - 10 * i);
-    assert_int_equal(scan(&pair, txn, 61, 70, CELLAR_ALL, 0, keys, 8), 0);
+    assert_int_equal(scan(&pair, txn, 61, 70, CELLAR_ALL_CELLS, 0, keys, 8), 0);
     assert_code(cellar_check(txn), 0);
     assert_code(session_commit(txn, NULL), 0);
     pair_close(&pair);

@@ -54,7 +54,7 @@ static bool ends_right(struct sessions_pair *pair, const struct unseen *unseen, 
     struct api *api = &pair->api;
     uint64_t key = key_of(unseen->there);
     const struct session_options options = {.timeout_ns = bound_ns};
-    const struct cellar_txn_read reads[] = {{api->items, key, CELLAR_ALL}, {api->items, 4, CELL_A}};
+    const struct cellar_txn_read reads[] = {{api->items, key, CELLAR_ALL_CELLS}, {api->items, 4, CELL_A}};
     struct cellar_result result = {0};
     struct cellar_txn *txn;
     assert_code(session_begin(pair->one, &options, &txn), 0);

@@ -86,7 +86,7 @@ static int rename_body(struct cellar_txn *txn, struct api_call *call)
 {
     struct mover *mover = (struct mover *)call;
     struct item item;
-    int one = cellar_proc_access(txn, call->items, mover->from, CELLAR_ALL, 0, CELLAR_OPTIONAL | CELLAR_DELETE);
+    int one = cellar_proc_access(txn, call->items, mover->from, CELLAR_ALL_CELLS, 0, CELLAR_OPTIONAL | CELLAR_DELETE);
     TRY(one);
     TRY(cellar_proc_fetch(txn));
     if (!cellar_proc_found(txn, one)) return 0;

@@ -115,7 +115,7 @@ static void a_full_pool_loses_nothing(void **state)
     struct api_range totals = api_totals(&api);
     assert_int_equal(totals.seen, rows);
     assert_int_equal(totals.sum_a, sum_to(rows) + 100);
-    struct cellar_schema schema = {"more", sizeof(struct item), item_columns, ITEM_COLUMNS, 100000, 0, 0, 0, 0};
+    struct cellar_schema schema = {"more", sizeof(struct item), item_columns, ITEM_COLUMNS, 100000, 0, 0, 0, 0, 0};
     const struct cellar_table *table;
     FAILS(&api.error, db_table_create(api.db, &schema, &table, &api.error), CELLAR_FULL, "table more");
     api_audit_clean(&api);

@@ -281,7 +281,7 @@ static int put_again(struct cellar_txn *txn, struct api_call *call)
     struct item item = {0};
     int refs[AGAIN_RECORDS];
     for (uint64_t key = 0; key < AGAIN_RECORDS; key++)
-        TRY(refs[key] = cellar_proc_access(txn, call->items, key, CELLAR_ALL, CELLAR_ALL, 0));
+        TRY(refs[key] = cellar_proc_access(txn, call->items, key, CELLAR_ALL_CELLS, CELLAR_ALL_CELLS, 0));
     for (item.a = 1; item.a <= again->blocks; item.a++) {
         TRY(cellar_proc_fetch(txn));
         for (uint32_t i = 0; i < AGAIN_RECORDS; i++) TRY(cellar_proc_put_row(txn, refs[i], &item));

@@ -300,7 +300,7 @@ static void a_file_keeps_them(void **state)
     text_is(&docs, 5, 70000);
     docs_put(&docs, 5, 90000);
     struct cellar_schema schema;
-    struct cellar_column columns[CELLAR_COLUMNS_MAX];
+    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
     uint32_t tables = 0;
     for (const struct cellar_table *table = NULL; (table = cellar_table_next(docs.api.db, table)) != NULL;) tables++;
     assert_int_equal(tables, 2); /* items, docs, and no extents */
@@ -357,7 +357,8 @@ struct note {
     CELLAR_KEY(8) key;
     CELLAR_VALUE(16) text;
 };
-static const struct cellar_column note_columns[] = {CELLAR_COLUMN(struct note, key), CELLAR_COLUMN(struct note, text)};
+static const struct cellar_schema_column note_columns[] = {CELLAR_COLUMN(struct note, key),
+                                                           CELLAR_COLUMN(struct note, text)};
 
 /* Twins that move into each other's places take their extents along. */
 static void twins_keep_their_values(void **state)

@@ -21,8 +21,8 @@ static int raw_change(struct cellar_txn *txn, struct api_call *call)
     struct doc doc = docs_row(1);
     if (raw->how == 0) return cellar_proc_insert(txn, raw->table, 512, &doc);
     if (raw->how == 1) return cellar_proc_access(txn, raw->table, 1, 0, 0, CELLAR_DELETE);
-    if (raw->how == 2) return cellar_proc_access(txn, raw->table, 1, 0, CELLAR_ALL, 0);
-    int ref = cellar_proc_access(txn, raw->table, 1, CELLAR_ALL & ~1u & 7u, 1, 0);
+    if (raw->how == 2) return cellar_proc_access(txn, raw->table, 1, 0, CELLAR_ALL_CELLS, 0);
+    int ref = cellar_proc_access(txn, raw->table, 1, CELLAR_ALL_CELLS & ~1u & 7u, 1, 0);
     TRY(ref);
     TRY(cellar_proc_fetch(txn));
     TRY(cellar_proc_get(txn, ref, DOC_TEXT, &raw->got.text));
@@ -139,7 +139,7 @@ static void what_is_full_is_told(void **state)
 
 static void bad_schemas_are_refused(void **state)
 {
-    static const struct cellar_column shared[] = {
+    static const struct cellar_schema_column shared[] = {
         CELLAR_COLUMN(struct doc, stamp), CELLAR_COLUMN_IN(1, struct doc, text), CELLAR_COLUMN_IN(1, struct doc, blob)};
     const struct api_variant *variant = *state;
     struct api api;

@@ -42,7 +42,7 @@ struct meeting {
 static int hold_fn(struct cellar_txn *txn, void *args)
 {
     struct meeting *meeting = args;
-    int ref = cellar_proc_access(txn, meeting->side.accounts, 1, CELLAR_ALL, CELLAR_ALL, 0);
+    int ref = cellar_proc_access(txn, meeting->side.accounts, 1, CELLAR_ALL_CELLS, CELLAR_ALL_CELLS, 0);
     if (ref < 0) return ref;
     int rc = cellar_proc_fetch(txn);
     atomic_store(&meeting->held, 1);

@@ -113,7 +113,7 @@ static int half(struct cellar_txn *txn, void *arg)
 {
     const struct chaos_bank *bank = arg;
     const struct chaos_bank_account row = {.cents = CHAOS_BANK_OPENING + 1};
-    int ref = cellar_proc_access(txn, bank->accounts, CHAOS_BANK_ACCOUNTS - 1, 0, CELLAR_ALL, 0);
+    int ref = cellar_proc_access(txn, bank->accounts, CHAOS_BANK_ACCOUNTS - 1, 0, CELLAR_ALL_CELLS, 0);
     if (ref < 0) return ref;
     int code = cellar_proc_fetch(txn);
     return code < 0 ? code : cellar_proc_put_row(txn, ref, &row);

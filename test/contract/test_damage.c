@@ -63,7 +63,7 @@ static int move_proc(struct cellar_txn *txn, void *arg)
 {
     struct move_args *args = arg;
     struct row row;
-    int ref = cellar_proc_access(txn, args->bank->table, args->key, CELLAR_ALL, CELLAR_ALL, 0);
+    int ref = cellar_proc_access(txn, args->bank->table, args->key, CELLAR_ALL_CELLS, CELLAR_ALL_CELLS, 0);
     int code = ref < 0 ? ref : cellar_proc_fetch(txn);
     if (code == 0) code = cellar_proc_get_row(txn, ref, &row);
     if (code < 0) return code;
@@ -75,7 +75,8 @@ static int move_proc(struct cellar_txn *txn, void *arg)
 
 static int bank_prepare(struct bank *bank)
 {
-    static const struct cellar_column columns[] = {CELLAR_COLUMN(struct row, left), CELLAR_COLUMN(struct row, right)};
+    static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct row, left),
+                                                          CELLAR_COLUMN(struct row, right)};
     const struct cellar_schema schema = {.name = "bank",
                                          .row_bytes = sizeof(struct row),
                                          .columns = columns,

@@ -13,7 +13,7 @@ static void reads_and_writes(void **state)
     assert_code(RUN(&r.api, {ACCESS, 3, CELL_A | CELL_TEXT, CELL_A | CELL_B | CELL_N, 0}, {FETCH, 0, 0, 0, 0},
                     {PUT, 3, 0, CELL_A, 500}, {PUT, 3, 0, CELL_N, 77}),
                 0);
-    assert_code(RUN(&r.api, {ACCESS, 3, CELLAR_ALL, 0, 0}, {FETCH, 0, 0, 0, 0}), 0);
+    assert_code(RUN(&r.api, {ACCESS, 3, CELLAR_ALL_CELLS, 0, 0}, {FETCH, 0, 0, 0, 0}), 0);
     /* Never put: locked, and read. A write of the same value is a write. */
     assert_code(RUN(&r.api, {ACCESS, 3, 0, CELL_A, 0}, {FETCH, 0, 0, 0, 0}), 0);
     assert_code(RUN(&r.api, {ACCESS, 3, 0, CELL_A, 0}, {FETCH, 0, 0, 0, 0}, {PUT, 3, 0, CELL_A, 500}), 0);

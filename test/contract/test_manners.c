@@ -84,8 +84,8 @@ static int side_open(struct side *side, const char *memnodes, uint32_t cn)
                                          .lease_ns = LEASE_NS,
                                          .log = heard,
                                          .log_arg = side};
-    static const struct cellar_column column = {"word", 0, 8, 0};
-    static const struct cellar_schema schema = {"words", 8, &column, 1, INDEX_RECORDS, 0, 0, 0, 0};
+    static const struct cellar_schema_column column = {"word", 0, 8, 0};
+    static const struct cellar_schema schema = {"words", 8, &column, 1, INDEX_RECORDS, 0, 0, 0, 0, 0};
     const struct cellar_proc_def add = {.name = "add", .fn = add_fn, .records_max = 1, .writes_max = 1};
     const struct cellar_proc_def hold = {.name = "hold", .fn = hold_fn, .records_max = 1, .writes_max = 1};
     int rc = db_open(&config, &side->db, &side->error);

@@ -34,8 +34,8 @@ static void is_refused(const struct engine_config *config, const char *word)
 /* Its workers, pulse and messages are still its own. */
 static void works(struct cellar *db, const char *name)
 {
-    const struct cellar_column column = {.name = "word", .bytes = 8};
-    const struct cellar_schema schema = {name, 8, &column, 1, WORDS, 0, 0, 0, 0};
+    const struct cellar_schema_column column = {.name = "word", .bytes = 8};
+    const struct cellar_schema schema = {name, 8, &column, 1, WORDS, 0, 0, 0, 0, 0};
     const struct cellar_table *table;
     struct cellar_error error = {0};
     if (db_table_create(db, &schema, &table, &error) != 0) fail_msg("%s", error.text);

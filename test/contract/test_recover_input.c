@@ -38,8 +38,8 @@ struct account {
     uint64_t balance;
     char text[24];
 };
-static const struct cellar_column columns[] = {CELLAR_COLUMN(struct account, balance),
-                                               CELLAR_COLUMN(struct account, text)};
+static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct account, balance),
+                                                      CELLAR_COLUMN(struct account, text)};
 
 struct bank {
     struct cellar *db;
@@ -73,7 +73,7 @@ static int bank_open(struct bank *bank, const char *path)
 {
     const struct engine_config config = {
         .cc = CELLAR_LAB_CC_CELL, .pool_path = path, .pool_bytes = POOL_BYTES, .cns_max = 1, .threads = 1, .coros = 2};
-    const struct cellar_schema schema = {"accounts", sizeof(struct account), columns, 2, 4 * ACCOUNTS, 0, 0, 0, 0};
+    const struct cellar_schema schema = {"accounts", sizeof(struct account), columns, 2, 4 * ACCOUNTS, 0, 0, 0, 0, 0};
     const struct cellar_proc_def def = {.name = "transfer", .fn = transfer_fn, .records_max = 2, .writes_max = 2};
     int rc = db_open(&config, &bank->db, &bank->error);
     if (rc == 0) rc = db_table_create(bank->db, &schema, &bank->accounts, &bank->error);

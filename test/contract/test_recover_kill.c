@@ -38,7 +38,8 @@ static int mark_fn(struct cellar_txn *txn, void *args)
 static int unmark_fn(struct cellar_txn *txn, void *args)
 {
     const struct transfer *transfer = args;
-    int a = cellar_proc_access(txn, transfer->side->accounts, MARKS + transfer->from, CELLAR_ALL, 0, CELLAR_DELETE);
+    int a =
+        cellar_proc_access(txn, transfer->side->accounts, MARKS + transfer->from, CELLAR_ALL_CELLS, 0, CELLAR_DELETE);
     return a < 0 ? a : cellar_proc_fetch(txn);
 }
 

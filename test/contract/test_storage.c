@@ -186,7 +186,7 @@ static void tables_are_found_again_or_differ_by_name(void **state)
     pool_open(&pool, *state, 2, 1);
     table = table_make(&pool, "t", 100, 3);
     assert_ptr_equal(table_make(&pool, "t", 100, 3), table);
-    struct cellar_column changed[4];
+    struct cellar_schema_column changed[4];
     struct cellar_schema schema = schema_of("t", 101, 3);
     FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &again, &pool.error), CELLAR_MISMATCH,
           "100 records");

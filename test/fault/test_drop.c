@@ -37,8 +37,8 @@ struct row {
     char text[600];
 };
 
-static const struct cellar_column columns[] = {CELLAR_COLUMN(struct row, a), CELLAR_COLUMN(struct row, b),
-                                               CELLAR_COLUMN(struct row, text)};
+static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct row, a), CELLAR_COLUMN(struct row, b),
+                                                      CELLAR_COLUMN(struct row, text)};
 static const struct cellar_index_column by_a[] = {{"a", CELLAR_SORT_UNSIGNED, false}};
 static const struct cellar_index_def def_a = {.name = "by_a", .columns = by_a, .column_count = 1};
 
@@ -168,7 +168,8 @@ static int index_make(struct dropping *run)
 /* A second table. */
 static int more_make(struct dropping *run)
 {
-    static const struct cellar_column more_columns[] = {CELLAR_COLUMN(struct row, a), CELLAR_COLUMN(struct row, text)};
+    static const struct cellar_schema_column more_columns[] = {CELLAR_COLUMN(struct row, a),
+                                                               CELLAR_COLUMN(struct row, text)};
     const struct cellar_schema schema = {
         .name = "more", .row_bytes = sizeof(struct row), .columns = more_columns, .column_count = 2, .records_max = 60};
     const struct cellar_table *table;

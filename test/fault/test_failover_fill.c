@@ -47,7 +47,7 @@ struct fill {
     bool compared;
 };
 
-static const struct cellar_column columns[] = {CELLAR_COLUMN(struct row, value)};
+static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct row, value)};
 static const struct cellar_schema schema = {
     .name = "rows", .row_bytes = sizeof(struct row), .columns = columns, .column_count = 1, .records_max = 16};
 static const struct engine_config shape = {.cc = CELLAR_LAB_CC_CELL, .pool_bytes = 4 << 20, .log_bytes = 64 << 10};
@@ -55,7 +55,7 @@ static const struct engine_config shape = {.cc = CELLAR_LAB_CC_CELL, .pool_bytes
 static int add(struct cellar_txn *txn, void *args)
 {
     struct row row = {0};
-    int access = cellar_proc_access(txn, args, KEY, CELLAR_ALL, CELLAR_ALL, 0);
+    int access = cellar_proc_access(txn, args, KEY, CELLAR_ALL_CELLS, CELLAR_ALL_CELLS, 0);
     int rc = access < 0 ? access : cellar_proc_fetch(txn);
     if (rc == 0) rc = cellar_proc_get_row(txn, access, &row);
     row.value++;

@@ -32,7 +32,7 @@ struct row {
     uint64_t stamp;
     char pad[500];
 };
-static const struct cellar_column columns[] = {CELLAR_COLUMN(struct row, stamp), CELLAR_COLUMN(struct row, pad)};
+static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct row, stamp), CELLAR_COLUMN(struct row, pad)};
 enum { STAMP, PAD };
 
 struct dying {
@@ -123,7 +123,7 @@ static int64_t stamp_read(struct dying *run, struct session *session)
     struct row row;
     uint64_t first = 0;
     for (uint64_t key = 0; key < RECORDS; key++)
-        reads[key] = (struct cellar_txn_read){.table = run->table, .key = key, .cells = CELLAR_ALL};
+        reads[key] = (struct cellar_txn_read){.table = run->table, .key = key, .cells = CELLAR_ALL_CELLS};
     int rc = session_begin(session, NULL, &txn);
     if (rc == 0) rc = cellar_prefetch(txn, reads, RECORDS);
     for (uint64_t key = 0; key < RECORDS && rc == 0; key++) {

@@ -63,8 +63,8 @@ WRAPPED(int, pthread_create, EAGAIN, (pthread_t *out, const pthread_attr_t *attr
 struct account {
     uint64_t balance, count;
 };
-static const struct cellar_column columns[] = {CELLAR_COLUMN(struct account, balance),
-                                               CELLAR_COLUMN(struct account, count)};
+static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct account, balance),
+                                                      CELLAR_COLUMN(struct account, count)};
 
 struct life {
     struct engine_config config;
@@ -81,7 +81,7 @@ static int insert_and_add(struct cellar_txn *txn, void *arg)
     const struct life *life = *(const struct life **)arg;
     uint64_t key = ((uint64_t *)arg)[1], value;
     const struct account row = {.balance = key};
-    int ref = cellar_proc_access(txn, life->table, key, 0, CELLAR_ALL, CELLAR_OPTIONAL);
+    int ref = cellar_proc_access(txn, life->table, key, 0, CELLAR_ALL_CELLS, CELLAR_OPTIONAL);
     if (ref < 0) return ref;
     int rc = cellar_proc_fetch(txn);
     if (rc) return rc;

@@ -101,9 +101,9 @@ static int move(struct cellar_txn *txn, void *args)
 {
     const struct refused *run = args;
     struct account from, to;
-    int a = cellar_proc_access(txn, run->accounts, 0, CELLAR_ALL, CELLAR_ALL, 0);
+    int a = cellar_proc_access(txn, run->accounts, 0, CELLAR_ALL_CELLS, CELLAR_ALL_CELLS, 0);
     if (a < 0) return a;
-    int b = cellar_proc_access(txn, run->accounts, 1, CELLAR_ALL, CELLAR_ALL, 0);
+    int b = cellar_proc_access(txn, run->accounts, 1, CELLAR_ALL_CELLS, CELLAR_ALL_CELLS, 0);
     if (b < 0) return b;
     int rc = cellar_proc_fetch(txn);
     if (rc == 0) rc = cellar_proc_get_row(txn, a, &from);
@@ -175,8 +175,8 @@ static int fills(struct coro *co, struct coordinator *coordinator, void *arg)
 
 static void begin(struct refused *run)
 {
-    static const struct cellar_column columns[] = {CELLAR_COLUMN(struct account, cents),
-                                                   CELLAR_COLUMN(struct account, moves)};
+    static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct account, cents),
+                                                          CELLAR_COLUMN(struct account, moves)};
     static const struct cellar_schema schema = {.name = "accounts",
                                                 .row_bytes = sizeof(struct account),
                                                 .columns = columns,

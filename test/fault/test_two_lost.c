@@ -151,8 +151,8 @@ static int fill(struct cellar_lab_client *self, void *arg)
 
 static void open_all(struct loss *loss)
 {
-    static const struct cellar_column column = {"balance", 0, 8, 0};
-    static const struct cellar_schema schema = {"accounts", sizeof(struct account), &column, 1, 64, 0, 0, 0, 0};
+    static const struct cellar_schema_column column = {"balance", 0, 8, 0};
+    static const struct cellar_schema schema = {"accounts", sizeof(struct account), &column, 1, 64, 0, 0, 0, 0, 0};
     static const struct cellar_proc_def def = {.name = "transfer", .fn = transfer, .records_max = 2, .writes_max = 2};
     const struct shape *shape = loss->shape;
     const struct engine_config config = {.fabric = "sim",

@@ -30,7 +30,8 @@ struct row {
     uint64_t stamp;
     CELLAR_VALUE(24) text;
 };
-static const struct cellar_column columns[] = {CELLAR_COLUMN(struct row, stamp), CELLAR_COLUMN(struct row, text)};
+static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct row, stamp),
+                                                      CELLAR_COLUMN(struct row, text)};
 enum { STAMP, TEXT };
 
 enum what { REPLACE, LENGTHEN, SHORTEN, FREE };

@@ -45,7 +45,7 @@ struct meeting {
     char verdict[160];
 };
 
-static const struct cellar_column columns[] = {{.name = "value", .bytes = 8}};
+static const struct cellar_schema_column columns[] = {{.name = "value", .bytes = 8}};
 static const struct cellar_schema schema = {
     .name = "rows", .row_bytes = 8, .columns = columns, .column_count = 1, .records_max = 100};
 

@@ -19,7 +19,7 @@ struct row {
     char name[12];
     uint8_t hash[5];
 };
-static const struct cellar_column row_columns[] = {
+static const struct cellar_schema_column row_columns[] = {
     CELLAR_COLUMN(struct row, tiny),  CELLAR_COLUMN(struct row, port), CELLAR_COLUMN(struct row, number),
     CELLAR_COLUMN(struct row, large), CELLAR_COLUMN(struct row, name), CELLAR_COLUMN(struct row, hash),
 };
@@ -28,7 +28,8 @@ struct word {
     CELLAR_KEY(20) key;
     uint64_t count;
 };
-static const struct cellar_column word_columns[] = {CELLAR_COLUMN(struct word, key), CELLAR_COLUMN(struct word, count)};
+static const struct cellar_schema_column word_columns[] = {CELLAR_COLUMN(struct word, key),
+                                                           CELLAR_COLUMN(struct word, count)};
 
 static struct cellar *library_open(void)
 {

@@ -213,8 +213,8 @@ struct doc {
     CELLAR_VALUE(24) text;
     CELLAR_VALUE(40) data;
 };
-static const struct cellar_column doc_columns[] = {CELLAR_COLUMN(struct doc, stamp), CELLAR_COLUMN(struct doc, text),
-                                                   CELLAR_COLUMN(struct doc, data)};
+static const struct cellar_schema_column doc_columns[] = {
+    CELLAR_COLUMN(struct doc, stamp), CELLAR_COLUMN(struct doc, text), CELLAR_COLUMN(struct doc, data)};
 
 static int doc_fill(struct cellar_txn *txn, void *arg)
 {

@@ -8,7 +8,7 @@
 
 struct random_schema {
     struct cellar_schema schema;
-    struct cellar_column columns[CELLAR_COLUMNS_MAX];
+    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
     char names[CELLAR_COLUMNS_MAX][CELLAR_NAME_BYTES];
 };
 
@@ -24,7 +24,7 @@ static inline void random_schema_make(struct random_schema *random, struct prng 
         order[k] = i;
     }
     for (uint32_t i = 0; i < count; i++) {
-        struct cellar_column *column = &random->columns[order[i]];
+        struct cellar_schema_column *column = &random->columns[order[i]];
         snprintf(random->names[order[i]], CELLAR_NAME_BYTES, "column_%u", order[i]);
         column->name = random->names[order[i]];
         column->bytes = (uint32_t)(prng_below(prng, 2) ? 8 : prng_between(prng, 1, bytes_max));

@@ -133,7 +133,7 @@ static int forge(struct cellar_txn *txn, void *arg)
 {
     const struct forgery *forgery = arg;
     uint64_t value = 0;
-    int ref = cellar_proc_access(txn, forgery->run->table, 7, CELLAR_ALL, forgery->delete ? 0 : CELLAR_ALL,
+    int ref = cellar_proc_access(txn, forgery->run->table, 7, CELLAR_ALL_CELLS, forgery->delete ? 0 : CELLAR_ALL_CELLS,
                                  forgery->delete ? CELLAR_DELETE : 0);
     int code = ref < 0 ? ref : cellar_proc_fetch(txn);
     if (code < 0 || forgery->delete) return code;

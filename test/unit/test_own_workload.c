@@ -129,7 +129,7 @@ static int add(struct cellar_txn *txn, void *argument)
 {
     const struct tally_args *args = argument;
     uint64_t value;
-    int ref = cellar_proc_access(txn, args->run->table, args->key, CELLAR_ALL, CELLAR_ALL, 0);
+    int ref = cellar_proc_access(txn, args->run->table, args->key, CELLAR_ALL_CELLS, CELLAR_ALL_CELLS, 0);
     int code = ref < 0 ? ref : cellar_proc_fetch(txn);
     if (code == 0) code = cellar_proc_get(txn, ref, 0, &value);
     value += args->run->step;
@@ -141,7 +141,7 @@ static uint64_t opened; /* with so many tallies, last */
 static int open_run(struct cellar *db, const struct workload_config *base, uint64_t expected_txns,
                     struct workload_run **out, struct cellar_error *error)
 {
-    static const struct cellar_column columns[] = {{"value", 0, sizeof(uint64_t), 0}};
+    static const struct cellar_schema_column columns[] = {{"value", 0, sizeof(uint64_t), 0}};
     static const struct cellar_proc_def def = {.name = "tally.add", .fn = add, .records_max = 1, .writes_max = 1};
     const struct tally_config *config = (const struct tally_config *)base;
     const struct cellar_schema schema = {.name = "tally",

@@ -33,7 +33,7 @@ struct thing {
     uint8_t image[5];
     char note[300];
 };
-static const struct cellar_column thing_columns[] = {
+static const struct cellar_schema_column thing_columns[] = {
     CELLAR_COLUMN(struct thing, cents), CELLAR_COLUMN(struct thing, rate),  CELLAR_COLUMN(struct thing, weight),
     CELLAR_COLUMN(struct thing, count), CELLAR_COLUMN(struct thing, small), CELLAR_COLUMN(struct thing, name),
     CELLAR_COLUMN(struct thing, image), CELLAR_COLUMN(struct thing, note)};
@@ -43,7 +43,8 @@ struct word {
     CELLAR_KEY(KEY_MAX) key;
     uint64_t count;
 };
-static const struct cellar_column word_columns[] = {CELLAR_COLUMN(struct word, key), CELLAR_COLUMN(struct word, count)};
+static const struct cellar_schema_column word_columns[] = {CELLAR_COLUMN(struct word, key),
+                                                           CELLAR_COLUMN(struct word, count)};
 
 struct world {
     struct cellar *db;
@@ -56,8 +57,8 @@ static int world_open(void **state)
 {
     struct world *world = calloc(1, sizeof *world);
     const struct cellar_table *table;
-    const struct cellar_schema things = {"things", sizeof(struct thing), thing_columns, 8, 100, 0, 0, 0, 0};
-    const struct cellar_schema words = {"words", sizeof(struct word), word_columns, 2, 100, 0, KEY_MAX, 0, 0};
+    const struct cellar_schema things = {"things", sizeof(struct thing), thing_columns, 8, 100, 0, 0, 0, 0, 0};
+    const struct cellar_schema words = {"words", sizeof(struct word), word_columns, 2, 100, 0, KEY_MAX, 0, 0, 0};
     *state = world;
     prng_seed(&world->prng, 21);
     return db_open(&(struct engine_config){.pool_bytes = 16 << 20}, &world->db, &world->error) ||

@@ -178,13 +178,14 @@ struct district {
     uint32_t tax;
 };
 
-static const struct cellar_column district_columns[] = {
+static const struct cellar_schema_column district_columns[] = {
     CELLAR_COLUMN(struct district, next_order), CELLAR_COLUMN(struct district, ytd),
     CELLAR_COLUMN_IN(7, struct district, name), CELLAR_COLUMN_IN(7, struct district, street),
     CELLAR_COLUMN_IN(7, struct district, city), CELLAR_COLUMN_IN(7, struct district, state),
     CELLAR_COLUMN_IN(7, struct district, zip),  CELLAR_COLUMN(struct district, tax),
 };
-static const struct cellar_schema district = {"district", sizeof(struct district), district_columns, 8, 10, 0, 0, 0, 0};
+static const struct cellar_schema district = {"district", sizeof(struct district), district_columns, 8, 10, 0, 0, 0, 0,
+                                              0};
 
 static void known_schema_comes_out_as_drawn(void **state)
 {
@@ -226,9 +227,9 @@ static void refused(struct cellar_schema schema, const char *word, const char *o
         fail_msg("\"%s\" lacks %s or %s", error.text, word, other);
 }
 
-static void with_column(uint32_t i, struct cellar_column column, const char *word, const char *other)
+static void with_column(uint32_t i, struct cellar_schema_column column, const char *word, const char *other)
 {
-    struct cellar_column columns[8];
+    struct cellar_schema_column columns[8];
     struct cellar_schema schema = district;
     memcpy(columns, district_columns, sizeof columns);
     columns[i] = column;
@@ -265,15 +266,15 @@ static void bad_columns_are_refused(void **state)
 {
     (void)state;
     uint32_t end = sizeof(struct district);
-    with_column(7, (struct cellar_column){NULL, 0, 4, 0}, "district", "column number 7");
-    with_column(7, (struct cellar_column){"", end - 4, 4, 0}, "district", "column number 7");
-    with_column(7, (struct cellar_column){"tax", end - 4, 0, 0}, "tax", "0 bytes");
-    with_column(7, (struct cellar_column){"tax", 0, CELLAR_COLUMN_BYTES_MAX + 1, 0}, "tax", "4097");
-    with_column(7, (struct cellar_column){"tax", end - 3, 4, 0}, "tax", "outside");
-    with_column(7, (struct cellar_column){"tax", UINT32_MAX, 4, 0}, "tax", "outside");
-    with_column(7, (struct cellar_column){"tax", end - 4, 4, -2}, "tax", "cell -2");
-    with_column(7, (struct cellar_column){"ytd", end - 4, 4, 0}, "two columns", "ytd");
-    with_column(7, (struct cellar_column){"tax", 8, 4, 0}, "overlap", "ytd");
+    with_column(7, (struct cellar_schema_column){NULL, 0, 4, 0}, "district", "column number 7");
+    with_column(7, (struct cellar_schema_column){"", end - 4, 4, 0}, "district", "column number 7");
+    with_column(7, (struct cellar_schema_column){"tax", end - 4, 0, 0}, "tax", "0 bytes");
+    with_column(7, (struct cellar_schema_column){"tax", 0, CELLAR_COLUMN_BYTES_MAX + 1, 0}, "tax", "4097");
+    with_column(7, (struct cellar_schema_column){"tax", end - 3, 4, 0}, "tax", "outside");
+    with_column(7, (struct cellar_schema_column){"tax", UINT32_MAX, 4, 0}, "tax", "outside");
+    with_column(7, (struct cellar_schema_column){"tax", end - 4, 4, -2}, "tax", "cell -2");
+    with_column(7, (struct cellar_schema_column){"ytd", end - 4, 4, 0}, "two columns", "ytd");
+    with_column(7, (struct cellar_schema_column){"tax", 8, 4, 0}, "overlap", "ytd");
 }
 
 static void too_many_cells_or_nodes_are_refused(void **state)
@@ -284,9 +285,9 @@ static void too_many_cells_or_nodes_are_refused(void **state)
     struct cellar_error error;
     for (uint32_t i = 0; i < CELLAR_CELLS_MAX + 1; i++) {
         snprintf(from.names[i], CELLAR_NAME_BYTES, "c%u", i);
-        from.columns[i] = (struct cellar_column){from.names[i], i * 8, 8, CELLAR_OWN_CELL};
+        from.columns[i] = (struct cellar_schema_column){from.names[i], i * 8, 8, CELLAR_OWN_CELL};
     }
-    from.schema = (struct cellar_schema){"wide", 8 * 21, from.columns, CELLAR_CELLS_MAX + 1, 10, 0, 0, 0, 0};
+    from.schema = (struct cellar_schema){"wide", 8 * 21, from.columns, CELLAR_CELLS_MAX + 1, 10, 0, 0, 0, 0, 0};
     assert_int_equal(schema_build(&from.schema, 1, &schema, &error), CELLAR_INVALID);
     assert_non_null(strstr(error.text, "21 cells"));
     for (uint32_t cells = 1; cells <= CELLAR_CELLS_MAX; cells++) {
@@ -302,9 +303,9 @@ static void record_may_fill_its_limit_and_no_more(void **state)
 {
     (void)state;
     /* 255 lines behind the header hold 14,280 bytes of one cell. */
-    struct cellar_column columns[] = {
+    struct cellar_schema_column columns[] = {
         {"a", 0, 4096, 0}, {"b", 4096, 4096, 0}, {"c", 8192, 4096, 0}, {"d", 12288, 1992, 0}};
-    struct cellar_schema from = {"large", 20000, columns, 4, 10, 0, 0, 0, 0};
+    struct cellar_schema from = {"large", 20000, columns, 4, 10, 0, 0, 0, 0, 0};
     struct schema schema;
     assert_int_equal(schema_build(&from, 1, &schema, NULL), 0);
     assert_int_equal(schema.record_bytes, LAYOUT_RECORD_BYTES_MAX);

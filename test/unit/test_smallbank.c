@@ -195,7 +195,7 @@ static int forge(struct cellar_txn *txn, void *arg)
     const struct smallbank_row row = {0, 0}, broken = {-1, SMALLBANK_INITIAL_CENTS * 2 + 1};
     int code = cellar_proc_insert(txn, run->savings, ACCOUNTS + 5, &row);
     if (code < 0) return code;
-    int ref = cellar_proc_access(txn, run->savings, 9, 0, CELLAR_ALL, 0);
+    int ref = cellar_proc_access(txn, run->savings, 9, 0, CELLAR_ALL_CELLS, 0);
     if (ref < 0) return ref;
     code = cellar_proc_fetch(txn);
     return code < 0 ? code : cellar_proc_put_row(txn, ref, &broken);

@@ -61,8 +61,8 @@ static int read_one(struct cellar_txn *txn, void *args)
 {
     struct reading *reading = args;
     int ref;
-    TRY(ref =
-            cellar_proc_access(txn, store.tables.table[reading->table], reading->key, CELLAR_ALL, 0, CELLAR_OPTIONAL));
+    TRY(ref = cellar_proc_access(txn, store.tables.table[reading->table], reading->key, CELLAR_ALL_CELLS, 0,
+                                 CELLAR_OPTIONAL));
     TRY(cellar_proc_fetch(txn));
     reading->found = cellar_proc_found(txn, ref);
     return reading->found ? cellar_proc_get_row(txn, ref, reading->row) : 0;

@@ -1,0 +1,226 @@
+#include "db_define.h"
+
+#include "coordinator.h"
+#include "handle.h"
+#include "rowview.h"
+#include "worker.h"
+
+#define ROWS_DEFAULT 65536
+#define FILLER "(row)" /* the column of a table whose columns are all of its key: a record has a cell at least */
+#define CELL_REST CELLAR_CELLS_MAX /* of columns for which there is no cell of their own; none asks for that number */
+
+/* ---- what a definition may be ---- */
+
+#define REFUSED(def, format, ...) err_set(error, CELLAR_INVALID, "table %.31s" format, (def)->name, __VA_ARGS__)
+
+static bool is_name(const char *name)
+{
+    return name && name[0] && strnlen(name, CELLAR_NAME_BYTES) < CELLAR_NAME_BYTES;
+}
+
+static int type_check(const struct cellar_table_def *def, const struct cellar_column *column,
+                      struct cellar_error *error)
+{
+    if (column->type == CELLAR_NO_TYPE)
+        return REFUSED(def, ", column %s: it has no type; a pointer is none, an array is CELLAR_FIXED", column->name);
+    if (!schema_type_sane(column->type, column->bytes))
+        return REFUSED(def, ", column %s: no type %u has %u bytes", column->name, column->type, column->bytes);
+    if (column->bytes > CELLAR_COLUMN_BYTES_MAX)
+        return REFUSED(def, ", column %s has %u bytes; %d are possible", column->name, column->bytes,
+                       CELLAR_COLUMN_BYTES_MAX);
+    if (column->flags & CELLAR_KEY && column->type != CELLAR_UINT && column->type != CELLAR_INT)
+        return REFUSED(def, ", column %s: the key's columns are integers", column->name);
+    return 0;
+}
+
+static int column_check(const struct cellar_table_def *def, uint32_t i, struct cellar_error *error)
+{
+    const struct cellar_column *column = &def->columns[i];
+    if (!is_name(column->name))
+        return REFUSED(def, ", column number %u: a name has 1 to %d bytes", i, CELLAR_NAME_BYTES - 1);
+    if (column->flags & ~(uint32_t)CELLAR_KEY)
+        return REFUSED(def, ", column %s: flags %#x: KEY is what there is", column->name, column->flags);
+    if (column->cell > CELLAR_CELLS_MAX || (column->cell && column->flags & CELLAR_KEY))
+        return REFUSED(def, ", column %s: cell %u; 1 to %d group columns, which are not the key's", column->name,
+                       column->cell, CELLAR_CELLS_MAX);
+    if (column->offset > def->row_bytes || column->bytes > def->row_bytes - column->offset)
+        return REFUSED(def, ", column %s: it lies outside the row of %u bytes", column->name, def->row_bytes);
+    for (uint32_t k = 0; k < i; k++) {
+        const struct cellar_column *other = &def->columns[k];
+        if (strcmp(other->name, column->name) == 0) return REFUSED(def, " has two columns named %s", column->name);
+        if (other->offset < column->offset + column->bytes && column->offset < other->offset + other->bytes)
+            return REFUSED(def, ": columns %s and %s overlap in the row", other->name, column->name);
+    }
+    return type_check(def, column, error);
+}
+
+static int def_check(const struct cellar_table_def *def, uint32_t flags, struct cellar_error *error)
+{
+    int rc = 0;
+    if (!is_name(def->name))
+        return err_set(error, CELLAR_INVALID, "a table's name has 1 to %d bytes", CELLAR_NAME_BYTES - 1);
+    if (flags & ~(uint32_t)CELLAR_EXISTING) return REFUSED(def, ": flags %#x: EXISTING is what there is", flags);
+    if (!def->columns || def->column_count == 0 || def->column_count > CELLAR_COLUMNS_MAX)
+        return REFUSED(def, ": %u columns; 1 to %d are possible", def->columns ? def->column_count : 0,
+                       CELLAR_COLUMNS_MAX);
+    if (def->row_bytes == 0 || def->row_bytes > SCHEMA_ROW_BYTES_MAX)
+        return REFUSED(def, ": rows of %u bytes; 1 to %d are possible", def->row_bytes, SCHEMA_ROW_BYTES_MAX);
+    for (uint32_t i = 0; i < def->column_count && rc == 0; i++) rc = column_check(def, i, error);
+    return rc;
+}
+
+/* ---- a definition as the catalog takes it ---- */
+
+struct definition {
+    struct cellar_schema schema;
+    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX + 1];
+    struct catalog_typing typing;
+};
+
+/* How many cells a table may have, so that its locks can name all compute nodes. */
+static uint32_t cells_max(uint32_t cn_count)
+{
+    uint32_t cells = CELLAR_CELLS_MAX;
+    while (cells > 1 && lockword_cns_max(cells) < cn_count) cells--;
+    return cells;
+}
+
+/* Groups have the cells that they ask for; of the other columns the first ones one each, as far as there are any. */
+static void cells_choose(struct definition *definition, uint32_t most)
+{
+    uint32_t groups = 0, singles = 0;
+    for (uint32_t i = 0; i < definition->schema.column_count; i++) {
+        int32_t cell = definition->columns[i].cell;
+        if (cell == CELLAR_OWN_CELL)
+            singles++;
+        else
+            groups |= 1u << cell;
+    }
+    uint32_t left = most - (uint32_t)__builtin_popcount(groups);
+    if (singles <= left) return;
+    for (uint32_t i = 0; i < definition->schema.column_count; i++) {
+        if (definition->columns[i].cell != CELLAR_OWN_CELL) continue;
+        if (left > 1)
+            left--;
+        else
+            definition->columns[i].cell = CELL_REST;
+    }
+}
+
+static void key_add(struct definition *definition, const struct cellar_column *column, uint32_t place)
+{
+    struct rowkey *key = &definition->typing.key;
+    if (key->count < ROWKEY_PARTS_MAX) {
+        struct rowkey_part *part = &key->parts[key->count];
+        *part = (struct rowkey_part){
+            .type = (uint8_t)column->type, .bytes = (uint8_t)column->bytes, .place = (uint8_t)place};
+        memcpy(part->name, column->name, strlen(column->name));
+    }
+    key->count++;
+}
+
+/* A stored column goes behind those before it, aligned as a number of its width is. */
+static void stored_add(struct definition *definition, const char *name, uint32_t bytes, int32_t cell, uint32_t type,
+                       uint32_t place)
+{
+    struct cellar_schema *schema = &definition->schema;
+    uint32_t align = bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
+    uint32_t offset = (schema->row_bytes + align - 1) / align * align, i = schema->column_count++;
+    definition->columns[i] = (struct cellar_schema_column){name, offset, bytes, cell};
+    definition->typing.types[i] = (uint8_t)type;
+    definition->typing.places[i] = (uint8_t)place;
+    schema->row_bytes = offset + bytes;
+}
+
+static int definition_make(const struct cellar_table_def *def, uint32_t flags, uint32_t cn_count,
+                           struct definition *definition, struct cellar_error *error)
+{
+    *definition = (struct definition){.schema = {.name = def->name,
+                                                 .columns = definition->columns,
+                                                 .records_max = def->rows ? def->rows : ROWS_DEFAULT,
+                                                 .cluster_bits = def->cluster_bits},
+                                      .typing = {.existing = flags & CELLAR_EXISTING}};
+    for (uint32_t i = 0; i < def->column_count; i++) {
+        const struct cellar_column *column = &def->columns[i];
+        int32_t cell = column->cell ? (int32_t)column->cell - 1 : CELLAR_OWN_CELL;
+        if (column->flags & CELLAR_KEY)
+            key_add(definition, column, i);
+        else
+            stored_add(definition, column->name, column->bytes, cell, column->type, i);
+    }
+    if (!definition->typing.key.count)
+        return REFUSED(def, " has no key%s: a column at least has the flag CELLAR_KEY", "");
+    if (!rowkey_lay_out(&definition->typing.key))
+        return REFUSED(def, ": its key has more than %d bytes", (int)sizeof(uint64_t));
+    if (!definition->schema.column_count && def->column_count == CELLAR_COLUMNS_MAX)
+        return REFUSED(def, ": all its %d columns are of the key", CELLAR_COLUMNS_MAX);
+    if (!definition->schema.column_count)
+        stored_add(definition, FILLER, 1, CELLAR_OWN_CELL, CELLAR_NO_TYPE, def->column_count);
+    cells_choose(definition, cells_max(cn_count));
+    definition->schema.row_bytes = (definition->schema.row_bytes + 7) / 8 * 8;
+    return 0;
+}
+
+/* ---- opening ---- */
+
+struct table_open {
+    struct cellar *db;
+    const struct cellar_table_def *def;
+    uint32_t flags;
+    const struct cellar_table **out;
+    struct cellar_error *error;
+};
+
+/* The handle that the database has for such a view, or a new one. Calls on one database never overlap here. */
+static int view_find(const struct table_open *open, const struct rowview *want)
+{
+    struct rowview *view = open->db->views;
+    while (view && !rowview_same(view, want)) view = view->next;
+    if (!view) {
+        view = handle_new(sizeof *view);
+        if (!view) return err_set(open->error, CELLAR_NOMEM, "no memory for a handle of table %s", open->def->name);
+        *view = *want;
+        view->handle.view = view;
+        view->next = open->db->views;
+        open->db->views = view;
+    }
+    *open->out = &view->handle;
+    return 0;
+}
+
+static int table_open(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    const struct table_open *open = arg;
+    struct catalog *catalog = open->db->catalog;
+    struct fabric_ep *ep = coordinator->worker->ep;
+    const struct table *table = NULL;
+    struct definition definition;
+    struct rowview view;
+
+    int rc = definition_make(open->def, open->flags, catalog->cn_count, &definition, open->error);
+    if (rc) return rc;
+    ep->bulk = true;
+    rc = catalog_typed_open(co, ep, catalog, &definition.schema, &definition.typing, &table, open->error);
+    ep->bulk = false;
+    if (rc == 0) rc = rowview_make(table, open->def, &view, open->error);
+    return rc ? rc : view_find(open, &view);
+}
+
+int db_table_open(struct cellar *db, const struct cellar_table_def *def, uint32_t flags,
+                  const struct cellar_table **out, struct cellar_error *error)
+{
+    struct table_open open = {db, def, flags, out, error};
+    if (!out) return err_set(error, CELLAR_INVALID, "there is no place for the table's handle");
+    *out = NULL;
+    int rc = def_check(def, flags, error);
+    return rc ? rc : db_call_on(db, 0, table_open, &open, error);
+}
+
+void db_views_close(struct cellar *db)
+{
+    while (db->views) {
+        struct rowview *view = db->views;
+        db->views = view->next;
+        handle_drop(view, sizeof *view);
+    }
+}

@@ -1,0 +1,249 @@
+/*
+ * interactive_rows.c - rows of tables of typed columns in interactive transactions (cellar.h; docs/rows.md): between a
+ * program's row struct and the draft's notes and changes.
+ */
+#include "interactive.h"
+
+#include "db_plants.h"
+#include "rowview.h"
+
+#undef cellar_get
+#undef cellar_put
+#undef cellar_insert
+#undef cellar_delete
+
+/* ---- what a call is refused for ---- */
+
+/* The call ends so, and the last error tells that line. */
+static int refused(struct session *session, int code, const struct cellar_error *error)
+{
+    session->last = (struct cellar_result){.code = code, .detail = {.column = -1}};
+    return err_last_is(code, error);
+}
+
+#define REFUSED(session, table, format, ...)                                                                           \
+    refused(session, err_set(&error, CELLAR_INVALID, "table %s: " format, (table)->name, __VA_ARGS__), &error)
+
+/* How that handle, which is of a table of the database, shows rows; NULL, and the code in *rc. */
+static const struct rowview *view_of(struct session *session, const struct cellar_table *handle, const void *row,
+                                     size_t row_bytes, int *rc)
+{
+    const struct rowview *view = handle->view;
+    struct cellar_error error;
+    *rc = 0;
+    if (!view)
+        *rc =
+            REFUSED(session, handle->table, "%s", "cellar_table_open did not give this handle, nor say what rows are");
+    else if (!row)
+        *rc = interactive_nothing_given(session);
+    else if (row_bytes != view->row_bytes)
+        *rc = REFUSED(session, handle->table, "rows of %u bytes, this one has %zu", view->row_bytes, row_bytes);
+    return *rc ? NULL : view;
+}
+
+/* A set of the definition's columns: all of them for 0 and ALL. False: it has others. */
+static bool columns_know(const struct rowview *view, uint64_t *columns)
+{
+    if (*columns == 0 || *columns == CELLAR_ALL) *columns = view->all;
+    return !(*columns & ~view->all);
+}
+
+static int unknown_columns(struct session *session, const struct rowview *view)
+{
+    struct cellar_error error;
+    return REFUSED(session, view->handle.table, "columns that its definition, of %u, does not have",
+                   view->column_count);
+}
+
+/* ---- reading ---- */
+
+/* A row that is asked for: of a call, or one of many. */
+struct wanted {
+    const struct rowview *view;
+    struct draft_record *record;
+    uint64_t columns, lock;
+    uint8_t *row;
+};
+
+/*
+ * Cells that have to be noted: those of columns that the transaction has not put itself; and where it has put nothing,
+ * and no other column is asked for, the one that says whether there is such a row.
+ */
+static uint32_t cells_of(const struct wanted *wanted, uint64_t columns)
+{
+    const struct draft_record *record = wanted->record;
+    uint64_t stored = rowview_stored(wanted->view, columns);
+    if (!stored && !record->now.change && !record->note_cells) return SCHEMA_WITNESS;
+    return draft_cells(&record->table->schema, stored & ~draft_own_columns(record));
+}
+
+static int wanted_find(struct session *session, const struct cellar_table *handle, uint64_t columns, uint64_t lock,
+                       void *row, size_t row_bytes, struct wanted *wanted)
+{
+    int rc;
+    const struct rowview *view = view_of(session, handle, row, row_bytes, &rc);
+    if (!view) return rc;
+    if (!columns_know(view, &columns) || (lock && !columns_know(view, &lock))) return unknown_columns(session, view);
+    uint64_t key = rowview_number(view, row);
+    struct draft_record *record = draft_record(&session->draft, handle->table, key);
+    if (!record) return interactive_many_records(session, handle->table, key);
+    *wanted = (struct wanted){view, record, columns, lock, row};
+    return 0;
+}
+
+static int wanted_lock(struct session *session, const struct wanted *wanted)
+{
+    uint64_t stored = rowview_stored(wanted->view, wanted->lock);
+    uint32_t cells = stored ? draft_cells(&wanted->record->table->schema, stored) : SCHEMA_WITNESS;
+    return interactive_lock(session, wanted->record, cells);
+}
+
+/* It is noted as far as it has to be: is there such a row? */
+static bool is_there(const struct wanted *wanted)
+{
+    const struct draft_record *record = wanted->record;
+    if (draft_known(record) == DRAFT_ABSENT) return false;
+    /* What was put without a look, and other columns than these are asked for: there is none. */
+    return !record->noted_absent || draft_is_new(record) || !cells_of(wanted, wanted->columns);
+}
+
+/* The columns to the program's row, but for those of the key, which it has. */
+static void wanted_copy(const struct wanted *wanted)
+{
+    const struct rowview *view = wanted->view;
+    const struct draft_record *record = wanted->record;
+    const struct schema *schema = &record->table->schema;
+    uint64_t own = draft_own_columns(record);
+    for (uint64_t columns = wanted->columns & ~view->keys; columns; columns &= columns - 1) {
+        const struct rowview_column *column = &view->columns[__builtin_ctzll(columns)];
+        uint8_t *to = wanted->row + column->offset;
+        if (own >> column->stored & 1)
+            memcpy(to, record->row + schema->columns[column->stored].row_offset, column->bytes);
+        else
+            record_column_get(schema, record->image, column->stored, to);
+    }
+}
+
+static int wanted_give(struct session *session, const struct wanted *wanted)
+{
+    if (is_there(wanted)) {
+        wanted_copy(wanted);
+        return 0;
+    }
+    const struct draft_record *record = wanted->record;
+    return interactive_failed(session, CELLAR_NOT_FOUND,
+                              interactive_detail(CELLAR_WHY_CODE, record->table, record->key));
+}
+
+int cellar_get(struct cellar_txn *txn, const struct cellar_table *handle, uint64_t columns, uint64_t lock, void *row,
+               size_t row_bytes)
+{
+    int rc;
+    struct wanted wanted;
+    struct session *session = interactive_going_to(txn, handle, &rc);
+    if (session) rc = wanted_find(session, handle, columns, lock, row, row_bytes, &wanted);
+    if (rc == 0 && lock) rc = wanted_lock(session, &wanted);
+    if (rc) return rc;
+    uint32_t cells = cells_of(&wanted, wanted.columns);
+    if (cells) rc = interactive_read(session, wanted.record, cells);
+    return rc ? rc : wanted_give(session, &wanted);
+}
+
+/* Of many: what it asks for is locked, or is to be noted with that of the others. */
+static int many_want(struct session *session, const struct cellar_read *read)
+{
+    struct wanted wanted;
+    int rc = interactive_table_check(session, read->table);
+    if (rc == 0) rc = wanted_find(session, read->table, read->columns, read->lock, read->row, read->row_bytes, &wanted);
+    if (rc || draft_known(wanted.record) == DRAFT_ABSENT) return rc;
+    uint32_t cells = cells_of(&wanted, wanted.columns);
+    if (!cells || draft_want(&session->draft, wanted.record, cells) >= 0) return 0;
+    return interactive_no_copies(session, wanted.record->table, wanted.record->key);
+}
+
+static int many_give(struct session *session, struct cellar_read *read)
+{
+    struct wanted wanted;
+    int rc = wanted_find(session, read->table, read->columns, read->lock, read->row, read->row_bytes, &wanted);
+    if (rc == 0 && read->lock) rc = wanted_lock(session, &wanted);
+    if (rc) return rc;
+    bool there = is_there(&wanted);
+    if (there) wanted_copy(&wanted);
+    read->code = there ? 0 : CELLAR_NOT_FOUND;
+    return 0;
+}
+
+int cellar_get_many(struct cellar_txn *txn, struct cellar_read *reads, uint32_t count)
+{
+    int rc;
+    struct session *session = interactive_going(txn, &rc);
+    if (session && !reads && count) rc = interactive_nothing_given(session);
+    for (uint32_t i = 0; i < count && rc == 0; i++) rc = many_want(session, &reads[i]);
+    if (session && rc) draft_want_nothing(&session->draft);
+    if (rc == 0) rc = interactive_wanted_read(session);
+    for (uint32_t i = 0; i < count && rc == 0; i++) rc = many_give(session, &reads[i]);
+    return rc;
+}
+
+/* ---- writing ---- */
+
+/* The record of a row that is to be changed; NULL, and the code in *rc. */
+static struct draft_record *record_of(struct session *session, const struct rowview *view, const void *row, int *rc)
+{
+    const struct table *table = view->handle.table;
+    uint64_t key = rowview_number(view, row);
+    struct draft_record *record = draft_record(&session->draft, table, key);
+    if (!record) *rc = interactive_many_records(session, table, key);
+    return record;
+}
+
+/* The view of a call that changes a row; NULL, and the code in *rc. */
+static const struct rowview *writing(struct cellar_txn *txn, const struct cellar_table *handle, const void *row,
+                                     size_t row_bytes, struct session **session, int *rc)
+{
+    *session = interactive_going_to_write(txn, handle, rc);
+    return *session ? view_of(*session, handle, row, row_bytes, rc) : NULL;
+}
+
+int cellar_put(struct cellar_txn *txn, const struct cellar_table *handle, uint64_t columns, const void *row,
+               size_t row_bytes)
+{
+    int rc;
+    struct session *session;
+    const struct rowview *view = writing(txn, handle, row, row_bytes, &session, &rc);
+    if (!view) return rc;
+    if (!columns_know(view, &columns)) return unknown_columns(session, view);
+    struct draft_record *record = record_of(session, view, row, &rc);
+    if (!record) return rc;
+    bool all = (columns | view->keys) == view->all;
+    bool inserts = all && PLANT(row_put_inserts) && draft_known(record) == DRAFT_ANYTHING;
+    if (PLANT(row_put_whole)) columns = view->all;
+    uint64_t stored = rowview_stored(view, columns);
+    rc = inserts ? draft_row_insert(&session->draft, record) : draft_row_put(&session->draft, record, stored, all);
+    if (rc) return interactive_written(session, record, rc);
+    rowview_row(view, columns, row, record->row);
+    return 0;
+}
+
+int cellar_insert(struct cellar_txn *txn, const struct cellar_table *handle, const void *row, size_t row_bytes)
+{
+    int rc;
+    struct session *session;
+    const struct rowview *view = writing(txn, handle, row, row_bytes, &session, &rc);
+    struct draft_record *record = view ? record_of(session, view, row, &rc) : NULL;
+    if (!record) return rc;
+    rc = draft_row_insert(&session->draft, record);
+    if (rc) return interactive_written(session, record, rc);
+    rowview_row(view, view->all, row, record->row);
+    return 0;
+}
+
+int cellar_delete(struct cellar_txn *txn, const struct cellar_table *handle, const void *row, size_t row_bytes)
+{
+    int rc;
+    struct session *session;
+    const struct rowview *view = writing(txn, handle, row, row_bytes, &session, &rc);
+    struct draft_record *record = view ? record_of(session, view, row, &rc) : NULL;
+    if (!record) return rc;
+    return interactive_written(session, record, draft_delete(&session->draft, record, DRAFT_ANYTHING));
+}

@@ -1,0 +1,100 @@
+#include "rowview.h"
+
+#define MISMATCH(table, format, ...) err_set(error, CELLAR_MISMATCH, "table %s" format, (table)->name, __VA_ARGS__)
+
+static const char *type_name(uint32_t type)
+{
+    static const char *const names[] = {"bytes", "unsigned", "signed", "float", "fixed"};
+    return type < sizeof names / sizeof *names ? names[type] : "unknown";
+}
+
+static int differs(const struct table *table, const struct cellar_column *want, uint32_t type, uint32_t bytes,
+                   bool is_key, struct cellar_error *error)
+{
+    bool wants_key = want->flags & CELLAR_KEY;
+    if (want->type != type || want->bytes != bytes)
+        return MISMATCH(table, ", column %s: %s of %u bytes here, %s of %u there", want->name, type_name(want->type),
+                        want->bytes, type_name(type), bytes);
+    if (wants_key != is_key)
+        return MISMATCH(table, ", column %s: %s the key here, %s there", want->name, wants_key ? "in" : "not in",
+                        is_key ? "in it" : "not");
+    return 0;
+}
+
+/* The part of the key of that name, or -1. */
+static int part_find(const struct rowkey *key, const char *name)
+{
+    for (uint32_t i = 0; i < key->count; i++)
+        if (strcmp(key->parts[i].name, name) == 0) return (int)i;
+    return -1;
+}
+
+static int column_make(const struct table *table, const struct cellar_column *want, struct rowview_column *column,
+                       struct cellar_error *error)
+{
+    int part = part_find(&table->key, want->name), stored = -1;
+    if (part < 0) stored = schema_column_find(&table->schema, want->name, (uint32_t)strlen(want->name));
+    if (stored >= 0 && table->schema.columns[stored].type == CELLAR_NO_TYPE) stored = -1; /* the engine's own */
+    if (part < 0 && stored < 0) return MISMATCH(table, " has no column %s", want->name);
+    *column = (struct rowview_column){want->offset, (uint16_t)want->bytes, (int16_t)part, (uint8_t)stored};
+    if (part >= 0) return differs(table, want, table->key.parts[part].type, table->key.parts[part].bytes, true, error);
+    return differs(table, want, table->schema.columns[stored].type, table->schema.columns[stored].bytes, false, error);
+}
+
+/* All of the key, in its order? */
+static int keys_check(const struct rowview *view, struct cellar_error *error)
+{
+    const struct table *table = view->handle.table;
+    int16_t next = 0;
+    for (uint64_t keys = view->keys; keys; keys &= keys - 1) {
+        const struct rowkey_part *part = &table->key.parts[view->columns[__builtin_ctzll(keys)].part];
+        if (part != &table->key.parts[next++])
+            return MISMATCH(table, ", column %s: in another place of the key there", part->name);
+    }
+    if ((uint32_t)next < table->key.count)
+        return MISMATCH(table, ": its key has column %s, too", table->key.parts[next].name);
+    return 0;
+}
+
+int rowview_make(const struct table *table, const struct cellar_table_def *def, struct rowview *view,
+                 struct cellar_error *error)
+{
+    *view = (struct rowview){.handle = table->handle, .row_bytes = def->row_bytes, .column_count = def->column_count};
+    view->handle.view = view;
+    if (!table->key.count) return MISMATCH(table, " has no typed columns: cellar_table_create made it%s", "");
+    for (uint32_t i = 0; i < def->column_count; i++) {
+        int rc = column_make(table, &def->columns[i], &view->columns[i], error);
+        if (rc) return rc;
+        view->all |= CELLAR_COL(i);
+        if (view->columns[i].part >= 0) view->keys |= CELLAR_COL(i);
+    }
+    return keys_check(view, error);
+}
+
+bool rowview_same(const struct rowview *a, const struct rowview *b)
+{
+    if (a->handle.table != b->handle.table || a->row_bytes != b->row_bytes || a->column_count != b->column_count)
+        return false;
+    for (uint32_t i = 0; i < a->column_count; i++) {
+        const struct rowview_column *x = &a->columns[i], *y = &b->columns[i];
+        if (x->offset != y->offset || x->part != y->part || x->stored != y->stored) return false;
+    }
+    return true;
+}
+
+uint64_t rowview_stored(const struct rowview *view, uint64_t columns)
+{
+    uint64_t stored = 0;
+    for (columns &= view->all & ~view->keys; columns; columns &= columns - 1)
+        stored |= CELLAR_COL(view->columns[__builtin_ctzll(columns)].stored);
+    return stored;
+}
+
+void rowview_row(const struct rowview *view, uint64_t columns, const void *row, uint8_t *to)
+{
+    const struct schema *schema = &view->handle.table->schema;
+    for (columns &= view->all & ~view->keys; columns; columns &= columns - 1) {
+        const struct rowview_column *column = &view->columns[__builtin_ctzll(columns)];
+        memcpy(to + schema->columns[column->stored].row_offset, (const uint8_t *)row + column->offset, column->bytes);
+    }
+}

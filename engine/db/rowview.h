@@ -1,0 +1,50 @@
+/*
+ * rowview.h - a table as a program's row struct shows it (docs/rows.md): which field is which column, or which part of
+ * the key. What a handle of cellar_table_open leads to.
+ *
+ * Two rows of a table are meant here: the *program's*, laid out by its struct, and the *engine's*, laid out by the
+ * table's schema, without the key.
+ */
+#pragma once
+
+#include "catalog.h"
+
+struct rowview_column {
+    uint32_t offset; /* of its field */
+    uint16_t bytes;
+    int16_t part;   /* of the key; -1: it is stored, ... */
+    uint8_t stored; /* ... as this column of the schema */
+};
+
+struct rowview {
+    struct cellar_table handle; /* first: of what is shown */
+    struct rowview *next;       /* of the database's */
+    uint32_t row_bytes, column_count;
+    uint64_t all;  /* its columns, a bit each */
+    uint64_t keys; /* those of the key */
+    struct rowview_column columns[CELLAR_COLUMNS_MAX];
+};
+
+/*
+ * How that definition shows the table: 0; MISMATCH: it names a column that the table does not have, or has otherwise,
+ * or leaves out one of the key.
+ */
+NODISCARD int rowview_make(const struct table *table, const struct cellar_table_def *def, struct rowview *view,
+                           struct cellar_error *error);
+bool rowview_same(const struct rowview *a, const struct rowview *b);
+
+/* The number of the record whose key a program's row has. */
+static inline uint64_t rowview_number(const struct rowview *view, const void *row)
+{
+    const struct rowkey *key = &view->handle.table->key;
+    uint64_t number = 0;
+    for (uint64_t keys = view->keys; keys; keys &= keys - 1) {
+        const struct rowview_column *column = &view->columns[__builtin_ctzll(keys)];
+        number |= rowkey_share(&key->parts[column->part], (const uint8_t *)row + column->offset);
+    }
+    return number;
+}
+/* Columns of the schema that are these of the view, the key's left out. */
+uint64_t rowview_stored(const struct rowview *view, uint64_t columns);
+/* These columns of a program's row, to the engine's. */
+void rowview_row(const struct rowview *view, uint64_t columns, const void *row, uint8_t *to);
