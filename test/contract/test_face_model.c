@@ -1,12 +1,15 @@
 /*
  * test_face_model.c - random transactions on a table of typed columns, by two structs, against an array: what each call
- * returns and fills, savepoints, and what is there after each commit and abort.
+ * returns and fills, savepoints, and what is there after each commit and abort; in all modes. And by threads that meet.
  */
 #include "cellar_cluster.h"
+#include "cellar_lab.h"
 #include "face_calls.h"
 #include "prng.h"
+#include "rivals.h"
 #include "share.h"
 
+#include <pthread.h>
 #include <stdio.h>
 
 #define BYTES (16u << 20)
@@ -262,22 +265,157 @@ static void transaction(struct play *play)
     if (!play->owes) play->committed = play->now;
 }
 
+/* ---- in all modes that have interactive transactions, on real threads and in virtual time ---- */
+
+static const uint32_t modes[] = {CELLAR_LAB_CC_CELLAR, CELLAR_LAB_CC_RECORD, CELLAR_LAB_CC_CELL,
+                                 CELLAR_LAB_CC_CREST,  CELLAR_LAB_CC_FORD,   CELLAR_LAB_CC_MOTOR};
+#define MODES (sizeof modes / sizeof *modes)
+
+/* False: this build does not have the mode. */
+static bool database_open(struct cellar **db, uint32_t mode, uint32_t sim)
+{
+    int rc = cellar_open(NULL, CELLAR_OPTIONS(.bytes = BYTES, .lab = CELLAR_LAB(.cc = mode, .sim = sim)), db);
+    if (rc != CELLAR_UNSUPPORTED) ok(rc);
+    return rc == 0;
+}
+
+static void database_close(struct cellar *db)
+{
+    ok(cellar_cluster_audit(db));
+    ok(cellar_close(db));
+}
+
 static void rows_are_those_of_the_array(void **state)
 {
-    struct play play = {0};
-    uint32_t txns = share_rounds(TXNS);
+    static struct play play; /* models of all savepoints */
     (void)state;
-    prng_seed(&play.prng, 20);
-    ok(cellar_open(NULL, CELLAR_OPTIONS(.bytes = BYTES), &play.db));
-    ok(cellar_table_open(play.db, CELLAR_TABLE(struct all, all_columns, .name = "rows"), 0, &play.all));
-    ok(cellar_table_open(play.db, CELLAR_TABLE(struct some, some_columns, .name = "rows"), 0, &play.some));
-    for (uint32_t i = 0; i < txns; i++) transaction(&play);
-    ok(cellar_cluster_audit(play.db));
-    ok(cellar_close(play.db));
+    for (uint32_t variant = 0; variant < 2 * MODES; variant++) {
+        uint32_t txns = share_rounds(variant < 2 ? TXNS : TXNS / 10);
+        play = (struct play){0};
+        prng_seed(&play.prng, 20 + variant);
+        if (!database_open(&play.db, modes[variant / 2], variant % 2)) continue;
+        ok(cellar_table_open(play.db, CELLAR_TABLE(struct all, all_columns, .name = "rows"), 0, &play.all));
+        ok(cellar_table_open(play.db, CELLAR_TABLE(struct some, some_columns, .name = "rows"), 0, &play.some));
+        for (uint32_t i = 0; i < txns; i++) transaction(&play);
+        database_close(play.db);
+    }
+}
+
+/* ---- by threads that meet: rows come and go, and what they count does not ---- */
+
+#define THREADS 4
+#define THREAD_TXNS 400
+#define COUNTERS 3
+
+struct counter {
+    uint32_t id;
+    int64_t n;
+    int32_t thread; /* whose it is; -1: all threads' */
+};
+enum { C_ID, C_THREAD, C_N };
+static const struct cellar_column counter_columns[] = {
+    {CELLAR_FIELD(struct counter, id), .flags = CELLAR_KEY},
+    {CELLAR_FIELD(struct counter, thread), .flags = CELLAR_KEY},
+    {CELLAR_FIELD(struct counter, n)},
+};
+
+struct meeting {
+    struct cellar *db;
+    const struct cellar_table *counters;
+    int32_t thread;
+    uint64_t seed;
+    uint32_t id;
+    bool takes;
+    int64_t blind; /* what this thread has put last, without a look */
+};
+
+/* One more; or the row goes, and what it has counted is added to another one. */
+static int count(struct cellar_txn *txn, void *arg)
+{
+    struct meeting *meeting = arg;
+    struct counter counter = {.id = meeting->id, .thread = -1}, sum = {.id = COUNTERS, .thread = -1};
+    struct counter own = {.id = meeting->id, .thread = meeting->thread, .n = meeting->blind + 1};
+    int rc = cellar_get(txn, meeting->counters, CELLAR_COL(C_N), 0, &counter);
+    if (rc && rc != CELLAR_NOT_FOUND) return rc;
+    if (rc) counter.n = 0;
+    if (!meeting->takes) {
+        counter.n++;
+        rc = cellar_put(txn, meeting->counters, CELLAR_ALL, &counter);
+        return rc ? rc : cellar_put(txn, meeting->counters, CELLAR_ALL, &own);
+    }
+    rc = cellar_get(txn, meeting->counters, CELLAR_COL(C_N), 0, &sum);
+    if (rc && rc != CELLAR_NOT_FOUND) return rc;
+    sum.n = (rc ? 0 : sum.n) + counter.n;
+    rc = cellar_put(txn, meeting->counters, CELLAR_ALL, &sum);
+    if (rc == 0) rc = cellar_delete(txn, meeting->counters, &own);
+    return rc ? rc : cellar_delete(txn, meeting->counters, &counter);
+}
+
+static void *counts(void *arg)
+{
+    struct meeting *meeting = arg;
+    struct prng prng;
+    int64_t committed = 0, last[COUNTERS] = {0};
+    prng_seed(&prng, meeting->seed);
+    for (uint32_t i = 0; i < share_rounds(THREAD_TXNS); i++) {
+        meeting->id = (uint32_t)prng_below(&prng, COUNTERS);
+        meeting->takes = prng_below(&prng, 4) == 0;
+        meeting->blind = last[meeting->id];
+        if (cellar_run(meeting->db, count, meeting, NULL, NULL)) return meeting;
+        committed += !meeting->takes;
+        last[meeting->id] = meeting->takes ? 0 : meeting->blind + 1;
+    }
+    /* Nobody else has its own rows: what it has put last is there, and nothing that it has deleted. */
+    for (uint32_t id = 0; id < COUNTERS; id++) {
+        struct counter own = {.id = id, .thread = meeting->thread};
+        struct cellar_txn *txn;
+        if (cellar_begin(meeting->db, NULL, &txn)) return meeting;
+        int rc = cellar_get(txn, meeting->counters, CELLAR_ALL, 0, &own);
+        cellar_abort(txn);
+        if (rc != (last[id] ? 0 : CELLAR_NOT_FOUND) || (rc == 0 && own.n != last[id])) return meeting;
+    }
+    meeting->blind = committed;
+    return NULL;
+}
+
+static void what_rows_count_is_not_lost(void **state)
+{
+    (void)state;
+    for (uint32_t mode = 0; mode < MODES; mode++) {
+        struct meeting meetings[THREADS] = {{0}};
+        pthread_t threads[THREADS];
+        struct cellar_txn *txn;
+        int64_t counted = 0, there = 0;
+        struct cellar *db;
+        const struct cellar_table *counters;
+        if (!database_open(&db, modes[mode], 0)) continue;
+        ok(cellar_table_open(db, CELLAR_TABLE(struct counter, counter_columns, .name = "counters"), 0, &counters));
+        for (int32_t i = 0; i < THREADS; i++) {
+            meetings[i] = (struct meeting){.db = db, .counters = counters, .thread = i, .seed = (uint64_t)i + mode};
+            assert_int_equal(pthread_create(&threads[i], NULL, counts, &meetings[i]), 0);
+        }
+        for (int i = 0; i < THREADS; i++) {
+            void *failed;
+            pthread_join(threads[i], &failed);
+            assert_null(failed);
+            counted += meetings[i].blind;
+        }
+        ok(cellar_begin(db, NULL, &txn));
+        for (uint32_t id = 0; id <= COUNTERS; id++) {
+            struct counter counter = {.id = id, .thread = -1};
+            int rc = cellar_get(txn, counters, CELLAR_ALL, 0, &counter);
+            if (rc != CELLAR_NOT_FOUND) ok(rc);
+            if (rc == 0) there += counter.n;
+        }
+        cellar_abort(txn);
+        assert_int_equal(there, counted);
+        database_close(db);
+    }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_those_of_the_array)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_those_of_the_array),
+                                       cmocka_unit_test(what_rows_count_is_not_lost)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
