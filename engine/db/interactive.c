@@ -421,8 +421,7 @@ static int expected(struct cellar_txn *txn, const struct draft_record *record, b
 static int columns_put(struct cellar_txn *txn, const struct draft_record *record, bool look_first)
 {
     int rc = 0;
-    if (record->now.change != DRAFT_PUT || inserts_first(record, look_first)) return 0;
-    if (inserts_late(txn, record, look_first)) return 0;
+    if (record->now.change != DRAFT_PUT || inserts_late(txn, record, look_first)) return 0;
     for (uint64_t columns = record->now.put_columns; columns && rc == 0; columns &= columns - 1) {
         int column = __builtin_ctzll(columns);
         rc = cellar_proc_put(txn, record->ref, column, record->row + record->table->schema.columns[column].row_offset);

@@ -102,9 +102,7 @@ static int wanted_lock(struct session *session, const struct wanted *wanted)
 static bool is_there(const struct wanted *wanted)
 {
     const struct draft_record *record = wanted->record;
-    if (draft_known(record) == DRAFT_ABSENT) return false;
-    /* What was put without a look, and other columns than these are asked for: there is none. */
-    return !record->noted_absent || draft_is_new(record) || !cells_of(wanted, wanted->columns);
+    return draft_known(record) != DRAFT_ABSENT && (!record->noted_absent || draft_is_new(record));
 }
 
 /* The columns to the program's row, but for those of the key, which it has. */
