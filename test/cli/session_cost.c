@@ -108,7 +108,7 @@ int main(int argc, char **argv)
 {
     struct cellar *db;
     struct work work = {.turns = argc == 3 ? strtoull(argv[2], NULL, 10) : 0};
-    const struct cellar_schema schema = {"rows", sizeof(struct row), columns, 1, RECORDS, 0, 0, 0, 0};
+    const struct cellar_schema schema = {"rows", sizeof(struct row), columns, 1, RECORDS, 0, 0, 0, 0, 0};
     const struct cellar_proc_def def = {.name = "add", .fn = add_proc, .records_max = 1, .writes_max = 1};
     if (!work.turns) return 2;
     int code = cellar_open(NULL, CELLAR_OPTIONS(.lab = CELLAR_LAB(.coros = 1)), &db);
