@@ -558,7 +558,7 @@ enum cellar_cursor_flags {
     X(SAVEPOINT, "the transaction has no such savepoint")                                                              \
     X(SAVEPOINTS_MAX, "more savepoints than a transaction may have")                                                   \
     X(KEYED, "the table's keys are byte strings: add, find and remove its records")                                    \
-    X(TYPED, "the table has typed columns: its rows come and go by cellar_insert, cellar_put and cellar_delete")       \
+    X(NARROW, "the table's keys have fewer than 8 bytes: its rows come and go by cellar_insert and cellar_delete")     \
     X(NOT_KEYED, "the table's keys are integers")                                                                      \
     X(KEY_BYTES, "a key has 1 byte at least, and no more than the table's key_bytes")                                  \
     X(TWINS, "a key and the number of its record contradict each other")                                               \
@@ -672,8 +672,8 @@ struct cellar_read {
 #define CELLAR_READ(table_, row_, ...)                                                                                 \
     ((struct cellar_read){.table = (table_), .row = (row_), .row_bytes = sizeof *(row_), __VA_ARGS__})
 /*
- * So many gets, of any tables, in the round trips of one, and true at one moment but for what was read before. A row
- * that is not there is no error.
+ * So many gets, of any tables, in the round trips of one, but for those with a lock, and true at one moment, but for
+ * what was read before. A row that is not there is no error.
  */
 CELLAR_NODISCARD int cellar_get_many(struct cellar_txn *txn, struct cellar_read *reads, uint32_t count);
 /*

@@ -57,7 +57,7 @@ struct table {
     uint32_t extents_of;  /* ... and the table that has them */
     /* Cells that procedures do not write: of keys, and values of variable length; 0: they write all. */
     uint32_t guarded_cells;
-#define CATALOG_GUARD_TYPED (1u << 31) /* it has typed columns: procedures neither insert nor delete */
+#define CATALOG_GUARD_NARROW (1u << 31) /* not each number is a key: procedures neither insert nor delete */
     /* Ordered indexes of this table; set while nothing else runs. */
     uint32_t ordered_count, ordered_cells; /* cells that hold columns of one of them */
     const struct cellar_index *ordered[CELLAR_INDEXES_MAX];

@@ -37,12 +37,11 @@ static bool entry_columns_read(const struct catalog_entry_wire *entry, struct en
         if (!terminated(column->name) || column->cell < 0 || column->key > 1) return false;
         if (!none && !schema_type_sane(column->type, column->bytes)) return false;
         if (column->key) {
-            if (columns->key.count == ROWKEY_PARTS_MAX) return false;
+            if (columns->key.count == ROWKEY_PARTS_MAX || column->bytes > sizeof(uint64_t)) return false;
             struct rowkey_part *part = &columns->key.parts[columns->key.count++];
             *part = (struct rowkey_part){
                 .type = (uint8_t)column->type, .bytes = (uint8_t)column->bytes, .place = (uint8_t)i};
             memcpy(part->name, column->name, sizeof(part->name));
-            if (column->bytes > sizeof(uint64_t)) return false;
             continue;
         }
         columns->types[columns->count] = (uint8_t)column->type;
@@ -50,6 +49,7 @@ static bool entry_columns_read(const struct catalog_entry_wire *entry, struct en
         columns->stored[columns->count++] =
             (struct cellar_schema_column){column->name, column->row_offset, column->bytes, column->cell};
     }
+    if (columns->key.count && (entry->key_bytes || entry->variable)) return false; /* keys are one of these */
     return rowkey_lay_out(&columns->key);
 }
 

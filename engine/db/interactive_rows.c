@@ -185,63 +185,64 @@ int cellar_get_many(struct cellar_txn *txn, struct cellar_read *reads, uint32_t 
 
 /* ---- writing ---- */
 
-/* The record of a row that is to be changed; NULL, and the code in *rc. */
-static struct draft_record *record_of(struct session *session, const struct rowview *view, const void *row, int *rc)
+/* A row that a call changes. */
+struct changing {
+    struct session *session;
+    const struct rowview *view;
+    struct draft_record *record;
+};
+
+static int change_begin(struct cellar_txn *txn, const struct cellar_table *handle, const void *row, size_t row_bytes,
+                        struct changing *changing)
 {
-    const struct table *table = view->handle.table;
+    int rc;
+    struct session *session = interactive_going_to_write(txn, handle, &rc);
+    const struct rowview *view = session ? view_of(session, handle, row, row_bytes, &rc) : NULL;
+    if (!view) return rc;
     uint64_t key = rowview_number(view, row);
-    struct draft_record *record = draft_record(&session->draft, table, key);
-    if (!record) *rc = interactive_many_records(session, table, key);
-    return record;
+    struct draft_record *record = draft_record(&session->draft, handle->table, key);
+    if (!record) return interactive_many_records(session, handle->table, key);
+    *changing = (struct changing){session, view, record};
+    return 0;
 }
 
-/* The view of a call that changes a row; NULL, and the code in *rc. */
-static const struct rowview *writing(struct cellar_txn *txn, const struct cellar_table *handle, const void *row,
-                                     size_t row_bytes, struct session **session, int *rc)
+/* The draft has taken it, or says why not; then its row takes these columns. */
+static int change_end(const struct changing *changing, int code, uint64_t columns, const void *row)
 {
-    *session = interactive_going_to_write(txn, handle, rc);
-    return *session ? view_of(*session, handle, row, row_bytes, rc) : NULL;
+    int rc = interactive_written(changing->session, changing->record, code);
+    if (rc == 0 && columns) rowview_row(changing->view, columns, row, changing->record->row);
+    return rc;
 }
 
 int cellar_put(struct cellar_txn *txn, const struct cellar_table *handle, uint64_t columns, const void *row,
                size_t row_bytes)
 {
-    int rc;
-    struct session *session;
-    const struct rowview *view = writing(txn, handle, row, row_bytes, &session, &rc);
-    if (!view) return rc;
-    if (!columns_know(view, &columns)) return unknown_columns(session, view);
-    struct draft_record *record = record_of(session, view, row, &rc);
-    if (!record) return rc;
+    struct changing changing;
+    int rc = change_begin(txn, handle, row, row_bytes, &changing);
+    if (rc) return rc;
+    const struct rowview *view = changing.view;
+    struct draft *draft = &changing.session->draft;
+    if (!columns_know(view, &columns)) return unknown_columns(changing.session, view);
     bool all = (columns | view->keys) == view->all;
-    bool inserts = all && PLANT(row_put_inserts) && draft_known(record) == DRAFT_ANYTHING;
+    bool inserts = all && PLANT(row_put_inserts) && draft_known(changing.record) == DRAFT_ANYTHING;
     if (PLANT(row_put_whole)) columns = view->all;
-    uint64_t stored = rowview_stored(view, columns);
-    rc = inserts ? draft_row_insert(&session->draft, record) : draft_row_put(&session->draft, record, stored, all);
-    if (rc) return interactive_written(session, record, rc);
-    rowview_row(view, columns, row, record->row);
-    return 0;
+    rc = inserts ? draft_row_insert(draft, changing.record)
+                 : draft_row_put(draft, changing.record, rowview_stored(view, columns), all);
+    return change_end(&changing, rc, columns, row);
 }
 
 int cellar_insert(struct cellar_txn *txn, const struct cellar_table *handle, const void *row, size_t row_bytes)
 {
-    int rc;
-    struct session *session;
-    const struct rowview *view = writing(txn, handle, row, row_bytes, &session, &rc);
-    struct draft_record *record = view ? record_of(session, view, row, &rc) : NULL;
-    if (!record) return rc;
-    rc = draft_row_insert(&session->draft, record);
-    if (rc) return interactive_written(session, record, rc);
-    rowview_row(view, view->all, row, record->row);
-    return 0;
+    struct changing changing;
+    int rc = change_begin(txn, handle, row, row_bytes, &changing);
+    if (rc) return rc;
+    return change_end(&changing, draft_row_insert(&changing.session->draft, changing.record), changing.view->all, row);
 }
 
 int cellar_delete(struct cellar_txn *txn, const struct cellar_table *handle, const void *row, size_t row_bytes)
 {
-    int rc;
-    struct session *session;
-    const struct rowview *view = writing(txn, handle, row, row_bytes, &session, &rc);
-    struct draft_record *record = view ? record_of(session, view, row, &rc) : NULL;
-    if (!record) return rc;
-    return interactive_written(session, record, draft_delete(&session->draft, record, DRAFT_ANYTHING));
+    struct changing changing;
+    int rc = change_begin(txn, handle, row, row_bytes, &changing);
+    if (rc) return rc;
+    return change_end(&changing, draft_delete(&changing.session->draft, changing.record, DRAFT_ANYTHING), 0, NULL);
 }

@@ -174,6 +174,19 @@ static inline const struct table *table_make(struct pool *pool, const char *name
     return table;
 }
 
+/* A table of typed columns, whose key has 4 bytes. */
+static inline const struct table *typed_table_make(struct pool *pool, const char *name)
+{
+    const struct cellar_schema schema = schema_of(name, 60, 0);
+    struct catalog_typing typing = {.key = {1, {{.name = "id", .type = CELLAR_UINT, .bytes = 4, .place = 0}}},
+                                    .places = {1, 2, 3, 4}};
+    const struct table *table = NULL;
+    assert_true(rowkey_lay_out(&typing.key));
+    for (uint32_t i = 0; i < schema.column_count; i++) typing.types[i] = CELLAR_FIXED;
+    MUST(pool, catalog_typed_open(NULL, pool->ep, pool->catalog, &schema, &typing, &table, &pool->error));
+    return table;
+}
+
 /* A row that tells its key in all columns. */
 static inline struct row row_of(uint64_t key)
 {

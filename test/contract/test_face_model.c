@@ -274,7 +274,8 @@ static const uint32_t modes[] = {CELLAR_LAB_CC_CELLAR, CELLAR_LAB_CC_RECORD, CEL
 /* False: this build does not have the mode. */
 static bool database_open(struct cellar **db, uint32_t mode, uint32_t sim)
 {
-    int rc = cellar_open(NULL, CELLAR_OPTIONS(.bytes = BYTES, .lab = CELLAR_LAB(.cc = mode, .sim = sim)), db);
+    int rc = cellar_open(
+        NULL, CELLAR_OPTIONS(.bytes = BYTES, .lab = CELLAR_LAB(.cc = mode, .sim = sim, .mns = 2, .replicas = sim)), db);
     if (rc != CELLAR_UNSUPPORTED) ok(rc);
     return rc == 0;
 }
@@ -365,7 +366,7 @@ static void *counts(void *arg)
         committed += !meeting->takes;
         last[meeting->id] = meeting->takes ? 0 : meeting->blind + 1;
     }
-    /* Nobody else has its own rows: what it has put last is there, and nothing that it has deleted. */
+    /* Other threads do not write its own rows: what it has put last is there, and nothing that it has deleted. */
     for (uint32_t id = 0; id < COUNTERS; id++) {
         struct counter own = {.id = id, .thread = meeting->thread};
         struct cellar_txn *txn;

@@ -55,6 +55,19 @@ static void damaged_records_are_found(void **state)
     pool_close(&pool);
 }
 
+static void numbers_that_no_key_makes_are_found(void **state)
+{
+    struct pool pool;
+    pool_open(&pool, *state, 2, 1);
+    const struct table *table = typed_table_make(&pool, "t");
+    struct row row = row_of(7);
+    MUST(&pool, loader_load(NULL, pool.loader, table, UINT32_MAX, &row, &pool.error));
+    audit_clean(&pool);
+    MUST(&pool, loader_load(NULL, pool.loader, table, 1ull << 32, &row, &pool.error));
+    FAILS(&pool, loader_audit(NULL, pool.loader, &pool.error), CELLAR_CORRUPT, "INV-ROW-1");
+    pool_close(&pool);
+}
+
 static void damaged_buckets_are_found(void **state)
 {
     struct pool pool;
@@ -301,9 +314,10 @@ static void random_damage_never_breaks_a_reader(void **state)
 int main(int argc, char **argv)
 {
     const struct contract_entry tests[] = {
-        ENTRY(damaged_records_are_found),           ENTRY(damaged_buckets_are_found), ENTRY(locks_left_are_told),
-        ENTRY(misplaced_entries_are_found),         ENTRY(unequal_backups_are_found), ENTRY(damaged_runs_are_found),
-        ENTRY(random_damage_never_breaks_a_reader),
+        ENTRY(damaged_records_are_found),   ENTRY(damaged_buckets_are_found),
+        ENTRY(locks_left_are_told),         ENTRY(numbers_that_no_key_makes_are_found),
+        ENTRY(misplaced_entries_are_found), ENTRY(unequal_backups_are_found),
+        ENTRY(damaged_runs_are_found),      ENTRY(random_damage_never_breaks_a_reader),
     };
     return contract_main("storage_audit", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -31,6 +31,12 @@ struct word {
 static const struct cellar_schema_column word_columns[] = {CELLAR_COLUMN(struct word, key),
                                                            CELLAR_COLUMN(struct word, count)};
 
+struct pair {
+    uint64_t id, n;
+};
+static const struct cellar_column pair_columns[] = {{CELLAR_FIELD(struct pair, id), .flags = CELLAR_KEY},
+                                                    {CELLAR_FIELD(struct pair, n)}};
+
 static struct cellar *library_open(void)
 {
     struct cellar *db;
@@ -84,6 +90,9 @@ static void pool_make(void)
     assert_int_equal(cellar_table_create(db, &word_schema, &words), 0);
     for (int i = 0; i < 3; i++) assert_int_equal(cellar_index_create(db, rows, &defs[i], &index), 0);
     assert_int_equal(cellar_run(db, fill, db, NULL, NULL), 0);
+    assert_int_equal(cellar_table_open(db, CELLAR_TABLE(struct pair, pair_columns, .name = "pairs"), 0,
+                                       &(const struct cellar_table *){0}),
+                     0);
     cellar_close(db);
 }
 
@@ -136,6 +145,8 @@ static void rows_are_read(void **state)
     assert_gives(db, "SELECT count FROM words WHERE key = 'kiwi' OR key = 7 OR key = ''", "");
     assert_gives(db, "SELECT key, count FROM words ORDER BY key", "t:apple|i:2\nt:fig|i:3\nt:pear|i:1\n");
     assert_gives(db, "SELECT number FROM rows JOIN words ON name = words.key WHERE count = 1", "i:0\n");
+    assert_int_equal(sqlite_run_only(db, "CREATE VIRTUAL TABLE pairs USING cellar(pool='%s')", pool), SQLITE_ERROR);
+    assert_non_null(strstr(sqlite3_errmsg(db), "typed columns"));
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
     unlink(pool);
 }

@@ -78,6 +78,24 @@ static int world_close(void **state)
     return 0;
 }
 
+struct pair {
+    uint64_t id, n;
+};
+
+/* Columns with types are none that the shell knows fields of. */
+static void typed_tables_are_refused(void **state)
+{
+    static const struct cellar_column pair_columns[] = {{CELLAR_FIELD(struct pair, id), .flags = CELLAR_KEY},
+                                                        {CELLAR_FIELD(struct pair, n)}};
+    struct world *world = *state;
+    const struct cellar_table *table;
+    struct relation relation;
+    assert_int_equal(cellar_table_open(world->db, CELLAR_TABLE(struct pair, pair_columns, .name = "pairs"), 0, &table),
+                     0);
+    assert_int_equal(relation_open(world->db, "pairs", NULL, &relation, &world->error), CELLAR_UNSUPPORTED);
+    assert_non_null(strstr(world->error.text, "typed columns"));
+}
+
 /* ---- random rows ---- */
 
 /* Bytes of all kinds: text with quotes and line ends, UTF-8, any bytes; often with zeros at the end. */
@@ -322,6 +340,7 @@ static void reals_of_all_kinds_come_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(typed_tables_are_refused, world_open, world_close),
         cmocka_unit_test_setup_teardown(what_is_written_comes_back, world_open, world_close),
         cmocka_unit_test_setup_teardown(a_file_that_is_cut_is_refused, world_open, world_close),
         cmocka_unit_test_setup_teardown(bad_input_is_refused, world_open, world_close),
