@@ -67,12 +67,17 @@ static bool declared(struct failover *failover, uint32_t cn, uint64_t life)
     return member_declare(failover->run.co, home->member, home, cn, now.incarnation, &unused) == 0;
 }
 
-/* Lives of it up to that one; 0: the one that has its index now. */
+/*
+ * Lives of it up to that one; 0: the one that has its index now. One that is dead needs no declaration, which may not
+ * be possible: its word may have been on the memory node that is lost.
+ */
 static bool fenced(struct failover *failover, uint32_t cn, uint64_t life, bool only_dead)
 {
-    if (!only_dead && !declared(failover, cn, life)) return false;
-    struct fabric_control control = {.kind = FABRIC_CN_EVICT, .cn = cn, .life = life, .only_dead = only_dead};
+    struct fabric_control control = {.kind = FABRIC_CN_EVICT, .cn = cn, .life = life, .only_dead = true};
     struct fabric *fabric = failover->run.ep->fabric;
+    if (fabric->ops->control(fabric, &control, NULL) == 0) return true;
+    if (only_dead || !declared(failover, cn, life)) return false;
+    control.only_dead = false;
     return fabric->ops->control(fabric, &control, NULL) == 0;
 }
 

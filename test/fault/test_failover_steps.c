@@ -1,7 +1,7 @@
 /*
  * test_failover_steps.c - single steps of a failover, each in a simulated cluster of its own: a second memory node is
  * lost in the midst of it; leases are where their memory node is not any more; a recovery that is under way gives
- * way.
+ * way; its leader dies, and another one takes over late.
  */
 #include "batch.h"
 #include "coordinator.h"
@@ -247,10 +247,57 @@ static void a_recovery_gives_way(void **state)
 #endif
 }
 
+/* ---- a leader that is dead, and whose word went with the memory node that is lost ---- */
+
+/* It dies as soon as the epoch is odd. */
+static enum fabric_sim_fault lose_leader(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                         const struct fabric_op *op)
+{
+    struct steps *steps = arg;
+    (void)index, (void)ep, (void)op;
+    if (!steps->at.armed || steps->lost || !steps->at.db->nodes[0].halt.begun) return FABRIC_SIM_NONE;
+    steps->lost = true;
+    fence(steps->at.fabric, 0);
+    return FABRIC_SIM_NONE;
+}
+
+static int takes_over_late(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct steps *steps = arg;
+    const struct worker *worker = coordinator->worker;
+    struct agent *agent = &steps->at.db->nodes[1].agent;
+    struct configuration now;
+    struct cellar_error error;
+    if (worker->cn == 0) halt_suspect(&steps->at.db->nodes[0].halt, 0);
+    if (worker->cn != 1) return 0;
+    while (!steps->lost) failover_steps_sleep(co, coordinator, FAILOVER_STEPS_POLL_NS);
+    CHECK(&steps->at, configuration_look(co, worker->ep, agent->by.node->catalog, 0, &now) == 0);
+    CHECK(&steps->at, configuration_changing(&now) && now.leader == 0);
+    const struct failover_home home = {.recover = node_recover_home(&agent->by, &coordinator->task),
+                                       .halt = agent->halt};
+    CHECK(&steps->at, failover_take_over(co, &home, &now, true, &agent->report, &error) == 0);
+    CHECK(&steps->at, failover_steps_await_state(co, coordinator, 2, CONFIGURATION_LOST));
+    return 0;
+}
+
+/* Who waited so long that it would declare a leader dead that is alive need not where it is. */
+static void a_dead_leader_is_not_declared_dead(void **state)
+{
+    const struct engine_config shape = {.cc = CELLAR_LAB_CC_CELL, .pool_bytes = 4 << 20, .log_bytes = 64 << 10};
+    struct steps steps = {0};
+    (void)state;
+    failover_steps_begin(&steps.at, &shape, lose_leader);
+    failover_steps_kill(&steps.at, 0);
+    failover_steps_run(&steps.at, takes_over_late);
+    assert_true(steps.lost);
+    failover_steps_end(&steps.at);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_second_loss_within_an_odd_epoch_stops_everybody),
                                        cmocka_unit_test(leases_outlive_their_memory_node),
-                                       cmocka_unit_test(a_recovery_gives_way)};
+                                       cmocka_unit_test(a_recovery_gives_way),
+                                       cmocka_unit_test(a_dead_leader_is_not_declared_dead)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
