@@ -102,7 +102,9 @@ static int wanted_lock(struct session *session, const struct wanted *wanted)
 static bool is_there(const struct wanted *wanted)
 {
     const struct draft_record *record = wanted->record;
-    return draft_known(record) != DRAFT_ABSENT && (!record->noted_absent || draft_is_new(record));
+    if (draft_known(record) == DRAFT_ABSENT) return false;
+    /* What it has put without a look it reads, even if a look since has found no such row: the commit will say so. */
+    return !record->noted_absent || draft_is_new(record) || !cells_of(wanted, wanted->columns);
 }
 
 /* The columns to the program's row, but for those of the key, which it has. */

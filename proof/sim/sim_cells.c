@@ -8,7 +8,7 @@
 #include "sim_cells.h"
 
 #include "bulk.h"
-#include "db_schema.h"
+#include "db_define.h"
 #include "mode.h"
 #include "prng.h"
 #include "sim_sessions.h"
@@ -305,22 +305,31 @@ static int table_make(struct cells *cells, struct cellar *db, struct prng *prng,
     snprintf(table->name, sizeof table->name, "cells%u", number);
     table->cells = number == 0 ? plan->cells : (uint32_t)prng_between(prng, 1, plan->cells);
     table->all = table->cells == 32 ? UINT32_MAX : (1u << table->cells) - 1;
+    struct cellar_column columns[CELLAR_CELLS_MAX + 1] = {
+        {.name = "key", .bytes = sizeof(uint64_t), .type = CELLAR_UINT, .flags = CELLAR_KEY}};
+    table->client_bytes = sizeof(uint64_t);
     for (uint32_t cell = 0; cell < table->cells; cell++) {
         uint32_t bytes = (uint32_t)prng_between(prng, 8, plan->cell_bytes);
         snprintf(table->column_names[cell], sizeof table->column_names[cell], "c%u", cell);
-        table->columns[cell] =
-            (struct cellar_schema_column){table->column_names[cell], table->row_bytes, bytes, CELLAR_OWN_CELL};
-        table->row_bytes += bytes;
+        table->offsets[cell] = table->client_bytes;
+        columns[cell + 1] = (struct cellar_column){
+            .name = table->column_names[cell], .offset = table->client_bytes, .bytes = bytes, .type = CELLAR_FIXED};
+        table->client_bytes += bytes;
     }
     uint64_t records_max = sizes[prng_below(prng, 3)]; /* draws in one expression have no order */
     uint32_t cluster_bits = prng_below(prng, 4) == 0 ? 3 : 0;
-    const struct cellar_schema schema = {.name = table->name,
-                                         .row_bytes = table->row_bytes,
-                                         .columns = table->columns,
-                                         .column_count = table->cells,
-                                         .records_max = records_max,
+    const struct cellar_table_def def = {.name = table->name,
+                                         .row_bytes = table->client_bytes,
+                                         .columns = columns,
+                                         .column_count = table->cells + 1,
+                                         .rows = records_max,
                                          .cluster_bits = cluster_bits};
-    return db_table_create(db, &schema, &table->table, error);
+    int code = db_table_open(db, &def, 0, &table->table, error);
+    if (code) return code;
+    struct cellar_schema schema;
+    cellar_table_describe(table->table, &schema, table->columns);
+    table->row_bytes = schema.row_bytes;
+    return 0;
 }
 
 static uint64_t square_root(uint64_t square)

@@ -8,7 +8,7 @@
 
 #define SIM_CELLS_KEYS_MAX 64
 #define SIM_CELLS_VALUE_BYTES_MAX 1024
-#define SIM_CELLS_ROW_BYTES_MAX 4096
+#define SIM_CELLS_ROW_BYTES_MAX 4608
 
 enum cells_kind {
     CELLS_READ,   /* of no cell: asks whether the record is there */
@@ -38,9 +38,11 @@ struct cells_txn {
 struct cells_table {
     const struct cellar_table *table;
     char name[16];
-    struct cellar_schema_column columns[CELLAR_CELLS_MAX];
+    struct cellar_schema_column columns[CELLAR_CELLS_MAX]; /* in the engine's rows, by number */
     char column_names[CELLAR_CELLS_MAX][8];
     uint32_t cells, row_bytes;
+    /* The clients' rows: the key, and the cells behind it. */
+    uint32_t offsets[CELLAR_CELLS_MAX], client_bytes;
     cellar_cells all;
 };
 

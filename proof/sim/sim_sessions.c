@@ -88,11 +88,56 @@ static void complain(struct dialog *dialog, const struct cells_access *access, u
                       dialog->writer - 1, dialog->cells->tables[access->table].name, access->key, cell, what);
 }
 
+/* ---- rows, by the client's own struct: the key, and the cells behind it (sim_cells.h) ---- */
+
+static const struct cells_table *row_begin(const struct dialog *dialog, const struct cells_access *access, uint8_t *row)
+{
+    const uint64_t key = sim_cells_key(access->key);
+    memcpy(row, &key, sizeof key);
+    return &dialog->cells->tables[access->table];
+}
+
+static int row_get(struct dialog *dialog, const struct cells_access *access, uint32_t cell, uint8_t *value)
+{
+    uint8_t row[SIM_CELLS_ROW_BYTES_MAX];
+    const struct cells_table *table = row_begin(dialog, access, row);
+    int code = (cellar_get)(dialog->txn, table->table, CELLAR_COL(cell + 1), 0, row, table->client_bytes);
+    if (code == 0) memcpy(value, row + table->offsets[cell], table->columns[cell].bytes);
+    return code;
+}
+
+static int row_put(struct dialog *dialog, const struct cells_access *access, uint32_t cell, const uint8_t *value)
+{
+    uint8_t row[SIM_CELLS_ROW_BYTES_MAX];
+    const struct cells_table *table = row_begin(dialog, access, row);
+    memcpy(row + table->offsets[cell], value, table->columns[cell].bytes);
+    return (cellar_put)(dialog->txn, table->table, CELLAR_COL(cell + 1), row, table->client_bytes);
+}
+
+/* All of it, from an engine's row: it is made where there is none. */
+static int row_put_all(struct dialog *dialog, const struct cells_access *access, const uint8_t *from)
+{
+    uint8_t row[SIM_CELLS_ROW_BYTES_MAX];
+    const struct cells_table *table = row_begin(dialog, access, row);
+    for (uint32_t cell = 0; cell < table->cells; cell++)
+        memcpy(row + table->offsets[cell], from + table->columns[cell].offset, table->columns[cell].bytes);
+    return (cellar_put)(dialog->txn, table->table, CELLAR_ALL, row, table->client_bytes);
+}
+
+/* Whether there is such a row, or not. */
+static int row_delete(struct dialog *dialog, const struct cells_access *access)
+{
+    uint8_t row[SIM_CELLS_ROW_BYTES_MAX];
+    const struct cells_table *table = row_begin(dialog, access, row);
+    return (cellar_delete)(dialog->txn, table->table, row, table->client_bytes);
+}
+
 /* ---- reading ---- */
 
 static int get(struct dialog *dialog, const struct cells_access *access, uint32_t cell, uint8_t *value)
 {
     const struct cells_table *table = &dialog->cells->tables[access->table];
+    if (once_in(dialog, 2)) return row_get(dialog, access, cell, value);
     return cellar_txn_get(dialog->txn, table->table, sim_cells_key(access->key), (int)cell, value);
 }
 
@@ -118,7 +163,9 @@ static int change_mind(struct dialog *dialog, const struct cells_access *access,
     if (savepoint < 0) return savepoint;
     memset(never, 0xee, sizeof never);
     if (once_in(dialog, 3))
-        code = cellar_txn_delete(dialog->txn, table->table, key);
+        code = once_in(dialog, 2) ? row_delete(dialog, access) : cellar_txn_delete(dialog->txn, table->table, key);
+    else if (once_in(dialog, 3))
+        code = row_put_all(dialog, access, never);
     else
         code = cellar_txn_put(dialog->txn, table->table, key, (int)cell, never);
     if (code) return code;
@@ -173,16 +220,31 @@ static int prefetch(struct dialog *dialog)
 
 /* ---- writing ---- */
 
+/* A whole row, whether there is one or not. */
+static int put_all(struct dialog *dialog, const struct cells_access *access)
+{
+    const struct cells_table *table = &dialog->cells->tables[access->table];
+    uint8_t row[SIM_CELLS_ROW_BYTES_MAX];
+    sim_cells_row_make(table, access->table, access->key, dialog->writer, dialog->digest, row);
+    int code = row_put_all(dialog, access, row);
+    if (code == 0 && once_in(dialog, 6)) code = look_again(dialog, access, 0, row + table->columns[0].offset);
+    return code;
+}
+
 static int put(struct dialog *dialog, const struct cells_access *access)
 {
     const struct cells_table *table = &dialog->cells->tables[access->table];
     uint8_t value[SIM_CELLS_VALUE_BYTES_MAX];
     int code = 0;
+    if (access->write == table->all && once_in(dialog, 2)) return put_all(dialog, access);
     for (cellar_cells cells = access->write; cells && code == 0; cells &= cells - 1) {
         uint32_t cell = (uint32_t)__builtin_ctz(cells);
         sim_cells_value_make(value, table->columns[cell].bytes,
                              sim_cells_identity(dialog->writer, access->table, access->key, cell), dialog->digest);
-        code = cellar_txn_put(dialog->txn, table->table, sim_cells_key(access->key), (int)cell, value);
+        if (once_in(dialog, 2))
+            code = row_put(dialog, access, cell, value);
+        else
+            code = cellar_txn_put(dialog->txn, table->table, sim_cells_key(access->key), (int)cell, value);
         if (code == 0 && once_in(dialog, 6)) code = look_again(dialog, access, cell, value);
     }
     return code;
@@ -192,6 +254,7 @@ static int insert(struct dialog *dialog, const struct cells_access *access)
 {
     const struct cells_table *table = &dialog->cells->tables[access->table];
     uint8_t row[SIM_CELLS_ROW_BYTES_MAX];
+    if (once_in(dialog, 3)) return put_all(dialog, access);
     sim_cells_row_make(table, access->table, access->key, dialog->writer, dialog->digest, row);
     int code = cellar_txn_insert(dialog->txn, table->table, sim_cells_key(access->key), row);
     if (code == 0 && once_in(dialog, 6)) code = look_again(dialog, access, 0, row + table->columns[0].offset);
@@ -206,6 +269,7 @@ static int step(struct dialog *dialog, const struct cells_access *access)
     if (access->block) think(dialog);
     if (access->kind == CELLS_INSERT) return access->if_absent && dialog->found ? 0 : insert(dialog, access);
     int code = take(dialog, access);
+    if (code == 0 && access->kind == CELLS_DELETE && once_in(dialog, 2)) return row_delete(dialog, access);
     if (code == 0 && access->kind == CELLS_DELETE)
         return cellar_txn_delete(dialog->txn, table->table, sim_cells_key(access->key));
     return code ? code : put(dialog, access);
