@@ -19,7 +19,7 @@ int err_about(struct cellar_error *error, int rc, const char *what);
 
 /* ---- cellar_last_error: each thread has its own ---- */
 
-#define ERR_ABOUT_BYTES 96
+#define ERR_ABOUT_BYTES 544
 /*
  * Returns rc, a call's. If it is a code, it becomes the thread's, with *error's line, or if that is of none, its own.
  */

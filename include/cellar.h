@@ -7,9 +7,9 @@
  * (begin, get, put, commit, on the calling thread), or one run of a stored procedure.
  *
  * Limits
- *   keys                 64-bit unsigned integers; or, in interactive transactions, byte strings of at most
- *                        CELLAR_KEY_BYTES_MAX bytes. Ranges and secondary keys by ordered indexes (at most
- *                        CELLAR_INDEXES_MAX a table)
+ *   keys                 columns of any type, CELLAR_KEY_BYTES_MAX bytes together; or beside the row 64-bit unsigned
+ *                        integers, or in interactive transactions byte strings of as many bytes. Ranges and secondary
+ *                        keys by ordered indexes (at most CELLAR_INDEXES_MAX a table)
  *   columns              fixed width, 1..CELLAR_COLUMN_BYTES_MAX bytes; at most CELLAR_COLUMNS_MAX a table; or, in
  *                        interactive transactions, variable length, up to CELLAR_VALUE_BYTES_MAX bytes
  *   cells                at most CELLAR_CELLS_MAX a table; columns that share a cell are locked together
@@ -31,6 +31,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -232,13 +233,20 @@ enum cellar_type {
     CELLAR_NO_TYPE, /* INVALID: a pointer, for instance */
     CELLAR_UINT,    /* 1, 2, 4 or 8 bytes, as this machine has them; */
     CELLAR_INT,     /* ... likewise, in two's complement; */
-    CELLAR_FLOAT,   /* ... 4 or 8 */
-    CELLAR_FIXED    /* as many bytes as the field has */
+    CELLAR_FLOAT,   /* ... 4 or 8; in keys -0 is 0, and NaN is one value, above all others */
+    CELLAR_FIXED,   /* as many bytes as the field has */
+    CELLAR_BYTES    /* 0 to bytes_max bytes; the field is a struct cellar_bytes. In keys only */
 };
+struct cellar_bytes {
+    const void *data;
+    size_t bytes;
+};
+#define CELLAR_TEXT(text) ((struct cellar_bytes){(text), strlen(text)})
 struct cellar_column {
     const char *name;
     uint32_t offset, bytes; /* of its field in the row struct */
     uint32_t type, flags;   /* enum cellar_type; KEY */
+    uint32_t bytes_max;     /* of BYTES: each row has room for so many */
     uint32_t cell; /* 1 .. CELLAR_CELLS_MAX: those of one number are locked together; 0: by itself, as far as they go */
 };
 /* A column of that field: its name, place, width and type. */
@@ -249,9 +257,9 @@ struct cellar_column {
     _Generic((field), bool *: CELLAR_UINT, unsigned char *: CELLAR_UINT, unsigned short *: CELLAR_UINT,                \
              unsigned *: CELLAR_UINT, unsigned long *: CELLAR_UINT, unsigned long long *: CELLAR_UINT,                 \
              signed char *: CELLAR_INT, short *: CELLAR_INT, int *: CELLAR_INT, long *: CELLAR_INT,                    \
-             long long *: CELLAR_INT, float *: CELLAR_FLOAT, double *: CELLAR_FLOAT, char **: CELLAR_NO_TYPE,          \
-             const char **: CELLAR_NO_TYPE, void **: CELLAR_NO_TYPE, const void **: CELLAR_NO_TYPE,                    \
-             default: CELLAR_FIXED)
+             long long *: CELLAR_INT, float *: CELLAR_FLOAT, double *: CELLAR_FLOAT,                                   \
+             struct cellar_bytes *: CELLAR_BYTES, char **: CELLAR_NO_TYPE, const char **: CELLAR_NO_TYPE,              \
+             void **: CELLAR_NO_TYPE, const void **: CELLAR_NO_TYPE, default: CELLAR_FIXED)
 
 struct cellar_table_def {
     uint32_t size, row_bytes;            /* sizeof the row struct */
@@ -272,10 +280,10 @@ struct cellar_table_def {
 #define CELLAR_ALL UINT64_MAX
 
 /*
- * The table of that name, for rows of this struct; made if there is none. Its key are integer columns, 8 bytes at most
- * together. Columns that the struct leaves out are not touched; in rows that it inserts they are zero. The same
- * definition gives the same handle. flags: EXISTING. NOT_FOUND, MISMATCH (a column is not the table's, or another
- * one), FULL, INVALID.
+ * The table of that name, for rows of this struct; made if there is none. Its key are columns of any type, at most
+ * CELLAR_KEY_BYTES_MAX bytes together; up to 8 bytes without BYTES are quickest, and take no room in the row. Columns
+ * that the struct leaves out are not touched; in rows that it inserts they are zero. The same definition gives the same
+ * handle. flags: EXISTING. NOT_FOUND, MISMATCH (a column is not the table's, or another one), FULL, INVALID.
  */
 CELLAR_NODISCARD int cellar_table_open(struct cellar *db, const struct cellar_table_def *def, uint32_t flags,
                                        const struct cellar_table **table);
@@ -558,7 +566,7 @@ enum cellar_cursor_flags {
     X(SAVEPOINT, "the transaction has no such savepoint")                                                              \
     X(SAVEPOINTS_MAX, "more savepoints than a transaction may have")                                                   \
     X(KEYED, "the table's keys are byte strings: add, find and remove its records")                                    \
-    X(NARROW, "the table's keys have fewer than 8 bytes: its rows come and go by cellar_insert and cellar_delete")     \
+    X(TYPED, "the table has typed columns: its rows come and go by cellar_insert and cellar_delete")                   \
     X(NOT_KEYED, "the table's keys are integers")                                                                      \
     X(KEY_BYTES, "a key has 1 byte at least, and no more than the table's key_bytes")                                  \
     X(TWINS, "a key and the number of its record contradict each other")                                               \
@@ -677,8 +685,9 @@ struct cellar_read {
  */
 CELLAR_NODISCARD int cellar_get_many(struct cellar_txn *txn, struct cellar_read *reads, uint32_t count);
 /*
- * Changes that wait for the commit, and take no round trip. Where the transaction knows already whether there is such a
- * row, NOT_FOUND and EXISTS come at once, else from cellar_commit.
+ * Changes that wait for the commit, and take no round trip; but where keys have BYTES, or more than 8 bytes, a row that
+ * was not read yet is looked for. Where the transaction knows already whether there is such a row, NOT_FOUND and EXISTS
+ * come at once, else from cellar_commit.
  *
  * cellar_put changes columns of a row; with all columns of the definition it also makes the row: NOT_FOUND never.
  * cellar_insert makes one: EXISTS. After cellar_delete there is none; that there was none is no error.

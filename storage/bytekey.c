@@ -16,7 +16,7 @@ uint64_t bytekey_number(const void *key, uint32_t bytes)
 
 bool bytekey_sane(const struct bytekey *key, uint32_t key_bytes, uint64_t number)
 {
-    if (key->bytes == 0 || key->bytes > key_bytes || key->twins > BYTEKEY_TWIN_MASK) return false;
+    if (key->bytes > key_bytes || key->twins > BYTEKEY_TWIN_MASK) return false;
     if (bytekey_twin(number) && key->twins) return false;
     return bytekey_number(key->text, key->bytes) == bytekey_first(number);
 }

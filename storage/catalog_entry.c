@@ -19,7 +19,7 @@ static uint64_t entry_checksum(const struct catalog_entry_wire *entry)
 
 static bool terminated(const char name[CELLAR_NAME_BYTES]) { return memchr(name, 0, CELLAR_NAME_BYTES) != NULL; }
 
-/* What an entry says of a table's columns: those that are stored, and those that are its records' numbers. */
+/* What an entry says of a table's columns: those that are stored, and those of its key. */
 struct entry_columns {
     struct cellar_schema_column stored[CELLAR_COLUMNS_MAX];
     uint8_t types[CELLAR_COLUMNS_MAX], places[CELLAR_COLUMNS_MAX];
@@ -37,10 +37,10 @@ static bool entry_columns_read(const struct catalog_entry_wire *entry, struct en
         if (!terminated(column->name) || column->cell < 0 || column->key > 1) return false;
         if (!none && !schema_type_sane(column->type, column->bytes)) return false;
         if (column->key) {
-            if (columns->key.count == ROWKEY_PARTS_MAX || column->bytes > sizeof(uint64_t)) return false;
+            if (columns->key.count == ROWKEY_PARTS_MAX || column->bytes > CELLAR_KEY_BYTES_MAX) return false;
             struct rowkey_part *part = &columns->key.parts[columns->key.count++];
             *part = (struct rowkey_part){
-                .type = (uint8_t)column->type, .bytes = (uint8_t)column->bytes, .place = (uint8_t)i};
+                .type = (uint8_t)column->type, .bytes = (uint16_t)column->bytes, .place = (uint8_t)i};
             memcpy(part->name, column->name, sizeof(part->name));
             continue;
         }
@@ -49,8 +49,8 @@ static bool entry_columns_read(const struct catalog_entry_wire *entry, struct en
         columns->stored[columns->count++] =
             (struct cellar_schema_column){column->name, column->row_offset, column->bytes, column->cell};
     }
-    if (columns->key.count && (entry->key_bytes || entry->variable)) return false; /* keys are one of these */
-    return rowkey_lay_out(&columns->key);
+    if (!rowkey_lay_out(&columns->key) || (columns->key.count && entry->variable)) return false;
+    return !columns->key.count || entry->key_bytes == (columns->key.wide ? columns->key.bytes : 0);
 }
 
 void catalog_typing_apply(const uint8_t *types, const uint8_t *places, struct schema *schema)

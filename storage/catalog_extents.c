@@ -62,7 +62,7 @@ int catalog_extents_check(const struct catalog *catalog, const struct cellar_sch
 static uint32_t guarded_cells(const struct table *table)
 {
     uint32_t cells = table->key_bytes ? SCHEMA_WITNESS : 0;
-    if (!rowkey_has(&table->key, UINT64_MAX)) cells |= CATALOG_GUARD_NARROW;
+    if (!rowkey_covers(&table->key)) cells |= CATALOG_GUARD_NARROW;
     for (uint64_t variable = table->variable; variable; variable &= variable - 1)
         cells |= 1u << table->schema.columns[__builtin_ctzll(variable)].cell;
     return cells;

@@ -262,6 +262,9 @@ static int key_check(struct audit *audit, const struct table *table, struct fabr
     if (!bytekey_sane(&key, table->key_bytes, number))
         return audit_error(audit, "INV-KEY-1", table, addr, "the number of a record and its key disagree", number,
                            bytekey_number(key.text, key.bytes > table->key_bytes ? 0 : key.bytes));
+    if (table->key.wide && !rowkey_sane(&table->key, key.text, key.bytes))
+        return audit_error(audit, "INV-ROW-1", table, addr, "a record's key is none of its columns' values", number,
+                           number);
     audit->twins_told[table->id - 1] += key.twins;
     audit->twins_met[table->id - 1] += bytekey_twin(number) > 0;
     return 0;

@@ -1,8 +1,14 @@
 /*
- * rowkey.h - key columns that are a record's number (docs/rows.md): integers of at most 8 bytes together.
+ * rowkey.h - the columns of a key, packed (docs/rows.md): bytes that compare as the columns do, one after the other.
  *
- * The first column counts most; signed ones have their sign bit turned over. So numbers are in the order of the
- * columns, one after the other, each number has one key, and no column of the key lies in the record.
+ *     UINT, INT    most significant byte first; of signed ones the sign bit is turned over
+ *     FLOAT        likewise; -0 is 0, and NaN one value, above all others
+ *     FIXED        as it is
+ *     BYTES        filled up with zeros to its largest length, then its length; the last column of a key as it is
+ *
+ * So each column has its place, whatever the others hold. A key without BYTES, of at most 8 bytes, is *narrow*: as a
+ * number it is the record's, and lies nowhere else. Others are *wide*: the record has the packed key, and as its number
+ * a hash of that (bytekey.h).
  *
  * Pure functions. Numbers lie in rows in the machine's byte order, which is little-endian wherever this engine runs.
  */
@@ -13,44 +19,73 @@
 
 #include <string.h>
 
-#define ROWKEY_PARTS_MAX 8 /* a byte each */
+#define ROWKEY_PARTS_MAX 16
+#define ROWKEY_LENGTH_BYTES 2 /* of BYTES that are not the last */
 
 struct rowkey_part {
     char name[CELLAR_NAME_BYTES];
-    uint8_t type;  /* CELLAR_UINT or CELLAR_INT */
-    uint8_t bytes; /* 1, 2, 4 or 8 */
-    uint8_t shift; /* of its lowest bit, in the number */
-    uint8_t place; /* among the table's columns, as they were defined */
+    uint8_t type;
+    uint8_t place;  /* among the table's columns, as they were defined */
+    uint8_t shift;  /* of a narrow key: of its lowest bit, in the number */
+    uint16_t bytes; /* of its value; of BYTES the most */
+    uint16_t at;    /* in the packed key */
 };
 
 struct rowkey {
     uint32_t count; /* 0: the table's numbers stand for nothing else */
+    uint16_t bytes; /* packed, and at most so many */
+    bool wide;
     struct rowkey_part parts[ROWKEY_PARTS_MAX];
 };
 
-/* Sets shifts. False: more than 8 bytes together, or other types or widths. For untrusted bytes, too. */
+/* Sets all but names, types, widths and places. False: more bytes than a key may have. For untrusted bytes, too. */
 NODISCARD bool rowkey_lay_out(struct rowkey *key);
+/* Is it the last column, and as long as its value is? */
+static inline bool rowkey_is_open(const struct rowkey *key, const struct rowkey_part *part)
+{
+    return part->type == CELLAR_BYTES && part == &key->parts[key->count - 1];
+}
 
-static inline uint64_t rowkey_sign(const struct rowkey_part *part)
-{
-    return part->type == CELLAR_INT ? 1ull << (part->bytes * 8 - 1) : 0;
-}
-/* Is it a key's number? Those of fewer than 8 bytes have the lower bits only. */
-static inline bool rowkey_has(const struct rowkey *key, uint64_t number)
-{
-    uint32_t bits = key->count ? key->parts[0].shift + key->parts[0].bytes * 8u : 64;
-    return bits == 64 || number >> bits == 0;
-}
-/* A column's share of the number, from its value. */
-static inline uint64_t rowkey_share(const struct rowkey_part *part, const void *value)
+/* ---- narrow keys: numbers ---- */
+
+uint64_t rowkey_float_rank(uint32_t bytes, uint64_t bits);
+/* Of a column of at most 8 bytes, but BYTES: a number that compares as its values do; and the reverse. */
+static inline uint64_t rowkey_rank(const struct rowkey_part *part, const void *value)
 {
     uint64_t number = 0;
     memcpy(&number, value, part->bytes);
-    return (number ^ rowkey_sign(part)) << part->shift;
+    if (part->type == CELLAR_UINT) return number;
+    if (part->type == CELLAR_INT) return number ^ 1ull << (part->bytes * 8 - 1);
+    if (part->type == CELLAR_FLOAT) return rowkey_float_rank(part->bytes, number);
+    return __builtin_bswap64(number) >> (64 - part->bytes * 8);
 }
-/* The reverse. */
-static inline void rowkey_value(const struct rowkey_part *part, uint64_t number, void *value)
+void rowkey_unrank(const struct rowkey_part *part, uint64_t rank, void *value);
+/* A column's share of the number, from its value. */
+static inline uint64_t rowkey_share(const struct rowkey_part *part, const void *value)
 {
-    number = (number >> part->shift) ^ rowkey_sign(part);
-    memcpy(value, &number, part->bytes);
+    return rowkey_rank(part, value) << part->shift;
 }
+/* Is it a key's number? Those of fewer than 8 bytes have the lower bits only. True where numbers are no keys. */
+bool rowkey_has(const struct rowkey *key, uint64_t number);
+/* Is each number? */
+bool rowkey_covers(const struct rowkey *key);
+
+/* ---- wide keys: bytes ---- */
+
+/*
+ * A column into a packed key of `key->bytes`, from its field: `value`, or of BYTES a struct cellar_bytes of no more
+ * than part->bytes. Returns how many bytes the key has up to its end.
+ */
+uint32_t rowkey_pack(const struct rowkey *key, const struct rowkey_part *part, const void *value, uint8_t *packed);
+/* The reverse, of a key that is sane; the bytes of BYTES stay where they are. */
+void rowkey_take(const struct rowkey *key, const struct rowkey_part *part, const uint8_t *packed, uint32_t bytes,
+                 void *value);
+/* Is it what rowkey_pack makes? For bytes from remote memory. */
+bool rowkey_sane(const struct rowkey *key, const uint8_t *packed, uint32_t bytes);
+
+/* ---- to be read ---- */
+
+/* "tenant 3, name Ada": of a sane key, cut where `capacity` ends. */
+void rowkey_print(const struct rowkey *key, const uint8_t *packed, uint32_t bytes, char *text, size_t capacity);
+/* The same of a narrow key's number. */
+void rowkey_print_number(const struct rowkey *key, uint64_t number, char *text, size_t capacity);

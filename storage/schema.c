@@ -196,6 +196,7 @@ bool schema_type_sane(uint32_t type, uint32_t bytes)
     case CELLAR_FLOAT:
         return width;
     case CELLAR_FIXED:
+    case CELLAR_BYTES:
         return bytes > 0;
     default:
         return false;

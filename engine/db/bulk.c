@@ -120,8 +120,8 @@ int db_load(struct cellar_lab_client *client, const struct cellar_table *handle,
         return err_set(error, CELLAR_UNSUPPORTED, "table %s has byte strings for keys: add its records in transactions",
                        table->name);
     if (table->guarded_cells & CATALOG_GUARD_NARROW)
-        return err_set(error, CELLAR_UNSUPPORTED,
-                       "table %s has keys of fewer than 8 bytes: insert its rows in transactions", table->name);
+        return err_set(error, CELLAR_UNSUPPORTED, "table %s has typed columns: insert its rows in transactions",
+                       table->name);
     if (table->variable)
         return err_set(error, CELLAR_UNSUPPORTED,
                        "table %s has columns of variable length: insert its records in transactions", table->name);

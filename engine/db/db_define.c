@@ -1,5 +1,6 @@
 #include "db_define.h"
 
+#include "bytekey.h"
 #include "coordinator.h"
 #include "handle.h"
 #include "rowview.h"
@@ -7,6 +8,7 @@
 
 #define ROWS_DEFAULT 65536
 #define FILLER "(row)" /* the column of a table whose columns are all of its key: a record has a cell at least */
+#define PACKED "(key)" /* the first one, of a table whose key is wide */
 #define CELL_REST CELLAR_CELLS_MAX /* of columns for which there is no cell of their own; none asks for that number */
 
 /* ---- what a definition may be ---- */
@@ -23,13 +25,18 @@ static int type_check(const struct cellar_table_def *def, const struct cellar_co
 {
     if (column->type == CELLAR_NO_TYPE)
         return REFUSED(def, ", column %s: it has no type; a pointer is none, an array is CELLAR_FIXED", column->name);
-    if (!schema_type_sane(column->type, column->bytes))
+    bool is_bytes = column->type == CELLAR_BYTES;
+    if (!schema_type_sane(column->type, column->bytes) || (is_bytes && column->bytes != sizeof(struct cellar_bytes)))
         return REFUSED(def, ", column %s: no type %u has %u bytes", column->name, column->type, column->bytes);
     if (column->bytes > CELLAR_COLUMN_BYTES_MAX)
         return REFUSED(def, ", column %s has %u bytes; %d are possible", column->name, column->bytes,
                        CELLAR_COLUMN_BYTES_MAX);
-    if (column->flags & CELLAR_KEY && column->type != CELLAR_UINT && column->type != CELLAR_INT)
-        return REFUSED(def, ", column %s: the key's columns are integers", column->name);
+    if (is_bytes ? column->bytes_max == 0 || column->bytes_max > CELLAR_KEY_BYTES_MAX : column->bytes_max != 0)
+        return REFUSED(def, ", column %s: bytes_max %u; 1 to %d of BYTES, and 0 of others", column->name,
+                       column->bytes_max, CELLAR_KEY_BYTES_MAX);
+    if (is_bytes && !(column->flags & CELLAR_KEY))
+        return err_set(error, CELLAR_UNSUPPORTED, "table %.31s, column %s: BYTES are in keys only", def->name,
+                       column->name);
     return 0;
 }
 
@@ -85,11 +92,15 @@ static uint32_t cells_max(uint32_t cn_count)
     return cells;
 }
 
-/* Groups have the cells that they ask for; of the other columns the first ones one each, as far as there are any. */
+/*
+ * Groups have the cells that they ask for; of the other columns the first ones one each, as far as there are any. That
+ * of a wide key has its own.
+ */
 static void cells_choose(struct definition *definition, uint32_t most)
 {
-    uint32_t groups = 0, singles = 0;
-    for (uint32_t i = 0; i < definition->schema.column_count; i++) {
+    uint32_t groups = 0, singles = 0, first = definition->typing.key.wide;
+    most -= first;
+    for (uint32_t i = first; i < definition->schema.column_count; i++) {
         int32_t cell = definition->columns[i].cell;
         if (cell == CELLAR_OWN_CELL)
             singles++;
@@ -98,7 +109,7 @@ static void cells_choose(struct definition *definition, uint32_t most)
     }
     uint32_t left = most - (uint32_t)__builtin_popcount(groups);
     if (singles <= left) return;
-    for (uint32_t i = 0; i < definition->schema.column_count; i++) {
+    for (uint32_t i = first; i < definition->schema.column_count; i++) {
         if (definition->columns[i].cell != CELLAR_OWN_CELL) continue;
         if (left > 1)
             left--;
@@ -112,8 +123,8 @@ static void key_add(struct definition *definition, const struct cellar_column *c
     struct rowkey *key = &definition->typing.key;
     if (key->count < ROWKEY_PARTS_MAX) {
         struct rowkey_part *part = &key->parts[key->count];
-        *part = (struct rowkey_part){
-            .type = (uint8_t)column->type, .bytes = (uint8_t)column->bytes, .place = (uint8_t)place};
+        uint32_t bytes = column->type == CELLAR_BYTES ? column->bytes_max : column->bytes;
+        *part = (struct rowkey_part){.type = (uint8_t)column->type, .bytes = (uint16_t)bytes, .place = (uint8_t)place};
         memcpy(part->name, column->name, strlen(column->name));
     }
     key->count++;
@@ -132,6 +143,24 @@ static void stored_add(struct definition *definition, const char *name, uint32_t
     schema->row_bytes = offset + bytes;
 }
 
+/* The key's columns; where the records have it, its own comes first, and moves all others. */
+static int key_make(const struct cellar_table_def *def, struct definition *definition, struct cellar_error *error)
+{
+    struct rowkey *key = &definition->typing.key;
+    for (uint32_t i = 0; i < def->column_count; i++)
+        if (def->columns[i].flags & CELLAR_KEY) key_add(definition, &def->columns[i], i);
+    if (!key->count) return REFUSED(def, " has no key%s: a column at least has the flag CELLAR_KEY", "");
+    if (!rowkey_lay_out(key))
+        return REFUSED(def, ": its key has more than %d columns, or %d bytes", ROWKEY_PARTS_MAX, CELLAR_KEY_BYTES_MAX);
+    if (!key->wide) return 0;
+    if (def->cluster_bits)
+        return REFUSED(def, ": cluster_bits %u: such are of keys of at most 8 bytes without BYTES", def->cluster_bits);
+    definition->schema.key_bytes = key->bytes;
+    stored_add(definition, PACKED, (BYTEKEY_HEAD_BYTES + key->bytes + 1u) & ~1u, CELLAR_OWN_CELL, CELLAR_NO_TYPE, 0);
+    for (uint32_t i = 0; i < key->count; i++) key->parts[i].place++;
+    return 0;
+}
+
 static int definition_make(const struct cellar_table_def *def, uint32_t flags, uint32_t cn_count,
                            struct definition *definition, struct cellar_error *error)
 {
@@ -140,22 +169,19 @@ static int definition_make(const struct cellar_table_def *def, uint32_t flags, u
                                                  .records_max = def->rows ? def->rows : ROWS_DEFAULT,
                                                  .cluster_bits = def->cluster_bits},
                                       .typing = {.existing = flags & CELLAR_EXISTING}};
+    int rc = key_make(def, definition, error);
+    if (rc) return rc;
+    uint32_t first = definition->schema.column_count;
     for (uint32_t i = 0; i < def->column_count; i++) {
         const struct cellar_column *column = &def->columns[i];
         int32_t cell = column->cell ? (int32_t)column->cell - 1 : CELLAR_OWN_CELL;
-        if (column->flags & CELLAR_KEY)
-            key_add(definition, column, i);
-        else
-            stored_add(definition, column->name, column->bytes, cell, column->type, i);
+        if (!(column->flags & CELLAR_KEY))
+            stored_add(definition, column->name, column->bytes, cell, column->type, first + i);
     }
-    if (!definition->typing.key.count)
-        return REFUSED(def, " has no key%s: a column at least has the flag CELLAR_KEY", "");
-    if (!rowkey_lay_out(&definition->typing.key))
-        return REFUSED(def, ": its key has more than %d bytes", (int)sizeof(uint64_t));
-    if (!definition->schema.column_count && def->column_count == CELLAR_COLUMNS_MAX)
-        return REFUSED(def, ": all its %d columns are of the key", CELLAR_COLUMNS_MAX);
-    if (!definition->schema.column_count)
-        stored_add(definition, FILLER, 1, CELLAR_OWN_CELL, CELLAR_NO_TYPE, def->column_count);
+    bool fills = !definition->schema.column_count;
+    if (def->column_count + first + fills > CELLAR_COLUMNS_MAX)
+        return REFUSED(def, ": with such a key at most %d columns are possible", CELLAR_COLUMNS_MAX - 1);
+    if (fills) stored_add(definition, FILLER, 1, CELLAR_OWN_CELL, CELLAR_NO_TYPE, def->column_count);
     cells_choose(definition, cells_max(cn_count));
     definition->schema.row_bytes = (definition->schema.row_bytes + 7) / 8 * 8;
     return 0;

@@ -5,6 +5,7 @@
 #include "bytekey.h"
 #include "err.h"
 #include "extent.h"
+#include "printed.h"
 
 #include <limits.h>
 #include <string.h>
@@ -140,15 +141,5 @@ int cellar_key_unpack(const void *key, uint32_t bytes, struct cellar_key_part *p
 
 uint32_t cellar_key_print(char *text, uint32_t capacity, const void *key, uint32_t bytes)
 {
-    static const char digits[] = "0123456789abcdef";
-    uint64_t length = 0;
-    for (uint32_t i = 0; i < bytes; i++) {
-        uint8_t byte = ((const uint8_t *)key)[i];
-        bool plain = byte >= ' ' && byte <= '~' && byte != '\\'; /* whatever the locale calls printable */
-        const char piece[] = {plain ? (char)byte : '\\', 'x', digits[byte >> 4], digits[byte & 15]};
-        for (uint32_t k = 0; k < (plain ? 1 : sizeof piece); k++, length++)
-            if (length + 1 < capacity) text[length] = piece[k];
-    }
-    if (capacity) text[length < capacity ? length : capacity - 1] = 0;
-    return length < UINT32_MAX ? (uint32_t)length : UINT32_MAX;
+    return printed_bytes(text, capacity, key, bytes);
 }

@@ -292,7 +292,7 @@ int cellar_txn_insert(struct cellar_txn *txn, const struct cellar_table *handle,
     const struct table *table = handle->table;
     if (table->key_bytes) return keyed(session, table, key);
     if (table->guarded_cells & CATALOG_GUARD_NARROW)
-        return interactive_failed(session, CELLAR_INVALID, interactive_detail(CELLAR_WHY_NARROW, table, key));
+        return interactive_failed(session, CELLAR_INVALID, interactive_detail(CELLAR_WHY_TYPED, table, key));
     if (!row) return interactive_nothing_given(session);
     if (table->variable && (rc = interactive_values_check(session, table, key, row)) != 0) return rc;
     struct draft_record *record = draft_record(&session->draft, table, key);

@@ -1,6 +1,7 @@
 /* interactive.h - between interactive*.c: refusals of calls, and attempts that serve a transaction (session.h). */
 #pragma once
 
+#include "bytekey.h"
 #include "session.h"
 
 /* ---- what a call is refused for ---- */
@@ -80,6 +81,27 @@ int interactive_wanted_read(struct session *session);
 int interactive_lock(struct session *session, struct draft_record *record, uint32_t cells);
 /* Runs it; what became of it is the session's last, if it failed. */
 int interactive_serve(struct session *session, struct interactive_service *service);
+
+/* ---- keys that are byte strings (interactive_keys.c): reads and changes of the same transaction ---- */
+
+/* Where the record of a key is, or would be. */
+struct interactive_place {
+    const struct table *table;
+    uint64_t number;             /* the record's; or, with none, where one would go */
+    struct draft_record *record; /* NULL: there is none */
+    struct bytekey first;        /* of number 0, if there is one */
+    bool twins;                  /* there is */
+};
+/*
+ * Finds it. What the record is known by is noted, and so are these columns of it, a bit each, unless the transaction
+ * has put them itself. 0, also with none; or a code. Of a key of 0 to table->key_bytes bytes.
+ */
+int interactive_key_find(struct cellar_txn *txn, const struct table *table, const void *key, uint32_t bytes,
+                         uint64_t columns, struct interactive_place *place);
+/* Inserts a record there, where none is: with that key, and else all zero. The caller writes place->record->row. */
+int interactive_key_add(struct session *session, struct interactive_place *place, const void *key, uint32_t bytes);
+/* Deletes the record of that number. */
+int interactive_key_remove(struct cellar_txn *txn, const struct table *table, uint64_t number);
 
 /* ---- values of variable length (interactive_values.c) ---- */
 

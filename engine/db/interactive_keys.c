@@ -12,23 +12,38 @@
 
 #define KEY_COLUMN 0
 
-/* The key that the record of that number has, as the transaction sees it. */
-static int key_read(struct cellar_txn *txn, const struct table *table, uint64_t number, struct bytekey *key)
+/*
+ * The key that the record of that number has, as the transaction sees it; *record is NULL if there is none. Notes these
+ * columns of it, too.
+ */
+static int key_read(struct cellar_txn *txn, const struct table *table, uint64_t number, uint64_t columns,
+                    struct draft_record **out, struct bytekey *key)
 {
     struct session *session = interactive_session_of(txn);
+    const struct schema *schema = &table->schema;
+    struct draft_record *record = draft_record(&session->draft, table, number);
+    *out = NULL;
     *key = (struct bytekey){0};
-    int rc = interactive_get(session, table, number, KEY_COLUMN, key); /* whose column is no larger */
-    if (rc) return rc;
+    if (!record) return interactive_many_records(session, table, number);
+    columns = (columns | 1ull << KEY_COLUMN) & ~draft_own_columns(record);
+    int rc = columns ? interactive_read(session, record, draft_cells(schema, columns)) : 0;
+    if (rc || draft_known(record) == DRAFT_ABSENT || (columns && record->noted_absent)) return rc;
+    if (draft_own_columns(record) >> KEY_COLUMN & 1)
+        memcpy(key, record->row + schema->columns[KEY_COLUMN].row_offset, schema->columns[KEY_COLUMN].bytes);
+    else
+        record_column_get(schema, record->image, KEY_COLUMN, key);
+    *out = record;
     if (bytekey_sane(key, table->key_bytes, number)) return 0;
     rc = cellar_check(txn); /* two moments' bytes, perhaps */
     return rc ? rc : interactive_failed(session, CELLAR_CORRUPT, interactive_detail(CELLAR_WHY_TWINS, table, number));
 }
 
 /* A twin that number 0 speaks of. */
-static int twin_read(struct cellar_txn *txn, const struct table *table, uint64_t number, struct bytekey *key)
+static int twin_read(struct cellar_txn *txn, const struct table *table, uint64_t number, uint64_t columns,
+                     struct draft_record **record, struct bytekey *key)
 {
-    int rc = key_read(txn, table, number, key);
-    if (rc != CELLAR_NOT_FOUND) return rc;
+    int rc = key_read(txn, table, number, columns, record, key);
+    if (rc || *record) return rc;
     rc = cellar_check(txn);
     return rc ? rc
               : interactive_failed(interactive_session_of(txn), CELLAR_CORRUPT,
@@ -40,70 +55,21 @@ static int key_write(struct session *session, const struct table *table, uint64_
     return interactive_put(session, table, number, KEY_COLUMN, key);
 }
 
-/* The session of a call about a table with such keys; NULL, and the code in *rc. */
-static struct session *keyed(const struct cellar_txn *txn, const struct cellar_table *handle, bool writes, int *rc)
+int interactive_key_find(struct cellar_txn *txn, const struct table *table, const void *key, uint32_t bytes,
+                         uint64_t columns, struct interactive_place *place)
 {
-    struct session *session =
-        writes ? interactive_going_to_write(txn, handle, rc) : interactive_going_to(txn, handle, rc);
-    if (session && !handle->table->key_bytes)
-        *rc = interactive_failed(session, CELLAR_INVALID, interactive_detail(CELLAR_WHY_NOT_KEYED, handle->table, 0));
-    return *rc ? NULL : session;
-}
-
-struct place {
-    uint64_t number;      /* the record's; or, with none, where one would go */
-    struct bytekey first; /* of number 0, if there is one */
-    bool twins;           /* there is a number 0 */
-};
-
-/* 0, NOT_FOUND (also in *place), or another code. */
-static int key_find(struct cellar_txn *txn, const struct table *table, const void *key, uint32_t bytes,
-                    struct place *place)
-{
-    struct session *session = interactive_session_of(txn);
-    if (bytes == 0 || bytes > table->key_bytes)
-        return interactive_too_large(session, CELLAR_WHY_KEY_BYTES, table->key_bytes, table, 0);
     uint64_t first = bytekey_number(key, bytes);
-    *place = (struct place){.number = first};
-    int rc = key_read(txn, table, first, &place->first);
-    if (rc) return rc;
-    place->twins = true;
-    if (bytekey_same(&place->first, key, bytes)) return 0;
+    place->table = table;
+    place->number = first;
+    int rc = key_read(txn, table, first, columns, &place->record, &place->first);
+    place->twins = place->record;
+    if (rc || !place->record || bytekey_same(&place->first, key, bytes)) return rc;
     for (place->number++; place->number <= first + place->first.twins; place->number++) {
         struct bytekey twin;
-        rc = twin_read(txn, table, place->number, &twin);
+        rc = twin_read(txn, table, place->number, columns, &place->record, &twin);
         if (rc || bytekey_same(&twin, key, bytes)) return rc;
     }
-    return interactive_failed(session, CELLAR_NOT_FOUND, interactive_detail(CELLAR_WHY_CODE, table, first));
-}
-
-int cellar_txn_find(struct cellar_txn *txn, const struct cellar_table *handle, const void *key, uint32_t bytes,
-                    uint64_t *record)
-{
-    int rc;
-    struct place place;
-    struct session *session = keyed(txn, handle, false, &rc);
-    if (!session) return rc;
-    if (!key || !record) return interactive_nothing_given(session);
-    rc = key_find(txn, handle->table, key, bytes, &place);
-    if (rc == 0) *record = place.number;
-    return rc;
-}
-
-static int row_insert(struct session *session, const struct table *table, uint64_t number, const void *row)
-{
-    const struct schema_column *column = &table->schema.columns[KEY_COLUMN];
-    struct draft_record *record = draft_record(&session->draft, table, number);
-    if (!record) return interactive_many_records(session, table, number);
-    int rc = interactive_written(session, record, draft_insert(&session->draft, record, row));
-    if (rc) return rc;
-    /* What follows the key's bytes is zero, so that indexes compare keys alone; and it has no twins yet. */
-    struct bytekey key = {0};
-    memcpy(&key, record->row + column->row_offset, column->bytes);
-    key.twins = 0;
-    memset(key.text + key.bytes, 0, sizeof key.text - key.bytes);
-    memcpy(record->row + column->row_offset, &key, column->bytes);
-    if (table->variable) interactive_values_settle(table, record->row);
+    place->record = NULL;
     return 0;
 }
 
@@ -115,33 +81,32 @@ static int twins_set(struct session *session, const struct table *table, uint64_
     return PLANT(bytekey_twins_uncounted) ? 0 : key_write(session, table, bytekey_first(number), first);
 }
 
-int cellar_txn_add(struct cellar_txn *txn, const struct cellar_table *handle, const void *row, uint64_t *record)
+/* What follows the key's bytes is zero, so that indexes compare keys alone; and it has no twins yet. */
+static int row_insert(struct session *session, struct interactive_place *place, const void *text, uint32_t bytes)
 {
-    int rc;
-    struct place place;
-    struct session *session = keyed(txn, handle, true, &rc);
-    if (!session) return rc;
-    const struct table *table = handle->table;
-    if (!row) return interactive_nothing_given(session);
-    const uint8_t *column = (const uint8_t *)row + table->schema.columns[KEY_COLUMN].row_offset;
-    uint16_t bytes;
-    if (table->variable && (rc = interactive_values_check(session, table, 0, row)) != 0) return rc;
-    memcpy(&bytes, column, sizeof bytes);
-    rc = key_find(txn, table, column + BYTEKEY_HEAD_BYTES, bytes, &place);
-    if (rc == 0)
-        rc = interactive_failed(session, CELLAR_EXISTS, interactive_detail(CELLAR_WHY_CODE, table, place.number));
-    else if (rc == CELLAR_NOT_FOUND)
-        rc = 0;
+    const struct table *table = place->table;
+    const struct schema_column *column = &table->schema.columns[KEY_COLUMN];
+    struct bytekey key = {.bytes = (uint16_t)bytes};
+    struct draft_record *record = draft_record(&session->draft, table, place->number);
+    if (!record) return interactive_many_records(session, table, place->number);
+    int rc = interactive_written(session, record, draft_row_insert(&session->draft, record));
     if (rc) return rc;
-    if (bytekey_twin(place.number) < place.first.twins)
-        return interactive_too_large(session, CELLAR_WHY_TWINS_MAX, BYTEKEY_TWIN_MASK, table, place.number);
-    uint32_t twins = place.first.twins;
-    if (place.twins) rc = twins_set(session, table, place.number, &place.first, twins + 1);
-    if (rc == 0) {
-        rc = row_insert(session, table, place.number, row);
-        if (rc && place.twins) (void)twins_set(session, table, place.number, &place.first, twins);
-    }
-    if (rc == 0 && record) *record = place.number;
+    memcpy(key.text, text, bytes);
+    memcpy(record->row + column->row_offset, &key, column->bytes);
+    place->record = record;
+    return 0;
+}
+
+int interactive_key_add(struct session *session, struct interactive_place *place, const void *key, uint32_t bytes)
+{
+    const struct table *table = place->table;
+    if (bytekey_twin(place->number) < place->first.twins)
+        return interactive_too_large(session, CELLAR_WHY_TWINS_MAX, BYTEKEY_TWIN_MASK, table, place->number);
+    uint32_t twins = place->first.twins;
+    int rc = place->twins ? twins_set(session, table, place->number, &place->first, twins + 1) : 0;
+    if (rc) return rc;
+    rc = row_insert(session, place, key, bytes);
+    if (rc && place->twins) (void)twins_set(session, table, place->number, &place->first, twins);
     return rc;
 }
 
@@ -176,7 +141,8 @@ static int twin_remove(struct cellar_txn *txn, const struct table *table, uint64
         int rc = twins_set(session, table, number, first, twins);
         return rc ? rc : record_delete(session, table, number);
     }
-    int rc = twin_read(txn, table, last, &moved);
+    struct draft_record *unused;
+    int rc = twin_read(txn, table, last, 0, &unused, &moved);
     if (rc == 0) rc = columns_move(txn, table, last, number);
     if (rc == 0 && bytekey_twin(number)) rc = twins_set(session, table, number, first, twins);
     moved.twins = bytekey_twin(number) ? 0 : (uint16_t)twins;
@@ -184,26 +150,102 @@ static int twin_remove(struct cellar_txn *txn, const struct table *table, uint64
     return rc ? rc : record_delete(session, table, last);
 }
 
-int cellar_txn_remove(struct cellar_txn *txn, const struct cellar_table *handle, uint64_t record)
+int interactive_key_remove(struct cellar_txn *txn, const struct table *table, uint64_t number)
 {
-    int rc;
-    struct bytekey key, first;
-    struct session *session = keyed(txn, handle, true, &rc);
-    if (!session) return rc;
-    const struct table *table = handle->table;
-    rc = key_read(txn, table, record, &key);
+    struct session *session = interactive_session_of(txn);
+    struct draft_record *record;
+    struct bytekey first;
+    int rc = twin_read(txn, table, bytekey_first(number), 0, &record, &first);
     if (rc) return rc;
-    rc = twin_read(txn, table, bytekey_first(record), &first);
-    if (rc) return rc;
-    if (first.twins == 0 && bytekey_twin(record) == 0) {
-        rc = table->variable ? interactive_values_drop(txn, table, record) : 0;
-        return rc ? rc : record_delete(session, table, record);
+    if (first.twins == 0 && bytekey_twin(number) == 0) {
+        rc = table->variable ? interactive_values_drop(txn, table, number) : 0;
+        return rc ? rc : record_delete(session, table, number);
     }
     int savepoint = draft_savepoint(&session->draft);
     if (savepoint < 0) return interactive_too_large(session, CELLAR_WHY_SAVEPOINTS_MAX, CELLAR_SAVEPOINTS_MAX, NULL, 0);
-    rc = table->variable ? interactive_values_drop(txn, table, record) : 0;
-    if (rc == 0) rc = twin_remove(txn, table, record, &first);
+    rc = table->variable ? interactive_values_drop(txn, table, number) : 0;
+    if (rc == 0) rc = twin_remove(txn, table, number, &first);
     if (rc) draft_rollback(&session->draft, savepoint);
     session->draft.savepoint_count = (uint32_t)savepoint; /* what it has written down is kept for those below */
     return rc;
+}
+
+/* ---- by the record's number ---- */
+
+/* The session of a call about a table with such keys; NULL, and the code in *rc. */
+static struct session *keyed(const struct cellar_txn *txn, const struct cellar_table *handle, bool writes, int *rc)
+{
+    struct session *session =
+        writes ? interactive_going_to_write(txn, handle, rc) : interactive_going_to(txn, handle, rc);
+    enum cellar_why why = CELLAR_WHY_CODE;
+    if (session && !handle->table->key_bytes) why = CELLAR_WHY_NOT_KEYED;
+    if (session && writes && handle->table->key.count) why = CELLAR_WHY_TYPED;
+    if (why != CELLAR_WHY_CODE)
+        *rc = interactive_failed(session, CELLAR_INVALID, interactive_detail(why, handle->table, 0));
+    return *rc ? NULL : session;
+}
+
+static int place_find(struct cellar_txn *txn, const struct table *table, const void *key, uint32_t bytes,
+                      struct interactive_place *place)
+{
+    if (bytes == 0 || bytes > table->key_bytes)
+        return interactive_too_large(interactive_session_of(txn), CELLAR_WHY_KEY_BYTES, table->key_bytes, table, 0);
+    return interactive_key_find(txn, table, key, bytes, 0, place);
+}
+
+int cellar_txn_find(struct cellar_txn *txn, const struct cellar_table *handle, const void *key, uint32_t bytes,
+                    uint64_t *record)
+{
+    int rc;
+    struct interactive_place place;
+    struct session *session = keyed(txn, handle, false, &rc);
+    if (!session) return rc;
+    if (!key || !record) return interactive_nothing_given(session);
+    rc = place_find(txn, handle->table, key, bytes, &place);
+    if (rc == 0 && !place.record)
+        rc = interactive_failed(session, CELLAR_NOT_FOUND,
+                                interactive_detail(CELLAR_WHY_CODE, handle->table, bytekey_first(place.number)));
+    if (rc == 0) *record = place.number;
+    return rc;
+}
+
+int cellar_txn_add(struct cellar_txn *txn, const struct cellar_table *handle, const void *row, uint64_t *number)
+{
+    int rc;
+    struct interactive_place place;
+    struct session *session = keyed(txn, handle, true, &rc);
+    if (!session) return rc;
+    const struct table *table = handle->table;
+    if (!row) return interactive_nothing_given(session);
+    const struct schema_column *key = &table->schema.columns[KEY_COLUMN];
+    const uint8_t *column = (const uint8_t *)row + key->row_offset;
+    uint16_t bytes;
+    if (table->variable && (rc = interactive_values_check(session, table, 0, row)) != 0) return rc;
+    memcpy(&bytes, column, sizeof bytes);
+    rc = place_find(txn, table, column + BYTEKEY_HEAD_BYTES, bytes, &place);
+    if (rc == 0 && place.record)
+        rc = interactive_failed(session, CELLAR_EXISTS, interactive_detail(CELLAR_WHY_CODE, table, place.number));
+    if (rc == 0) rc = interactive_key_add(session, &place, column + BYTEKEY_HEAD_BYTES, bytes);
+    if (rc) return rc;
+    uint8_t *to = place.record->row;
+    for (uint32_t i = 0; i < table->schema.column_count; i++) {
+        const struct schema_column *other = &table->schema.columns[i];
+        if (i != KEY_COLUMN) memcpy(to + other->row_offset, (const uint8_t *)row + other->row_offset, other->bytes);
+    }
+    if (table->variable) interactive_values_settle(table, to);
+    if (number) *number = place.number;
+    return 0;
+}
+
+int cellar_txn_remove(struct cellar_txn *txn, const struct cellar_table *handle, uint64_t number)
+{
+    int rc;
+    struct draft_record *record;
+    struct bytekey key;
+    struct session *session = keyed(txn, handle, true, &rc);
+    if (!session) return rc;
+    rc = key_read(txn, handle->table, number, 0, &record, &key);
+    if (rc == 0 && !record)
+        rc = interactive_failed(session, CELLAR_NOT_FOUND, interactive_detail(CELLAR_WHY_CODE, handle->table, number));
+    return rc ? rc : interactive_key_remove(txn, handle->table, number);
 }

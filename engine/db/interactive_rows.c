@@ -5,6 +5,7 @@
 #include "interactive.h"
 
 #include "db_plants.h"
+#include "db_result.h"
 #include "rowview.h"
 
 #undef cellar_get
@@ -55,24 +56,70 @@ static int unknown_columns(struct session *session, const struct rowview *view)
                    view->column_count);
 }
 
+/* ---- keys ---- */
+
+/* There is no such row, or there is: the line, when it is asked for, has the key's columns. */
+static int row_failed(struct session *session, const struct rowview *view, const void *row, int code)
+{
+    const struct table *table = view->handle.table;
+    if (!table->key.wide)
+        return interactive_failed(session, code, interactive_detail(CELLAR_WHY_CODE, table, rowview_number(view, row)));
+    struct rowview_key key;
+    struct cellar_error unused;
+    if (rowview_key(view, row, &key, &unused)) key.bytes = 0;
+    session->last = (struct cellar_result){.code = code, .detail = interactive_detail(CELLAR_WHY_CODE, table, 0)};
+    return db_result_key_failed(code, table, key.packed, key.bytes);
+}
+
+/* A wide key's record, or its place. */
+static int place_find(struct cellar_txn *txn, const struct rowview *view, const void *row, uint64_t columns,
+                      struct rowview_key *key, struct interactive_place *place)
+{
+    struct cellar_error error;
+    int rc = rowview_key(view, row, key, &error);
+    if (rc) return refused(interactive_session_of(txn), rc, &error);
+    return interactive_key_find(txn, view->handle.table, key->packed, key->bytes, columns, place);
+}
+
+/* Of a narrow key its record; of a wide one the first of its hash. NULL, and the code in *rc. */
+static struct draft_record *record_of(struct session *session, const struct rowview *view, const void *row, int *rc)
+{
+    const struct table *table = view->handle.table;
+    uint64_t number;
+    if (table->key.wide) {
+        struct rowview_key key;
+        struct cellar_error error;
+        *rc = rowview_key(view, row, &key, &error);
+        if (*rc) *rc = refused(session, *rc, &error);
+        if (*rc) return NULL;
+        number = bytekey_number(key.packed, key.bytes);
+    } else {
+        number = rowview_number(view, row);
+    }
+    struct draft_record *record = draft_record(&session->draft, table, number);
+    *rc = record ? 0 : interactive_many_records(session, table, number);
+    return record;
+}
+
 /* ---- reading ---- */
 
 /* A row that is asked for: of a call, or one of many. */
 struct wanted {
     const struct rowview *view;
-    struct draft_record *record;
+    struct draft_record *record; /* once it is settled: NULL is none */
     uint64_t columns, lock;
     uint8_t *row;
 };
 
 /*
- * Cells that have to be noted: those of columns that the transaction has not put itself; and where it has put nothing,
- * and no other column is asked for, the one that says whether there is such a row.
+ * Cells that have to be noted: those of columns that the transaction has not put itself, a wide key's among them; and
+ * where it has put nothing, and no other column is asked for, the one that says whether there is such a row.
  */
 static uint32_t cells_of(const struct wanted *wanted, uint64_t columns)
 {
     const struct draft_record *record = wanted->record;
     uint64_t stored = rowview_stored(wanted->view, columns);
+    if (record->table->key.wide) stored |= 1; /* it is the first column */
     if (!stored && !record->now.change && !record->note_cells) return SCHEMA_WITNESS;
     return draft_cells(&record->table->schema, stored & ~draft_own_columns(record));
 }
@@ -84,11 +131,8 @@ static int wanted_find(struct session *session, const struct cellar_table *handl
     const struct rowview *view = view_of(session, handle, row, row_bytes, &rc);
     if (!view) return rc;
     if (!columns_know(view, &columns) || (lock && !columns_know(view, &lock))) return unknown_columns(session, view);
-    uint64_t key = rowview_number(view, row);
-    struct draft_record *record = draft_record(&session->draft, handle->table, key);
-    if (!record) return interactive_many_records(session, handle->table, key);
-    *wanted = (struct wanted){view, record, columns, lock, row};
-    return 0;
+    *wanted = (struct wanted){view, record_of(session, view, row, &rc), columns, lock, row};
+    return rc;
 }
 
 static int wanted_lock(struct session *session, const struct wanted *wanted)
@@ -102,9 +146,23 @@ static int wanted_lock(struct session *session, const struct wanted *wanted)
 static bool is_there(const struct wanted *wanted)
 {
     const struct draft_record *record = wanted->record;
-    if (draft_known(record) == DRAFT_ABSENT) return false;
+    if (!record || draft_known(record) == DRAFT_ABSENT) return false;
     /* What it has put without a look it reads, even if a look since has found no such row: the commit will say so. */
     return !record->noted_absent || draft_is_new(record) || !cells_of(wanted, wanted->columns);
+}
+
+/* Of a wide key the first record of its hash is noted; nearly always that is the row's. */
+static int wanted_settle(struct cellar_txn *txn, struct wanted *wanted)
+{
+    const struct draft_record *first = wanted->record;
+    struct interactive_place place;
+    struct rowview_key key;
+    if (!first->table->key.wide) return 0;
+    int rc = place_find(txn, wanted->view, wanted->row, rowview_stored(wanted->view, wanted->columns), &key, &place);
+    wanted->record = rc ? NULL : place.record;
+    if (rc == 0 && wanted->lock && place.record && place.record != first)
+        rc = wanted_lock(interactive_session_of(txn), wanted);
+    return rc;
 }
 
 /* The columns to the program's row, but for those of the key, which it has. */
@@ -130,9 +188,7 @@ static int wanted_give(struct session *session, const struct wanted *wanted)
         wanted_copy(wanted);
         return 0;
     }
-    const struct draft_record *record = wanted->record;
-    return interactive_failed(session, CELLAR_NOT_FOUND,
-                              interactive_detail(CELLAR_WHY_CODE, record->table, record->key));
+    return row_failed(session, wanted->view, wanted->row, CELLAR_NOT_FOUND);
 }
 
 int cellar_get(struct cellar_txn *txn, const struct cellar_table *handle, uint64_t columns, uint64_t lock, void *row,
@@ -146,6 +202,7 @@ int cellar_get(struct cellar_txn *txn, const struct cellar_table *handle, uint64
     if (rc) return rc;
     uint32_t cells = cells_of(&wanted, wanted.columns);
     if (cells) rc = interactive_read(session, wanted.record, cells);
+    if (rc == 0) rc = wanted_settle(txn, &wanted);
     return rc ? rc : wanted_give(session, &wanted);
 }
 
@@ -161,11 +218,12 @@ static int many_want(struct session *session, const struct cellar_read *read)
     return interactive_no_copies(session, wanted.record->table, wanted.record->key);
 }
 
-static int many_give(struct session *session, struct cellar_read *read)
+static int many_give(struct session *session, struct cellar_txn *txn, struct cellar_read *read)
 {
     struct wanted wanted;
     int rc = wanted_find(session, read->table, read->columns, read->lock, read->row, read->row_bytes, &wanted);
     if (rc == 0 && read->lock) rc = wanted_lock(session, &wanted);
+    if (rc == 0) rc = wanted_settle(txn, &wanted);
     if (rc) return rc;
     bool there = is_there(&wanted);
     if (there) wanted_copy(&wanted);
@@ -181,7 +239,7 @@ int cellar_get_many(struct cellar_txn *txn, struct cellar_read *reads, uint32_t 
     for (uint32_t i = 0; i < count && rc == 0; i++) rc = many_want(session, &reads[i]);
     if (session && rc) draft_want_nothing(&session->draft);
     if (rc == 0) rc = interactive_wanted_read(session);
-    for (uint32_t i = 0; i < count && rc == 0; i++) rc = many_give(session, &reads[i]);
+    for (uint32_t i = 0; i < count && rc == 0; i++) rc = many_give(session, txn, &reads[i]);
     return rc;
 }
 
@@ -191,7 +249,10 @@ int cellar_get_many(struct cellar_txn *txn, struct cellar_read *reads, uint32_t 
 struct changing {
     struct session *session;
     const struct rowview *view;
-    struct draft_record *record;
+    const void *row;
+    struct draft_record *record; /* NULL: a wide key's, and there is none; it would go here: */
+    struct interactive_place place;
+    struct rowview_key key;
 };
 
 static int change_begin(struct cellar_txn *txn, const struct cellar_table *handle, const void *row, size_t row_bytes,
@@ -201,18 +262,32 @@ static int change_begin(struct cellar_txn *txn, const struct cellar_table *handl
     struct session *session = interactive_going_to_write(txn, handle, &rc);
     const struct rowview *view = session ? view_of(session, handle, row, row_bytes, &rc) : NULL;
     if (!view) return rc;
-    uint64_t key = rowview_number(view, row);
-    struct draft_record *record = draft_record(&session->draft, handle->table, key);
-    if (!record) return interactive_many_records(session, handle->table, key);
-    *changing = (struct changing){session, view, record};
-    return 0;
+    changing->session = session;
+    changing->view = view;
+    changing->row = row;
+    if (!handle->table->key.wide) {
+        changing->record = record_of(session, view, row, &rc);
+        return rc;
+    }
+    rc = place_find(txn, view, row, 0, &changing->key, &changing->place);
+    if (rc == 0) changing->record = changing->place.record;
+    return rc;
 }
 
 /* The draft has taken it, or says why not; then its row takes these columns. */
-static int change_end(const struct changing *changing, int code, uint64_t columns, const void *row)
+static int change_end(const struct changing *changing, int code, uint64_t columns)
 {
     int rc = interactive_written(changing->session, changing->record, code);
-    if (rc == 0 && columns) rowview_row(changing->view, columns, row, changing->record->row);
+    if (rc == 0 && columns) rowview_row(changing->view, columns, changing->row, changing->record->row);
+    return rc;
+}
+
+/* A row with a wide key, which is not there. */
+static int row_add(struct changing *changing)
+{
+    struct interactive_place *place = &changing->place;
+    int rc = interactive_key_add(changing->session, place, changing->key.packed, changing->key.bytes);
+    if (rc == 0) rowview_row(changing->view, changing->view->all, changing->row, place->record->row);
     return rc;
 }
 
@@ -226,11 +301,12 @@ int cellar_put(struct cellar_txn *txn, const struct cellar_table *handle, uint64
     struct draft *draft = &changing.session->draft;
     if (!columns_know(view, &columns)) return unknown_columns(changing.session, view);
     bool all = (columns | view->keys) == view->all;
+    if (!changing.record) return all ? row_add(&changing) : row_failed(changing.session, view, row, CELLAR_NOT_FOUND);
     bool inserts = all && PLANT(row_put_inserts) && draft_known(changing.record) == DRAFT_ANYTHING;
     if (PLANT(row_put_whole)) columns = view->all;
     rc = inserts ? draft_row_insert(draft, changing.record)
                  : draft_row_put(draft, changing.record, rowview_stored(view, columns), all);
-    return change_end(&changing, rc, columns, row);
+    return change_end(&changing, rc, columns);
 }
 
 int cellar_insert(struct cellar_txn *txn, const struct cellar_table *handle, const void *row, size_t row_bytes)
@@ -238,13 +314,16 @@ int cellar_insert(struct cellar_txn *txn, const struct cellar_table *handle, con
     struct changing changing;
     int rc = change_begin(txn, handle, row, row_bytes, &changing);
     if (rc) return rc;
-    return change_end(&changing, draft_row_insert(&changing.session->draft, changing.record), changing.view->all, row);
+    if (!changing.record) return row_add(&changing);
+    if (handle->table->key.wide) return row_failed(changing.session, changing.view, row, CELLAR_EXISTS);
+    return change_end(&changing, draft_row_insert(&changing.session->draft, changing.record), changing.view->all);
 }
 
 int cellar_delete(struct cellar_txn *txn, const struct cellar_table *handle, const void *row, size_t row_bytes)
 {
     struct changing changing;
     int rc = change_begin(txn, handle, row, row_bytes, &changing);
-    if (rc) return rc;
-    return change_end(&changing, draft_delete(&changing.session->draft, changing.record, DRAFT_ANYTHING), 0, NULL);
+    if (rc || !changing.record) return rc;
+    if (handle->table->key.wide) return interactive_key_remove(txn, handle->table, changing.record->key);
+    return change_end(&changing, draft_delete(&changing.session->draft, changing.record, DRAFT_ANYTHING), 0);
 }

@@ -4,7 +4,7 @@
 
 static const char *type_name(uint32_t type)
 {
-    static const char *const names[] = {"bytes", "unsigned", "signed", "float", "fixed"};
+    static const char *const names[] = {"no type", "unsigned", "signed", "float", "fixed", "bytes"};
     return type < sizeof names / sizeof *names ? names[type] : "unknown";
 }
 
@@ -12,9 +12,10 @@ static int differs(const struct table *table, const struct cellar_column *want, 
                    bool is_key, struct cellar_error *error)
 {
     bool wants_key = want->flags & CELLAR_KEY;
-    if (want->type != type || want->bytes != bytes)
+    uint32_t wants = want->type == CELLAR_BYTES ? want->bytes_max : want->bytes;
+    if (want->type != type || wants != bytes)
         return MISMATCH(table, ", column %s: %s of %u bytes here, %s of %u there", want->name, type_name(want->type),
-                        want->bytes, type_name(type), bytes);
+                        wants, type_name(type), bytes);
     if (wants_key != is_key)
         return MISMATCH(table, ", column %s: %s the key here, %s there", want->name, wants_key ? "in" : "not in",
                         is_key ? "in it" : "not");
@@ -69,6 +70,25 @@ int rowview_make(const struct table *table, const struct cellar_table_def *def, 
         if (view->columns[i].part >= 0) view->keys |= CELLAR_COL(i);
     }
     return keys_check(view, error);
+}
+
+int rowview_key(const struct rowview *view, const void *row, struct rowview_key *key, struct cellar_error *error)
+{
+    const struct table *table = view->handle.table;
+    for (uint64_t keys = view->keys; keys; keys &= keys - 1) {
+        const struct rowview_column *column = &view->columns[__builtin_ctzll(keys)];
+        const struct rowkey_part *part = &table->key.parts[column->part];
+        const uint8_t *field = (const uint8_t *)row + column->offset;
+        struct cellar_bytes text = {0};
+        if (part->type == CELLAR_BYTES) memcpy(&text, field, sizeof text);
+        if (text.bytes > part->bytes)
+            return err_set(error, CELLAR_TOO_LARGE, "table %s, column %s: %zu bytes; it has room for %u", table->name,
+                           part->name, text.bytes, part->bytes);
+        if (text.bytes && !text.data)
+            return err_set(error, CELLAR_INVALID, "table %s, column %s: its data is NULL", table->name, part->name);
+        key->bytes = rowkey_pack(&table->key, part, field, key->packed);
+    }
+    return 0;
 }
 
 bool rowview_same(const struct rowview *a, const struct rowview *b)

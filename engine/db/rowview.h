@@ -33,7 +33,7 @@ NODISCARD int rowview_make(const struct table *table, const struct cellar_table_
                            struct cellar_error *error);
 bool rowview_same(const struct rowview *a, const struct rowview *b);
 
-/* The number of the record whose key a program's row has. */
+/* Of a narrow key: the number of the record whose key a program's row has. */
 static inline uint64_t rowview_number(const struct rowview *view, const void *row)
 {
     const struct rowkey *key = &view->handle.table->key;
@@ -44,6 +44,14 @@ static inline uint64_t rowview_number(const struct rowview *view, const void *ro
     }
     return number;
 }
+/* A wide key, packed. */
+struct rowview_key {
+    uint32_t bytes;
+    uint8_t packed[CELLAR_KEY_BYTES_MAX];
+};
+/* Of a wide key: a program's row's. INVALID: bytes without a place; TOO_LARGE. */
+NODISCARD int rowview_key(const struct rowview *view, const void *row, struct rowview_key *key,
+                          struct cellar_error *error);
 /* Columns of the schema that are these of the view, the key's left out. */
 uint64_t rowview_stored(const struct rowview *view, uint64_t columns);
 /* These columns of a program's row, to the engine's. */

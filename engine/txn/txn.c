@@ -243,7 +243,7 @@ static inline void imply_witness(struct cache_object *object)
 static int guarded(struct txn *txn, const struct cache_object *object)
 {
     enum cellar_why why = object->table->key_bytes ? CELLAR_WHY_KEYED : CELLAR_WHY_VARIABLE;
-    if (object->table->guarded_cells & CATALOG_GUARD_NARROW) why = CELLAR_WHY_NARROW;
+    if (object->table->guarded_cells & CATALOG_GUARD_NARROW) why = CELLAR_WHY_TYPED;
     return txn_error_of(txn, CELLAR_INVALID, why, 0, object);
 }
 

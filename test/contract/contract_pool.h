@@ -178,7 +178,7 @@ static inline const struct table *table_make(struct pool *pool, const char *name
 static inline const struct table *typed_table_make(struct pool *pool, const char *name)
 {
     const struct cellar_schema schema = schema_of(name, 60, 0);
-    struct catalog_typing typing = {.key = {1, {{.name = "id", .type = CELLAR_UINT, .bytes = 4, .place = 0}}},
+    struct catalog_typing typing = {.key = {.count = 1, .parts = {{.name = "id", .type = CELLAR_UINT, .bytes = 4}}},
                                     .places = {1, 2, 3, 4}};
     const struct table *table = NULL;
     assert_true(rowkey_lay_out(&typing.key));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api_items.h"
+#include "hash_bits.h"
 #include "plant.h"
 #include "session.h"
 
@@ -72,16 +73,6 @@ static inline void sessions_pair_close(struct sessions_pair *pair)
     session_close(pair->two);
     api_audit_clean(&pair->api);
     api_close(&pair->api);
-}
-
-/* In builds with planted bugs hashes of keys, and places of long values, have so many bits; 0: all. */
-static inline void sessions_hash_bits(uint32_t bits)
-{
-#ifdef CELLAR_PLANTS
-    plant_choice.key_bits = bits;
-#else
-    (void)bits;
-#endif
 }
 
 #ifdef CELLAR_PLANTS

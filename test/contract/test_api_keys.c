@@ -57,7 +57,7 @@ static void words_close(struct words *words)
 {
     session_close(words->session);
     api_close(&words->api);
-    sessions_hash_bits(0);
+    hash_bits(0);
 }
 
 /* Key number i: of 1 to KEY_MAX bytes, zeros among them; some are the beginning of others. */
@@ -157,7 +157,7 @@ static void keys_agree_with_an_array(void **state)
 {
     struct words words;
     for (uint32_t bits = 0; bits <= 4; bits += 4) {
-        sessions_hash_bits(bits);
+        hash_bits(bits);
         if (!words_open(&words, *state)) skip();
         assert_true(words_agree(&words, 1 + bits));
         words_close(&words);
@@ -237,7 +237,7 @@ static void threads_add_and_remove(void **state)
         struct thread threads[3];
         struct counting counting = {0};
         uint64_t added = 0, removed = 0;
-        sessions_hash_bits(bits);
+        hash_bits(bits);
         if (!words_open(&words, *state)) skip();
         for (uint32_t i = 0; i < 3; i++) {
             threads[i] = (struct thread){.words = &words, .seed = i + 1};
@@ -300,7 +300,7 @@ static void an_index_orders_keys(void **state)
     const struct api_variant *variant = *state;
     if (variant->cc == CELLAR_LAB_CC_MOTOR) skip();
     for (uint32_t bits = 0; bits <= 4; bits += 4) {
-        sessions_hash_bits(bits);
+        hash_bits(bits);
         if (!words_open(&words, variant)) skip();
         MUST(&words.api.error, db_index_create(words.api.db, words.table, &def, &index, &words.api.error));
         FAILS(&words.api.error, db_index_create(words.api.db, words.table, &wrong, &none, &words.api.error),
@@ -447,7 +447,7 @@ static void its_plants_are_met(void **state)
     static const char *const plants[] = {"bytekey_twin_taken", "bytekey_twins_uncounted", "bytekey_gap"};
     for (uint32_t i = 0; i < sizeof plants / sizeof *plants; i++) {
         struct words words;
-        sessions_hash_bits(4);
+        hash_bits(4);
         if (!words_open(&words, *state)) skip();
         assert_true(plant_choose(plants[i]));
         bool right = words_agree(&words, 5);

@@ -379,11 +379,11 @@ static void twins_keep_their_values(void **state)
             uint64_t record;
             struct note note = {.text = {.bytes = 3}};
             struct cellar_txn *txn = sessions_begun(docs.session);
-            sessions_hash_bits(3);
+            hash_bits(3);
             assert_code(cellar_key_set(&note.key, sizeof note.key, &i, 1 + i % 8), 0);
             int found = cellar_txn_find(txn, notes, note.key.text, note.key.bytes, &record);
             if (found) assert_code(cellar_txn_add(txn, notes, &note, &record), 0);
-            sessions_hash_bits(0); /* places differ */
+            hash_bits(0); /* places differ */
             docs_fill(docs.want, 500 * i, i + 1);
             if (found) {
                 assert_code(cellar_txn_put_bytes(txn, notes, record, 1, docs.want, 500 * i), 0);
@@ -392,15 +392,15 @@ static void twins_keep_their_values(void **state)
                 assert_code(cellar_txn_get_bytes(txn, notes, record, 1, docs.got, 500 * i, &bytes), 0);
                 assert_int_equal(bytes, 500 * i);
                 assert_memory_equal(docs.got, docs.want, bytes);
-                sessions_hash_bits(3);
+                hash_bits(3);
                 if (i % 3 == round) assert_code(cellar_txn_remove(txn, notes, record), 0);
-                sessions_hash_bits(0);
+                hash_bits(0);
             }
             assert_code(session_commit(txn, NULL), 0);
         }
-    sessions_hash_bits(3);
+    hash_bits(3);
     api_audit_clean(&docs.api);
-    sessions_hash_bits(0);
+    hash_bits(0);
     docs_close(&docs);
 }
 
@@ -412,7 +412,7 @@ static void places_that_are_taken_are_drawn_again(void **state)
 {
     struct docs docs;
     if (!docs_open(&docs, *state)) skip();
-    sessions_hash_bits(4);
+    hash_bits(4);
     for (uint64_t key = 0; key < 8; key++) {
         docs_insert(&docs, key);
         struct cellar_txn *txn;
@@ -426,7 +426,7 @@ static void places_that_are_taken_are_drawn_again(void **state)
         }
         assert_code(rc, 0);
     }
-    sessions_hash_bits(0);
+    hash_bits(0);
     api_audit_clean(&docs.api);
     docs_close(&docs);
 }

@@ -30,7 +30,7 @@ static void a_row_is_a_struct(void **state)
     ok(cellar_get(txn, bank.accounts, CELLAR_COL(RATE), 0, &some));
     assert_true(some.rate == 0.5);
     struct account other = {.branch = 3, .id = 7, .cents = 5};
-    refused(cellar_get(txn, bank.accounts, 0, 0, &other), CELLAR_NOT_FOUND, "table accounts, key");
+    refused(cellar_get(txn, bank.accounts, 0, 0, &other), CELLAR_NOT_FOUND, "table accounts, branch 3, id 7");
     assert_int_equal(other.cents, 5);
     cellar_abort(txn);
     bank_close(&bank);
