@@ -15,6 +15,7 @@
 #define LOCK_WAIT_NS 5000000000ull
 #define LOCK_POLL_NS 1000000ull
 #define REPLICAS_PER_BATCH 8
+#define HEADS_PER_BATCH 8
 #define LOCK_POLLS_MAX 100000 /* should the clock stand still */
 #define TEXT(number) ((unsigned long long)(number))
 
@@ -63,19 +64,43 @@ static int run_write(struct coro *co, struct fabric_ep *ep, const struct catalog
 }
 
 /*
+ * INV-STORE-11. Where another chunk of the run begins there may be a part of a header: of a claim that was given back,
+ * as not all replicas answered.
+ */
+static int heads_blank(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, struct fabric_addr addr,
+                       uint32_t chunks)
+{
+    const struct catalog_home *home = catalog_home_of((struct catalog *)catalog);
+    struct fabric_op ops[HEADS_PER_BATCH];
+    uint32_t count = 0;
+    int rc = 0;
+    for (uint32_t chunk = 1; chunk < chunks; chunk++)
+        for (uint32_t i = 0; i <= catalog->replicas && rc == 0; i++) {
+            struct fabric_addr at = fabric_addr_plus(addr, chunk * (uint64_t)LAYOUT_CHUNK_BYTES);
+            ops[count++] =
+                fabric_op_write(catalog_replica(catalog, at, i), (void *)home->zeros, sizeof(struct chunk_wire));
+            if (count < HEADS_PER_BATCH) continue;
+            rc = batch_run(co, ep, ops, count);
+            count = 0;
+        }
+    return rc || count == 0 ? rc : batch_run(co, ep, ops, count);
+}
+
+/*
  * The run is ours alone: what did not reach a replica may be sent again. *late: a WRITE may still come, as its reply
  * was lost.
  */
 static int run_begin(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, struct fabric_addr addr,
                      struct chunk_wire *run, bool *late)
 {
-    int rc;
     run->magic = LAYOUT_CHUNK_MAGIC;
-    for (int tries = 1; (rc = run_write(co, ep, catalog, addr, run)) != 0; tries++) {
+    for (int tries = 1;; tries++) {
+        int rc = heads_blank(co, ep, catalog, addr, run->chunk_count);
+        if (rc == 0) rc = run_write(co, ep, catalog, addr, run);
+        if (rc == 0) return 0;
         *late = *late || rc != CELLAR_UNREACHABLE;
         if (tries == RUN_WRITES_MAX) return rc;
     }
-    return 0;
 }
 
 /* Gives a claim back while it is the last one; else it is lost. */

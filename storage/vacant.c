@@ -177,17 +177,6 @@ static uint64_t row_find(const struct catalog *catalog, uint32_t node, uint64_t 
     return row == count ? chunk - count : catalog->chunk_count;
 }
 
-/* Only the first one of a run has a header. */
-static int headers_zero(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node,
-                        uint64_t first, uint64_t count)
-{
-    struct catalog_home *home = catalog_home_of((struct catalog *)catalog);
-    int rc = 0;
-    for (uint64_t chunk = first; chunk < first + count && rc == 0; chunk++)
-        rc = catalog_replicate(co, ep, catalog, chunk_at(catalog, node, chunk), home->zeros, sizeof home->vacant_word);
-    return rc;
-}
-
 int vacant_take(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node, uint64_t count,
                 uint64_t *first)
 {
@@ -196,7 +185,7 @@ int vacant_take(struct coro *co, struct fabric_ep *ep, const struct catalog *cat
     for (uint64_t at = 0; (at = row_find(catalog, node, count, at)) < catalog->chunk_count;) {
         uint64_t claimed = 0;
         while (claimed < count && claim(co, ep, catalog, node, at + claimed)) claimed++;
-        if (claimed < count || headers_zero(co, ep, catalog, node, at + 1, count - 1)) {
+        if (claimed < count) {
             vacant_untake(co, ep, catalog, node, at, claimed);
             at += claimed + 1;
             continue;

@@ -22,7 +22,7 @@ void vacant_free(struct vacant *vacant);
 /* That chunk of the node is, or was a moment ago, vacant; from any thread. */
 void vacant_note(const struct catalog *catalog, uint32_t node, uint64_t chunk);
 /*
- * Takes `count` vacant chunks in a row, zero but for the first word of the first one, whose header the caller writes.
+ * Takes `count` vacant chunks in a row, zero but for the first word of each one, which the caller writes.
  * FULL: none are known.
  */
 NODISCARD int vacant_take(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node,

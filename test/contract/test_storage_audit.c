@@ -2,6 +2,8 @@
  * test_storage_audit.c - damage of each kind is found by the audit and named, and no damage breaks a reader; locks
  * left, likewise.
  */
+#include "bytekey.h"
+#include "catalog_internal.h"
 #include "contract_damage.h"
 #include "loader_locks.h"
 
@@ -66,6 +68,45 @@ static void numbers_that_no_key_makes_are_found(void **state)
     MUST(&pool, loader_load(NULL, pool.loader, table, 1ull << 32, &row, &pool.error));
     FAILS(&pool, loader_audit(NULL, pool.loader, &pool.error), CELLAR_CORRUPT, "INV-ROW-1");
     pool_close(&pool);
+}
+
+/* A text of at most 4 bytes, and a number: `bytes` is what the record says of it. */
+static void packed_keys_that_no_row_makes_are_found(void **state)
+{
+    static const struct {
+        uint8_t packed[11];
+        uint8_t bytes;
+        bool sane;
+    } cases[] = {{{'a', 'b', 0, 0, 0, 2, 0, 0, 0, 7}, 10, true},
+                 {{'a', 'b', 'c', 'd', 0, 4, 0, 0, 0, 7}, 10, true},
+                 {{'a', 'b', 'c', 0, 0, 2, 0, 0, 0, 7}, 10, false},   /* more than its length */
+                 {{'a', 'b', 'c', 'd', 0, 5, 0, 0, 0, 7}, 10, false}, /* a longer one than there may be */
+                 {{'a', 'b', 0, 0, 0, 2, 0, 0, 0}, 9, false}};
+    const struct cellar_schema_column own[] = {{"(key)", 0, 14, CELLAR_OWN_CELL}, {"n", 16, 8, CELLAR_OWN_CELL}};
+    const struct cellar_schema schema = {
+        .name = "w", .row_bytes = 24, .columns = own, .column_count = 2, .records_max = 60, .key_bytes = 10};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct pool pool;
+        const struct table *table = NULL;
+        struct catalog_typing typing = {
+            .key = {.count = 2,
+                    .parts = {{.name = "text", .type = CELLAR_BYTES, .bytes = 4, .place = 1},
+                              {.name = "id", .type = CELLAR_UINT, .bytes = 4, .place = 2}}},
+            .types = {CELLAR_NO_TYPE, CELLAR_UINT},
+            .places = {0, 3}};
+        uint8_t row[24] = {cases[i].bytes};
+        memcpy(row + BYTEKEY_HEAD_BYTES, cases[i].packed, 10);
+        pool_open(&pool, *state, 2, 1);
+        assert_true(rowkey_lay_out(&typing.key));
+        MUST(&pool, catalog_typed_open(NULL, pool.ep, pool.catalog, &schema, &typing, &table, &pool.error));
+        uint64_t number = bytekey_number(cases[i].packed, cases[i].bytes);
+        MUST(&pool, loader_load(NULL, pool.loader, table, number, row, &pool.error));
+        if (cases[i].sane)
+            audit_clean(&pool);
+        else
+            FAILS(&pool, loader_audit(NULL, pool.loader, &pool.error), CELLAR_CORRUPT, "INV-ROW-1");
+        pool_close(&pool);
+    }
 }
 
 static void damaged_buckets_are_found(void **state)
@@ -236,6 +277,28 @@ static void unequal_backups_are_found(void **state)
     pool_close(&pool);
 }
 
+/* Whose WRITEs a backup did not answer gives its claim back, and has written a part of a header to the others. */
+static void a_run_is_blank_whatever_was_given_up(void **state)
+{
+    struct pool pool;
+    const struct table *table = audited_pool(&pool, *state);
+    uint64_t chunk = chunks_used(&pool, 0), offset;
+    struct fabric_addr second = fabric_addr_of(0, pool.catalog->heap_offset + (chunk + 1) * LAYOUT_CHUNK_BYTES + 8);
+    struct chunk_wire *run = &catalog_home_of(pool.catalog)->chunk;
+    *run = (struct chunk_wire){
+        .kind = LAYOUT_RUN_RECORDS, .table_id = table->id, .chunk_count = 3, .slot_bytes = table->schema.record_bytes};
+    for (uint32_t i = 0; i < 2; i++) poke_word(&pool, catalog_replica(pool.catalog, second, i), 3);
+    assert_int_equal(catalog_run_take(NULL, pool.ep, pool.catalog, 0, run, &offset), 0);
+    assert_int_equal(offset, pool.catalog->heap_offset + chunk * LAYOUT_CHUNK_BYTES);
+    for (uint32_t i = 0; i < 2; i++) {
+        uint64_t word;
+        peek(&pool, catalog_replica(pool.catalog, second, i), &word, sizeof word);
+        assert_int_equal(word, 0);
+    }
+    audit_clean(&pool);
+    pool_close(&pool);
+}
+
 static void damaged_runs_are_found(void **state)
 {
     struct pool pool;
@@ -314,10 +377,16 @@ static void random_damage_never_breaks_a_reader(void **state)
 int main(int argc, char **argv)
 {
     const struct contract_entry tests[] = {
-        ENTRY(damaged_records_are_found),   ENTRY(damaged_buckets_are_found),
-        ENTRY(locks_left_are_told),         ENTRY(numbers_that_no_key_makes_are_found),
-        ENTRY(misplaced_entries_are_found), ENTRY(unequal_backups_are_found),
-        ENTRY(damaged_runs_are_found),      ENTRY(random_damage_never_breaks_a_reader),
+        ENTRY(damaged_records_are_found),
+        ENTRY(damaged_buckets_are_found),
+        ENTRY(locks_left_are_told),
+        ENTRY(numbers_that_no_key_makes_are_found),
+        ENTRY(packed_keys_that_no_row_makes_are_found),
+        ENTRY(misplaced_entries_are_found),
+        ENTRY(unequal_backups_are_found),
+        ENTRY(damaged_runs_are_found),
+        ENTRY(a_run_is_blank_whatever_was_given_up),
+        ENTRY(random_damage_never_breaks_a_reader),
     };
     return contract_main("storage_audit", tests, sizeof tests / sizeof *tests, argc, argv);
 }
