@@ -50,6 +50,7 @@ extern "C" {
 #define CELLAR_NAME_BYTES 32
 #define CELLAR_KEY_BYTES_MAX 512
 #define CELLAR_VALUE_BYTES_MAX (1 << 20)
+#define CELLAR_SHORT_BYTES 256
 
 #if defined(__GNUC__)
 #define CELLAR_NODISCARD __attribute__((warn_unused_result))
@@ -235,7 +236,7 @@ enum cellar_type {
     CELLAR_INT,     /* ... likewise, in two's complement; */
     CELLAR_FLOAT,   /* ... 4 or 8; in keys -0 is 0, and NaN is one value, above all others */
     CELLAR_FIXED,   /* as many bytes as the field has */
-    CELLAR_BYTES    /* 0 to bytes_max bytes; the field is a struct cellar_bytes. In keys only */
+    CELLAR_BYTES    /* 0 to bytes_max bytes; the field is a struct cellar_bytes */
 };
 struct cellar_bytes {
     const void *data;
@@ -246,7 +247,11 @@ struct cellar_column {
     const char *name;
     uint32_t offset, bytes; /* of its field in the row struct */
     uint32_t type, flags;   /* enum cellar_type; KEY */
-    uint32_t bytes_max;     /* of BYTES: each row has room for so many */
+    /*
+     * Of BYTES. In keys, and up to CELLAR_SHORT_BYTES, each row has room for so many. Else (0: CELLAR_VALUE_BYTES_MAX)
+     * what is longer than 40 bytes lies beside the row, and the table takes seven places of the pool's 64.
+     */
+    uint32_t bytes_max;
     uint32_t cell; /* 1 .. CELLAR_CELLS_MAX: those of one number are locked together; 0: by itself, as far as they go */
 };
 /* A column of that field: its name, place, width and type. */
@@ -664,9 +669,10 @@ CELLAR_NODISCARD int cellar_run(struct cellar *db, cellar_txn_fn fn, void *arg,
  * macros of the same names, below, fill it in.
  *
  * cellar_get fills these columns of the row whose key *row has, as the transaction sees them: as it has put them, else
- * as it has read them first, else as they are now, which takes a round trip. What two calls have read may be of two
- * moments: then the commit ends with RETRY, and cellar_check before it. `lock`: columns that no other transaction
- * changes before this one ends, or lock_us have passed; as cellar_txn_get_for_update. NOT_FOUND: *row is as it was.
+ * as it has read them first, else as they are now, which takes a round trip; one more where BYTES lie beside the row.
+ * BYTES are lent: they stand until the transaction ends. What two calls have read may be of two moments: then the
+ * commit ends with RETRY, and cellar_check before it. `lock`: columns that no other transaction changes before this one
+ * ends, or lock_us have passed; as cellar_txn_get_for_update. NOT_FOUND: *row is as it was.
  */
 CELLAR_NODISCARD int cellar_get(struct cellar_txn *txn, const struct cellar_table *table, uint64_t columns,
                                 uint64_t lock, void *row, size_t row_bytes);
@@ -681,13 +687,13 @@ struct cellar_read {
     ((struct cellar_read){.table = (table_), .row = (row_), .row_bytes = sizeof *(row_), __VA_ARGS__})
 /*
  * So many gets, of any tables, in the round trips of one, but for those with a lock, and true at one moment, but for
- * what was read before. A row that is not there is no error.
+ * what was read before, and for BYTES beside rows. A row that is not there is no error.
  */
 CELLAR_NODISCARD int cellar_get_many(struct cellar_txn *txn, struct cellar_read *reads, uint32_t count);
 /*
- * Changes that wait for the commit, and take no round trip; but where keys have BYTES, or more than 8 bytes, a row that
- * was not read yet is looked for. Where the transaction knows already whether there is such a row, NOT_FOUND and EXISTS
- * come at once, else from cellar_commit.
+ * Changes that wait for the commit, and take no round trip; but where keys have BYTES, or more than 8 bytes, or BYTES
+ * lie beside rows, a row that was not read yet is looked for. Where the transaction knows already whether there is such
+ * a row, NOT_FOUND and EXISTS come at once, else from cellar_commit.
  *
  * cellar_put changes columns of a row; with all columns of the definition it also makes the row: NOT_FOUND never.
  * cellar_insert makes one: EXISTS. After cellar_delete there is none; that there was none is no error.

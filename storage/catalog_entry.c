@@ -49,7 +49,9 @@ static bool entry_columns_read(const struct catalog_entry_wire *entry, struct en
         columns->stored[columns->count++] =
             (struct cellar_schema_column){column->name, column->row_offset, column->bytes, column->cell};
     }
-    if (!rowkey_lay_out(&columns->key) || (columns->key.count && entry->variable)) return false;
+    if (!rowkey_lay_out(&columns->key)) return false;
+    for (uint32_t i = 0; i < columns->count && columns->key.count; i++)
+        if (entry->variable >> i & 1 && columns->types[i] != CELLAR_BYTES) return false;
     return !columns->key.count || entry->key_bytes == (columns->key.wide ? columns->key.bytes : 0);
 }
 

@@ -2,13 +2,16 @@
 
 #include "bytekey.h"
 #include "coordinator.h"
+#include "extent.h"
 #include "handle.h"
 #include "rowview.h"
 #include "worker.h"
 
 #define ROWS_DEFAULT 65536
-#define FILLER "(row)" /* the column of a table whose columns are all of its key: a record has a cell at least */
-#define PACKED "(key)" /* the first one, of a table whose key is wide */
+#define LONG_ROOM_BYTES 40   /* of BYTES that may lie beside the row, in it: with their head a line */
+#define LONG_BYTES_EACH 4096 /* so many are expected of one */
+#define FILLER "(row)"       /* the column of a table whose columns are all of its key: a record has a cell at least */
+#define PACKED "(key)"       /* the first one, of a table whose key is wide */
 #define CELL_REST CELLAR_CELLS_MAX /* of columns for which there is no cell of their own; none asks for that number */
 
 /* ---- what a definition may be ---- */
@@ -18,6 +21,25 @@
 static bool is_name(const char *name)
 {
     return name && name[0] && strnlen(name, CELLAR_NAME_BYTES) < CELLAR_NAME_BYTES;
+}
+
+static int bytes_max_check(const struct cellar_table_def *def, const struct cellar_column *column,
+                           struct cellar_error *error)
+{
+    uint32_t most = column->bytes_max;
+    bool key = column->flags & CELLAR_KEY;
+    if (column->type != CELLAR_BYTES && most)
+        return REFUSED(def, ", column %s: bytes_max %u: it is of BYTES", column->name, most);
+    if (column->type == CELLAR_BYTES && key && (most == 0 || most > CELLAR_KEY_BYTES_MAX))
+        return REFUSED(def, ", column %s: bytes_max %u: of BYTES in a key it is 1 to %d", column->name, most,
+                       CELLAR_KEY_BYTES_MAX);
+    if (most > CELLAR_VALUE_BYTES_MAX)
+        return REFUSED(def, ", column %s: bytes_max %u: at most %d are possible", column->name, most,
+                       CELLAR_VALUE_BYTES_MAX);
+    if (rowview_is_long(column) && column->cell)
+        return REFUSED(def, ", column %s: cell %u: BYTES of more than %d bytes have one of their own", column->name,
+                       column->cell, CELLAR_SHORT_BYTES);
+    return 0;
 }
 
 static int type_check(const struct cellar_table_def *def, const struct cellar_column *column,
@@ -31,13 +53,7 @@ static int type_check(const struct cellar_table_def *def, const struct cellar_co
     if (column->bytes > CELLAR_COLUMN_BYTES_MAX)
         return REFUSED(def, ", column %s has %u bytes; %d are possible", column->name, column->bytes,
                        CELLAR_COLUMN_BYTES_MAX);
-    if (is_bytes ? column->bytes_max == 0 || column->bytes_max > CELLAR_KEY_BYTES_MAX : column->bytes_max != 0)
-        return REFUSED(def, ", column %s: bytes_max %u; 1 to %d of BYTES, and 0 of others", column->name,
-                       column->bytes_max, CELLAR_KEY_BYTES_MAX);
-    if (is_bytes && !(column->flags & CELLAR_KEY))
-        return err_set(error, CELLAR_UNSUPPORTED, "table %.31s, column %s: BYTES are in keys only", def->name,
-                       column->name);
-    return 0;
+    return bytes_max_check(def, column, error);
 }
 
 static int column_check(const struct cellar_table_def *def, uint32_t i, struct cellar_error *error)
@@ -92,25 +108,29 @@ static uint32_t cells_max(uint32_t cn_count)
     return cells;
 }
 
-/*
- * Groups have the cells that they ask for; of the other columns the first ones one each, as far as there are any. That
- * of a wide key has its own.
- */
+/* Has that stored column its own cell, whatever else there is? A wide key, and BYTES that may lie beside the row. */
+static bool is_alone(const struct definition *definition, uint32_t i)
+{
+    return (i == 0 && definition->typing.key.wide) || definition->schema.variable >> i & 1;
+}
+
+/* Groups have the cells that they ask for; of the other columns the first ones one each, as far as there are any. */
 static void cells_choose(struct definition *definition, uint32_t most)
 {
-    uint32_t groups = 0, singles = 0, first = definition->typing.key.wide;
-    most -= first;
-    for (uint32_t i = first; i < definition->schema.column_count; i++) {
+    uint32_t groups = 0, singles = 0, alone = 0;
+    for (uint32_t i = 0; i < definition->schema.column_count; i++) {
         int32_t cell = definition->columns[i].cell;
-        if (cell == CELLAR_OWN_CELL)
+        if (is_alone(definition, i))
+            alone++;
+        else if (cell == CELLAR_OWN_CELL)
             singles++;
         else
             groups |= 1u << cell;
     }
-    uint32_t left = most - (uint32_t)__builtin_popcount(groups);
+    uint32_t taken = alone + (uint32_t)__builtin_popcount(groups), left = most > taken ? most - taken : 0;
     if (singles <= left) return;
-    for (uint32_t i = first; i < definition->schema.column_count; i++) {
-        if (definition->columns[i].cell != CELLAR_OWN_CELL) continue;
+    for (uint32_t i = 0; i < definition->schema.column_count; i++) {
+        if (definition->columns[i].cell != CELLAR_OWN_CELL || is_alone(definition, i)) continue;
         if (left > 1)
             left--;
         else
@@ -161,7 +181,28 @@ static int key_make(const struct cellar_table_def *def, struct definition *defin
     return 0;
 }
 
-static int definition_make(const struct cellar_table_def *def, uint32_t flags, uint32_t cn_count,
+/* A column that is no part of the key, in a place of its own. */
+static void column_add(struct definition *definition, const struct cellar_column *column, uint32_t place)
+{
+    int32_t cell = column->cell ? (int32_t)column->cell - 1 : CELLAR_OWN_CELL;
+    uint32_t bytes = column->bytes;
+    if (column->type == CELLAR_BYTES) bytes = ROWVIEW_LENGTH_BYTES + column->bytes_max;
+    if (rowview_is_long(column)) {
+        bytes = EXTENT_HEAD_BYTES + LONG_ROOM_BYTES;
+        definition->schema.variable |= CELLAR_BIT(definition->schema.column_count);
+    }
+    stored_add(definition, column->name, bytes, cell, column->type, place);
+}
+
+/* No more than the pool has. */
+static uint64_t long_bytes(const struct catalog *catalog, const struct cellar_schema *schema)
+{
+    uint64_t heap = catalog->mn_count * catalog->chunk_count * LAYOUT_CHUNK_BYTES;
+    uint64_t each = (uint64_t)__builtin_popcountll(schema->variable) * LONG_BYTES_EACH;
+    return each == 0 ? 0 : schema->records_max < heap / each ? schema->records_max * each : heap;
+}
+
+static int definition_make(const struct cellar_table_def *def, uint32_t flags, const struct catalog *catalog,
                            struct definition *definition, struct cellar_error *error)
 {
     *definition = (struct definition){.schema = {.name = def->name,
@@ -172,17 +213,14 @@ static int definition_make(const struct cellar_table_def *def, uint32_t flags, u
     int rc = key_make(def, definition, error);
     if (rc) return rc;
     uint32_t first = definition->schema.column_count;
-    for (uint32_t i = 0; i < def->column_count; i++) {
-        const struct cellar_column *column = &def->columns[i];
-        int32_t cell = column->cell ? (int32_t)column->cell - 1 : CELLAR_OWN_CELL;
-        if (!(column->flags & CELLAR_KEY))
-            stored_add(definition, column->name, column->bytes, cell, column->type, first + i);
-    }
+    for (uint32_t i = 0; i < def->column_count; i++)
+        if (!(def->columns[i].flags & CELLAR_KEY)) column_add(definition, &def->columns[i], first + i);
+    definition->schema.long_bytes = long_bytes(catalog, &definition->schema);
     bool fills = !definition->schema.column_count;
     if (def->column_count + first + fills > CELLAR_COLUMNS_MAX)
         return REFUSED(def, ": with such a key at most %d columns are possible", CELLAR_COLUMNS_MAX - 1);
     if (fills) stored_add(definition, FILLER, 1, CELLAR_OWN_CELL, CELLAR_NO_TYPE, def->column_count);
-    cells_choose(definition, cells_max(cn_count));
+    cells_choose(definition, cells_max(catalog->cn_count));
     definition->schema.row_bytes = (definition->schema.row_bytes + 7) / 8 * 8;
     return 0;
 }
@@ -223,7 +261,7 @@ static int table_open(struct coro *co, struct coordinator *coordinator, void *ar
     struct definition definition;
     struct rowview view;
 
-    int rc = definition_make(open->def, open->flags, catalog->cn_count, &definition, open->error);
+    int rc = definition_make(open->def, open->flags, catalog, &definition, open->error);
     if (rc) return rc;
     ep->bulk = true;
     rc = catalog_typed_open(co, ep, catalog, &definition.schema, &definition.typing, &table, open->error);

@@ -105,6 +105,14 @@ int interactive_key_remove(struct cellar_txn *txn, const struct table *table, ui
 
 /* ---- values of variable length (interactive_values.c) ---- */
 
+/* The value of such a column, of a record that is noted as being there: lent, until the transaction ends. */
+int interactive_value_lend(struct cellar_txn *txn, const struct draft_record *record, uint32_t column,
+                           struct cellar_bytes *value);
+/* What that will read is wanted (interactive_wanted_read). */
+int interactive_value_want(struct cellar_txn *txn, const struct draft_record *record, uint32_t column);
+/* As cellar_txn_put_bytes. */
+int interactive_value_put(struct cellar_txn *txn, const struct draft_record *record, uint32_t column,
+                          const struct cellar_bytes *value);
 /* Has each such column of a row room for its value? 0, or TOO_LARGE. */
 int interactive_values_check(struct session *session, const struct table *table, uint64_t key, const void *row);
 /* Of a row that is inserted, and was checked: as the engine keeps such values. */

@@ -165,30 +165,55 @@ static int wanted_settle(struct cellar_txn *txn, struct wanted *wanted)
     return rc;
 }
 
+/* A column's bytes as the transaction sees them, to `to`. */
+static void column_get(const struct draft_record *record, uint32_t stored, void *to)
+{
+    const struct schema *schema = &record->table->schema;
+    const struct schema_column *column = &schema->columns[stored];
+    if (draft_own_columns(record) >> stored & 1)
+        memcpy(to, record->row + column->row_offset, column->bytes);
+    else
+        record_column_get(schema, record->image, stored, to);
+}
+
+/* A short one, lent. */
+static int text_lend(struct session *session, const struct draft_record *record, uint32_t stored,
+                     struct cellar_bytes *text)
+{
+    uint8_t value[ROWVIEW_LENGTH_BYTES + CELLAR_SHORT_BYTES];
+    uint16_t length;
+    column_get(record, stored, value);
+    memcpy(&length, value, sizeof length);
+    if (length > record->table->schema.columns[stored].bytes - ROWVIEW_LENGTH_BYTES)
+        return interactive_failed(session, CELLAR_CORRUPT,
+                                  interactive_detail(CELLAR_WHY_VALUE, record->table, record->key));
+    uint8_t *bytes = draft_lend(&session->draft, length);
+    if (!bytes) return interactive_no_copies(session, record->table, record->key);
+    memcpy(bytes, value + ROWVIEW_LENGTH_BYTES, length);
+    *text = (struct cellar_bytes){bytes, length};
+    return 0;
+}
+
 /* The columns to the program's row, but for those of the key, which it has. */
-static void wanted_copy(const struct wanted *wanted)
+static int wanted_copy(struct cellar_txn *txn, const struct wanted *wanted)
 {
     const struct rowview *view = wanted->view;
     const struct draft_record *record = wanted->record;
-    const struct schema *schema = &record->table->schema;
-    uint64_t own = draft_own_columns(record);
     for (uint64_t columns = wanted->columns & ~view->keys; columns; columns &= columns - 1) {
-        const struct rowview_column *column = &view->columns[__builtin_ctzll(columns)];
+        uint32_t number = (uint32_t)__builtin_ctzll(columns);
+        const struct rowview_column *column = &view->columns[number];
         uint8_t *to = wanted->row + column->offset;
-        if (own >> column->stored & 1)
-            memcpy(to, record->row + schema->columns[column->stored].row_offset, column->bytes);
-        else
-            record_column_get(schema, record->image, column->stored, to);
+        struct cellar_bytes text;
+        if (!(view->texts >> number & 1)) {
+            column_get(record, column->stored, to);
+            continue;
+        }
+        int rc = view->longs >> number & 1 ? interactive_value_lend(txn, record, column->stored, &text)
+                                           : text_lend(interactive_session_of(txn), record, column->stored, &text);
+        if (rc) return rc;
+        memcpy(to, &text, sizeof text);
     }
-}
-
-static int wanted_give(struct session *session, const struct wanted *wanted)
-{
-    if (is_there(wanted)) {
-        wanted_copy(wanted);
-        return 0;
-    }
-    return row_failed(session, wanted->view, wanted->row, CELLAR_NOT_FOUND);
+    return 0;
 }
 
 int cellar_get(struct cellar_txn *txn, const struct cellar_table *handle, uint64_t columns, uint64_t lock, void *row,
@@ -203,7 +228,9 @@ int cellar_get(struct cellar_txn *txn, const struct cellar_table *handle, uint64
     uint32_t cells = cells_of(&wanted, wanted.columns);
     if (cells) rc = interactive_read(session, wanted.record, cells);
     if (rc == 0) rc = wanted_settle(txn, &wanted);
-    return rc ? rc : wanted_give(session, &wanted);
+    if (rc) return rc;
+    return is_there(&wanted) ? wanted_copy(txn, &wanted)
+                             : row_failed(session, wanted.view, wanted.row, CELLAR_NOT_FOUND);
 }
 
 /* Of many: what it asks for is locked, or is to be noted with that of the others. */
@@ -218,17 +245,36 @@ static int many_want(struct session *session, const struct cellar_read *read)
     return interactive_no_copies(session, wanted.record->table, wanted.record->key);
 }
 
+/* Of many, once that is noted: the row's record, if it is there. */
+static int many_find(struct session *session, struct cellar_txn *txn, const struct cellar_read *read,
+                     struct wanted *wanted)
+{
+    int rc = wanted_find(session, read->table, read->columns, read->lock, read->row, read->row_bytes, wanted);
+    if (rc == 0 && read->lock) rc = wanted_lock(session, wanted);
+    return rc ? rc : wanted_settle(txn, wanted);
+}
+
+/* What lies beside rows is wanted, now that these say where. */
+static int many_want_long(struct session *session, struct cellar_txn *txn, const struct cellar_read *read)
+{
+    struct wanted wanted;
+    if (!read->table->table->variable) return 0;
+    int rc = many_find(session, txn, read, &wanted);
+    uint64_t longs = rc == 0 && is_there(&wanted) ? wanted.columns & wanted.view->longs : 0;
+    for (; longs && rc == 0; longs &= longs - 1)
+        rc = interactive_value_want(txn, wanted.record, wanted.view->columns[__builtin_ctzll(longs)].stored);
+    return rc;
+}
+
 static int many_give(struct session *session, struct cellar_txn *txn, struct cellar_read *read)
 {
     struct wanted wanted;
-    int rc = wanted_find(session, read->table, read->columns, read->lock, read->row, read->row_bytes, &wanted);
-    if (rc == 0 && read->lock) rc = wanted_lock(session, &wanted);
-    if (rc == 0) rc = wanted_settle(txn, &wanted);
+    int rc = many_find(session, txn, read, &wanted);
     if (rc) return rc;
     bool there = is_there(&wanted);
-    if (there) wanted_copy(&wanted);
+    if (there) rc = wanted_copy(txn, &wanted);
     read->code = there ? 0 : CELLAR_NOT_FOUND;
-    return 0;
+    return rc;
 }
 
 int cellar_get_many(struct cellar_txn *txn, struct cellar_read *reads, uint32_t count)
@@ -239,6 +285,8 @@ int cellar_get_many(struct cellar_txn *txn, struct cellar_read *reads, uint32_t 
     for (uint32_t i = 0; i < count && rc == 0; i++) rc = many_want(session, &reads[i]);
     if (session && rc) draft_want_nothing(&session->draft);
     if (rc == 0) rc = interactive_wanted_read(session);
+    for (uint32_t i = 0; i < count && rc == 0; i++) rc = many_want_long(session, txn, &reads[i]);
+    if (rc == 0) rc = interactive_wanted_read(session);
     for (uint32_t i = 0; i < count && rc == 0; i++) rc = many_give(session, txn, &reads[i]);
     return rc;
 }
@@ -247,6 +295,7 @@ int cellar_get_many(struct cellar_txn *txn, struct cellar_read *reads, uint32_t 
 
 /* A row that a call changes. */
 struct changing {
+    struct cellar_txn *txn;
     struct session *session;
     const struct rowview *view;
     const void *row;
@@ -255,23 +304,44 @@ struct changing {
     struct rowview_key key;
 };
 
-static int change_begin(struct cellar_txn *txn, const struct cellar_table *handle, const void *row, size_t row_bytes,
-                        struct changing *changing)
+/* Its record; where one has to know whether there is such a row, that is noted. */
+static int change_find(struct changing *changing)
 {
     int rc;
+    const struct rowview *view = changing->view;
+    const struct table *table = view->handle.table;
+    if (table->key.wide) {
+        rc = place_find(changing->txn, view, changing->row, table->variable, &changing->key, &changing->place);
+        if (rc == 0) changing->record = changing->place.record;
+        return rc;
+    }
+    changing->record = record_of(changing->session, view, changing->row, &rc);
+    if (rc || !table->variable || draft_known(changing->record) != DRAFT_ANYTHING) return rc;
+    return interactive_read(changing->session, changing->record, draft_cells(&table->schema, table->variable));
+}
+
+/* `columns`: those that it writes; NULL: none. */
+static int change_begin(struct cellar_txn *txn, const struct cellar_table *handle, uint64_t *columns, const void *row,
+                        size_t row_bytes, struct changing *changing)
+{
+    int rc;
+    struct cellar_error error;
     struct session *session = interactive_going_to_write(txn, handle, &rc);
     const struct rowview *view = session ? view_of(session, handle, row, row_bytes, &rc) : NULL;
     if (!view) return rc;
+    if (columns && !columns_know(view, columns)) return unknown_columns(session, view);
+    rc = columns && *columns & view->texts ? rowview_check(view, *columns, row, &error) : 0;
+    if (rc) return refused(session, rc, &error);
+    changing->txn = txn;
     changing->session = session;
     changing->view = view;
     changing->row = row;
-    if (!handle->table->key.wide) {
-        changing->record = record_of(session, view, row, &rc);
-        return rc;
-    }
-    rc = place_find(txn, view, row, 0, &changing->key, &changing->place);
-    if (rc == 0) changing->record = changing->place.record;
-    return rc;
+    return change_find(changing);
+}
+
+static bool is_absent(const struct changing *changing)
+{
+    return !changing->record || draft_known(changing->record) == DRAFT_ABSENT;
 }
 
 /* The draft has taken it, or says why not; then its row takes these columns. */
@@ -282,12 +352,60 @@ static int change_end(const struct changing *changing, int code, uint64_t column
     return rc;
 }
 
-/* A row with a wide key, which is not there. */
+/* A row that is not there, as far as it is known. */
 static int row_add(struct changing *changing)
 {
     struct interactive_place *place = &changing->place;
+    uint64_t all = changing->view->all;
+    if (!changing->view->handle.table->key.wide)
+        return change_end(changing, draft_row_insert(&changing->session->draft, changing->record), all);
     int rc = interactive_key_add(changing->session, place, changing->key.packed, changing->key.bytes);
-    if (rc == 0) rowview_row(changing->view, changing->view->all, changing->row, place->record->row);
+    if (rc) return rc;
+    changing->record = place->record;
+    return change_end(changing, 0, all);
+}
+
+/* Long ones, which are records of their own. */
+static int longs_put(const struct changing *changing, uint64_t columns)
+{
+    int rc = 0;
+    for (columns &= changing->view->longs; columns && rc == 0; columns &= columns - 1) {
+        const struct rowview_column *column = &changing->view->columns[__builtin_ctzll(columns)];
+        struct cellar_bytes value;
+        memcpy(&value, (const uint8_t *)changing->row + column->offset, sizeof value);
+        rc = interactive_value_put(changing->txn, changing->record, column->stored, &value);
+    }
+    return rc;
+}
+
+/* Puts a row that is there, or may be, or adds one. */
+static int row_put(struct changing *changing, uint64_t columns, bool all)
+{
+    const struct rowview *view = changing->view;
+    struct draft *draft = &changing->session->draft;
+    if (!changing->record) return row_add(changing);
+    bool inserts = all && PLANT(row_put_inserts) && draft_known(changing->record) == DRAFT_ANYTHING;
+    if (PLANT(row_put_whole)) columns = view->all;
+    uint64_t stored = rowview_stored(view, columns & ~view->longs);
+    return change_end(changing,
+                      inserts ? draft_row_insert(draft, changing->record)
+                              : draft_row_put(draft, changing->record, stored, all),
+                      columns);
+}
+
+/* All of it or, if long ones do not fit, nothing. */
+static int whole(struct changing *changing, int (*change)(struct changing *changing, uint64_t columns, bool all),
+                 uint64_t columns, bool all)
+{
+    struct draft *draft = &changing->session->draft;
+    if (!(columns & changing->view->longs)) return change(changing, columns, all);
+    int savepoint = draft_savepoint(draft);
+    if (savepoint < 0)
+        return interactive_too_large(changing->session, CELLAR_WHY_SAVEPOINTS_MAX, CELLAR_SAVEPOINTS_MAX, NULL, 0);
+    int rc = change(changing, columns, all);
+    if (rc == 0) rc = longs_put(changing, columns);
+    if (rc) draft_rollback(draft, savepoint);
+    draft->savepoint_count = (uint32_t)savepoint; /* what it has written down is kept for those below */
     return rc;
 }
 
@@ -295,35 +413,38 @@ int cellar_put(struct cellar_txn *txn, const struct cellar_table *handle, uint64
                size_t row_bytes)
 {
     struct changing changing;
-    int rc = change_begin(txn, handle, row, row_bytes, &changing);
+    int rc = change_begin(txn, handle, &columns, row, row_bytes, &changing);
     if (rc) return rc;
     const struct rowview *view = changing.view;
-    struct draft *draft = &changing.session->draft;
-    if (!columns_know(view, &columns)) return unknown_columns(changing.session, view);
     bool all = (columns | view->keys) == view->all;
-    if (!changing.record) return all ? row_add(&changing) : row_failed(changing.session, view, row, CELLAR_NOT_FOUND);
-    bool inserts = all && PLANT(row_put_inserts) && draft_known(changing.record) == DRAFT_ANYTHING;
-    if (PLANT(row_put_whole)) columns = view->all;
-    rc = inserts ? draft_row_insert(draft, changing.record)
-                 : draft_row_put(draft, changing.record, rowview_stored(view, columns), all);
-    return change_end(&changing, rc, columns);
+    if (!all && is_absent(&changing)) return row_failed(changing.session, view, row, CELLAR_NOT_FOUND);
+    return whole(&changing, row_put, columns, all);
+}
+
+static int row_insert(struct changing *changing, uint64_t columns, bool all)
+{
+    (void)columns, (void)all;
+    return row_add(changing);
 }
 
 int cellar_insert(struct cellar_txn *txn, const struct cellar_table *handle, const void *row, size_t row_bytes)
 {
     struct changing changing;
-    int rc = change_begin(txn, handle, row, row_bytes, &changing);
+    uint64_t columns = CELLAR_ALL;
+    int rc = change_begin(txn, handle, &columns, row, row_bytes, &changing);
     if (rc) return rc;
-    if (!changing.record) return row_add(&changing);
-    if (handle->table->key.wide) return row_failed(changing.session, changing.view, row, CELLAR_EXISTS);
-    return change_end(&changing, draft_row_insert(&changing.session->draft, changing.record), changing.view->all);
+    bool there = changing.record && draft_known(changing.record) == DRAFT_PRESENT;
+    if (there) return row_failed(changing.session, changing.view, row, CELLAR_EXISTS);
+    return whole(&changing, row_insert, columns, true);
 }
 
 int cellar_delete(struct cellar_txn *txn, const struct cellar_table *handle, const void *row, size_t row_bytes)
 {
     struct changing changing;
-    int rc = change_begin(txn, handle, row, row_bytes, &changing);
-    if (rc || !changing.record) return rc;
-    if (handle->table->key.wide) return interactive_key_remove(txn, handle->table, changing.record->key);
+    int rc = change_begin(txn, handle, NULL, row, row_bytes, &changing);
+    if (rc || is_absent(&changing)) return rc;
+    const struct table *table = handle->table;
+    if (table->key.wide) return interactive_key_remove(txn, table, changing.record->key);
+    if (table->variable && (rc = interactive_values_drop(txn, table, changing.record->key)) != 0) return rc;
     return change_end(&changing, draft_delete(&changing.session->draft, changing.record, DRAFT_ANYTHING), 0);
 }

@@ -83,8 +83,7 @@ static bool is_own(const struct draft_record *record)
     return record->now.change == DRAFT_PUT || record->now.change == DRAFT_INSERT;
 }
 
-/* All extents in one go. */
-static int pieces_fetch(const struct value *value)
+static int pieces_want(const struct value *value)
 {
     struct draft *draft = &value->session->draft;
     int rc = 0;
@@ -96,6 +95,13 @@ static int pieces_fetch(const struct value *value)
             rc = interactive_no_copies(value->session, value->table, value->key);
     }
     if (rc) draft_want_nothing(draft);
+    return rc;
+}
+
+/* All extents in one go. */
+static int pieces_fetch(const struct value *value)
+{
+    int rc = pieces_want(value);
     return rc ? rc : interactive_wanted_read(value->session);
 }
 
@@ -143,6 +149,32 @@ int cellar_txn_get_bytes(struct cellar_txn *txn, const struct cellar_table *hand
     rc = value.cut.count ? pieces_read(&value, (uint8_t *)to + here) : 0;
     if (rc == 0 && here) memcpy(to, value.in.head, here);
     return rc;
+}
+
+static int value_of(struct cellar_txn *txn, const struct draft_record *record, uint32_t column, struct value *value)
+{
+    return value_begin(value, interactive_session_of(txn), txn, record->table, record->key, (int)column);
+}
+
+int interactive_value_want(struct cellar_txn *txn, const struct draft_record *record, uint32_t column)
+{
+    struct value value;
+    int rc = value_of(txn, record, column, &value);
+    return rc ? rc : pieces_want(&value);
+}
+
+int interactive_value_lend(struct cellar_txn *txn, const struct draft_record *record, uint32_t column,
+                           struct cellar_bytes *lent)
+{
+    struct value value;
+    int rc = value_of(txn, record, column, &value);
+    if (rc) return rc;
+    uint32_t here = value.in.bytes < value.room ? value.in.bytes : value.room;
+    uint8_t *bytes = draft_lend(&value.session->draft, value.in.bytes);
+    if (!bytes) return interactive_no_copies(value.session, value.table, value.key);
+    memcpy(bytes, value.in.head, here);
+    *lent = (struct cellar_bytes){bytes, value.in.bytes};
+    return value.cut.count ? pieces_read(&value, bytes + here) : 0;
 }
 
 /* ---- writing ---- */
@@ -197,6 +229,18 @@ static uint64_t place_draw(struct coordinator *coordinator)
     return extent_place(numbers);
 }
 
+/* One at which the transaction has not looked, nor written. */
+static uint64_t place_choose(const struct value *value)
+{
+    const struct draft *draft = &value->session->draft;
+    for (;;) {
+        uint64_t place = place_draw(value->session->coordinator);
+        uint32_t piece = 0;
+        while (piece < value->cut.count && !draft_find(draft, piece_table(value, piece), place + piece)) piece++;
+        if (piece == value->cut.count) return place;
+    }
+}
+
 /* Can all of the change be kept? So that it is made whole or not at all. */
 static int room_check(const struct value *old, const struct value *now)
 {
@@ -224,13 +268,21 @@ static int value_put(struct value *old, const void *from, uint32_t bytes)
     uint32_t here = bytes < now.room ? bytes : now.room;
     int rc = room_check(old, &now);
     if (rc) return rc;
-    if (now.cut.count) now.in.place = stays ? old->in.place : place_draw(now.session->coordinator);
+    if (now.cut.count) now.in.place = stays ? old->in.place : place_choose(&now);
     if (here) memcpy(now.in.head, from, here);
     if (!stays && !PLANT(extent_leaked)) rc = pieces_delete(old);
     if (rc == 0) rc = pieces_write(&now, (const uint8_t *)from + here, !stays);
     if (rc == 0 && now.cut.count && !stays && PLANT(extent_freed_early))
         rc = draft_delete(&now.session->draft, piece_record(&now, now.cut.count - 1), DRAFT_PRESENT);
     return rc ? rc : interactive_put(now.session, now.table, now.key, now.column, &now.in);
+}
+
+int interactive_value_put(struct cellar_txn *txn, const struct draft_record *record, uint32_t column,
+                          const struct cellar_bytes *from)
+{
+    struct value value;
+    int rc = value_of(txn, record, column, &value);
+    return rc ? rc : value_put(&value, from->data, (uint32_t)from->bytes);
 }
 
 int cellar_txn_put_bytes(struct cellar_txn *txn, const struct cellar_table *handle, uint64_t key, int column,

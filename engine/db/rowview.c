@@ -8,11 +8,18 @@ static const char *type_name(uint32_t type)
     return type < sizeof names / sizeof *names ? names[type] : "unknown";
 }
 
+/* So many bytes the definition has of a column. */
+static uint32_t bytes_of(const struct cellar_column *column)
+{
+    if (column->type != CELLAR_BYTES) return column->bytes;
+    return column->bytes_max ? column->bytes_max : CELLAR_VALUE_BYTES_MAX;
+}
+
 static int differs(const struct table *table, const struct cellar_column *want, uint32_t type, uint32_t bytes,
                    bool is_key, struct cellar_error *error)
 {
     bool wants_key = want->flags & CELLAR_KEY;
-    uint32_t wants = want->type == CELLAR_BYTES ? want->bytes_max : want->bytes;
+    uint32_t wants = bytes_of(want);
     if (want->type != type || wants != bytes)
         return MISMATCH(table, ", column %s: %s of %u bytes here, %s of %u there", want->name, type_name(want->type),
                         wants, type_name(type), bytes);
@@ -30,6 +37,15 @@ static int part_find(const struct rowkey *key, const char *name)
     return -1;
 }
 
+/* So many the table has; of BYTES beside the row as many as are wanted, if they are to be there. */
+static uint32_t bytes_stored(const struct table *table, uint32_t stored, const struct cellar_column *want)
+{
+    const struct schema_column *column = &table->schema.columns[stored];
+    if (column->type != CELLAR_BYTES) return column->bytes;
+    if (!(table->variable >> stored & 1)) return column->bytes - ROWVIEW_LENGTH_BYTES;
+    return rowview_is_long(want) ? bytes_of(want) : CELLAR_VALUE_BYTES_MAX;
+}
+
 static int column_make(const struct table *table, const struct cellar_column *want, struct rowview_column *column,
                        struct cellar_error *error)
 {
@@ -37,9 +53,11 @@ static int column_make(const struct table *table, const struct cellar_column *wa
     if (part < 0) stored = schema_column_find(&table->schema, want->name, (uint32_t)strlen(want->name));
     if (stored >= 0 && table->schema.columns[stored].type == CELLAR_NO_TYPE) stored = -1; /* the engine's own */
     if (part < 0 && stored < 0) return MISMATCH(table, " has no column %s", want->name);
-    *column = (struct rowview_column){want->offset, (uint16_t)want->bytes, (int16_t)part, (uint8_t)stored};
+    *column =
+        (struct rowview_column){want->offset, bytes_of(want), (uint16_t)want->bytes, (int16_t)part, (uint8_t)stored};
     if (part >= 0) return differs(table, want, table->key.parts[part].type, table->key.parts[part].bytes, true, error);
-    return differs(table, want, table->schema.columns[stored].type, table->schema.columns[stored].bytes, false, error);
+    return differs(table, want, table->schema.columns[stored].type, bytes_stored(table, (uint32_t)stored, want), false,
+                   error);
 }
 
 /* All of the key, in its order? */
@@ -68,8 +86,23 @@ int rowview_make(const struct table *table, const struct cellar_table_def *def, 
         if (rc) return rc;
         view->all |= CELLAR_COL(i);
         if (view->columns[i].part >= 0) view->keys |= CELLAR_COL(i);
+        if (view->columns[i].part < 0 && def->columns[i].type == CELLAR_BYTES) view->texts |= CELLAR_COL(i);
+        if (rowview_is_long(&def->columns[i])) view->longs |= CELLAR_COL(i);
     }
     return keys_check(view, error);
+}
+
+static int text_check(const struct table *table, const char *name, const struct rowview_column *column, const void *row,
+                      struct cellar_error *error)
+{
+    struct cellar_bytes text;
+    memcpy(&text, (const uint8_t *)row + column->offset, sizeof text);
+    if (text.bytes > column->bytes_max)
+        return err_set(error, CELLAR_TOO_LARGE, "table %s, column %s: %zu bytes; it has room for %u", table->name, name,
+                       text.bytes, column->bytes_max);
+    if (text.bytes && !text.data)
+        return err_set(error, CELLAR_INVALID, "table %s, column %s: its data is NULL", table->name, name);
+    return 0;
 }
 
 int rowview_key(const struct rowview *view, const void *row, struct rowview_key *key, struct cellar_error *error)
@@ -79,16 +112,22 @@ int rowview_key(const struct rowview *view, const void *row, struct rowview_key 
         const struct rowview_column *column = &view->columns[__builtin_ctzll(keys)];
         const struct rowkey_part *part = &table->key.parts[column->part];
         const uint8_t *field = (const uint8_t *)row + column->offset;
-        struct cellar_bytes text = {0};
-        if (part->type == CELLAR_BYTES) memcpy(&text, field, sizeof text);
-        if (text.bytes > part->bytes)
-            return err_set(error, CELLAR_TOO_LARGE, "table %s, column %s: %zu bytes; it has room for %u", table->name,
-                           part->name, text.bytes, part->bytes);
-        if (text.bytes && !text.data)
-            return err_set(error, CELLAR_INVALID, "table %s, column %s: its data is NULL", table->name, part->name);
+        int rc = part->type == CELLAR_BYTES ? text_check(table, part->name, column, row, error) : 0;
+        if (rc) return rc;
         key->bytes = rowkey_pack(&table->key, part, field, key->packed);
     }
     return 0;
+}
+
+int rowview_check(const struct rowview *view, uint64_t columns, const void *row, struct cellar_error *error)
+{
+    const struct table *table = view->handle.table;
+    int rc = 0;
+    for (columns &= view->texts; columns && rc == 0; columns &= columns - 1) {
+        const struct rowview_column *column = &view->columns[__builtin_ctzll(columns)];
+        rc = text_check(table, table->schema.columns[column->stored].name, column, row, error);
+    }
+    return rc;
 }
 
 bool rowview_same(const struct rowview *a, const struct rowview *b)
@@ -97,7 +136,8 @@ bool rowview_same(const struct rowview *a, const struct rowview *b)
         return false;
     for (uint32_t i = 0; i < a->column_count; i++) {
         const struct rowview_column *x = &a->columns[i], *y = &b->columns[i];
-        if (x->offset != y->offset || x->part != y->part || x->stored != y->stored) return false;
+        if (x->offset != y->offset || x->part != y->part || x->stored != y->stored || x->bytes_max != y->bytes_max)
+            return false;
     }
     return true;
 }
@@ -110,10 +150,26 @@ uint64_t rowview_stored(const struct rowview *view, uint64_t columns)
     return stored;
 }
 
+/* A short one: its length, its bytes, and zeros. */
+static void text_put(const uint8_t *field, uint32_t room, uint8_t *to)
+{
+    struct cellar_bytes text;
+    memcpy(&text, field, sizeof text);
+    uint16_t length = (uint16_t)text.bytes;
+    memcpy(to, &length, sizeof length);
+    if (length) memcpy(to + ROWVIEW_LENGTH_BYTES, text.data, length);
+    memset(to + ROWVIEW_LENGTH_BYTES + length, 0, room - length);
+}
+
 void rowview_row(const struct rowview *view, uint64_t columns, const void *row, uint8_t *to)
 {
     const struct schema *schema = &view->handle.table->schema;
-    for (columns &= view->all & ~view->keys; columns; columns &= columns - 1) {
+    for (uint64_t texts = columns & view->texts & ~view->longs; texts; texts &= texts - 1) {
+        const struct rowview_column *column = &view->columns[__builtin_ctzll(texts)];
+        text_put((const uint8_t *)row + column->offset, column->bytes_max,
+                 to + schema->columns[column->stored].row_offset);
+    }
+    for (columns &= view->all & ~(view->keys | view->texts); columns; columns &= columns - 1) {
         const struct rowview_column *column = &view->columns[__builtin_ctzll(columns)];
         memcpy(to + schema->columns[column->stored].row_offset, (const uint8_t *)row + column->offset, column->bytes);
     }

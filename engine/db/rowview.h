@@ -10,18 +10,31 @@
 #include "catalog.h"
 
 struct rowview_column {
-    uint32_t offset; /* of its field */
+    uint32_t offset;    /* of its field */
+    uint32_t bytes_max; /* of BYTES */
     uint16_t bytes;
     int16_t part;   /* of the key; -1: it is stored, ... */
     uint8_t stored; /* ... as this column of the schema */
 };
 
+/*
+ * BYTES that are no key. *Short* ones lie in the row: their length, and room for the longest. *Long* ones are the
+ * schema's columns of variable length (extent.h).
+ */
+#define ROWVIEW_LENGTH_BYTES 2
+static inline bool rowview_is_long(const struct cellar_column *column)
+{
+    return column->type == CELLAR_BYTES && !(column->flags & CELLAR_KEY) &&
+           (column->bytes_max == 0 || column->bytes_max > CELLAR_SHORT_BYTES);
+}
+
 struct rowview {
     struct cellar_table handle; /* first: of what is shown */
     struct rowview *next;       /* of the database's */
     uint32_t row_bytes, column_count;
-    uint64_t all;  /* its columns, a bit each */
-    uint64_t keys; /* those of the key */
+    uint64_t all;          /* its columns, a bit each */
+    uint64_t keys;         /* those of the key */
+    uint64_t texts, longs; /* of the others: BYTES; those that are long */
     struct rowview_column columns[CELLAR_COLUMNS_MAX];
 };
 
@@ -54,5 +67,7 @@ NODISCARD int rowview_key(const struct rowview *view, const void *row, struct ro
                           struct cellar_error *error);
 /* Columns of the schema that are these of the view, the key's left out. */
 uint64_t rowview_stored(const struct rowview *view, uint64_t columns);
-/* These columns of a program's row, to the engine's. */
+/* The BYTES of these columns of a program's row: 0; INVALID: without a place; TOO_LARGE. */
+NODISCARD int rowview_check(const struct rowview *view, uint64_t columns, const void *row, struct cellar_error *error);
+/* These columns of a program's row that was checked, to the engine's; but for long ones. */
 void rowview_row(const struct rowview *view, uint64_t columns, const void *row, uint8_t *to);

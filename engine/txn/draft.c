@@ -70,6 +70,8 @@ static void *alloc(struct draft *draft, uint64_t bytes)
     return memory;
 }
 
+void *draft_lend(struct draft *draft, uint64_t bytes) { return alloc(draft, bytes); }
+
 bool draft_has_room(const struct draft *draft, uint32_t records, uint64_t bytes)
 {
     uint64_t all = records * DRAFT_CHANGE_BYTES + (draft->savepoint_count ? 2 : 1) * bytes;

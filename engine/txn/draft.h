@@ -63,6 +63,9 @@ struct draft_record {
     uint8_t *row; /* a row struct: the columns that were put, or a whole row */
 };
 
+/* Bytes for the client, which stand until the transaction ends. NULL: there is no more room. */
+void *draft_lend(struct draft *draft, uint64_t bytes);
+
 /* What a change has replaced; newest first. */
 struct draft_undo {
     struct draft_undo *below;

@@ -143,8 +143,8 @@ static void what_is_no_definition(void **state)
         {"cell 21", {"p", 8, 8, CELLAR_UINT, 0, 0, 21}},
         {"cell 1", {"p", 8, 8, CELLAR_UINT, CELLAR_KEY, 0, 1}},
         {"no type 5 has 8 bytes", {"p", 8, 8, CELLAR_BYTES, CELLAR_KEY, 4, 0}},
-        {"bytes_max 4; 1 to 512 of BYTES, and 0 of others", {"p", 8, 8, CELLAR_UINT, CELLAR_KEY, 4, 0}},
-        {"bytes_max 0", {"p", 8, 16, CELLAR_BYTES, CELLAR_KEY, 0, 0}},
+        {"bytes_max 4: it is of BYTES", {"p", 8, 8, CELLAR_UINT, CELLAR_KEY, 4, 0}},
+        {"bytes_max 0: of BYTES in a key it is 1 to 512", {"p", 8, 16, CELLAR_BYTES, CELLAR_KEY, 0, 0}},
         {"bytes_max 513", {"p", 8, 16, CELLAR_BYTES, CELLAR_KEY, 513, 0}},
         {"more than 16 columns, or 512 bytes", {"p", 8, 16, CELLAR_BYTES, CELLAR_KEY, 505, 0}},
     };
