@@ -35,11 +35,41 @@ static struct cellar_detail detail_of(const struct value *value, enum cellar_why
     return detail;
 }
 
+static const struct table *piece_table(const struct value *value, uint32_t piece)
+{
+    return value->table->extents[value->cut.sizes[piece]];
+}
+
+static struct draft_record *piece_record(const struct value *value, uint32_t piece)
+{
+    return draft_record(&value->session->draft, piece_table(value, piece), value->in.place + piece);
+}
+
+/*
+ * Has another value of this transaction the same place? Then extents are changed of a value that is not, or are not of
+ * one that is. Such a commit would end with RETRY.
+ */
+static bool places_meet(const struct value *value)
+{
+    const struct draft *draft = &value->session->draft;
+    const struct draft_record *row = draft_find(draft, value->table, value->key);
+    bool own = row && (draft_own_columns(row) >> value->column & 1), met = false;
+    for (uint32_t piece = 0; piece < value->cut.count; piece++) {
+        const struct draft_record *record = draft_find(draft, piece_table(value, piece), value->in.place + piece);
+        met = met || own != (record && (record->now.change || record->now.expect));
+    }
+    return met;
+}
+
 /* What was read contradicts itself: of two moments, perhaps. */
 static int contradicted(const struct value *value)
 {
+    struct session *session = value->session;
     int rc = cellar_check(value->txn);
-    return rc ? rc : interactive_failed(value->session, CELLAR_CORRUPT, detail_of(value, CELLAR_WHY_VALUE, 0));
+    if (rc) return rc;
+    if (!places_meet(value)) return interactive_failed(session, CELLAR_CORRUPT, detail_of(value, CELLAR_WHY_VALUE, 0));
+    session->over = CELLAR_RETRY;
+    return interactive_failed(session, session->over, detail_of(value, CELLAR_WHY_CHANGED, 0));
 }
 
 static int head_read(struct value *value)
@@ -63,16 +93,6 @@ static int value_begin(struct value *value, struct session *session, struct cell
     }
     value->room = room_of(table, value->column);
     return head_read(value);
-}
-
-static const struct table *piece_table(const struct value *value, uint32_t piece)
-{
-    return value->table->extents[value->cut.sizes[piece]];
-}
-
-static struct draft_record *piece_record(const struct value *value, uint32_t piece)
-{
-    return draft_record(&value->session->draft, piece_table(value, piece), value->in.place + piece);
 }
 
 /* ---- reading ---- */

@@ -248,6 +248,65 @@ static void a_put_without_room_changes_nothing(void **state)
     pages_close(&pages);
 }
 
+/* What follows a short one is zero, so that equal ones have equal bytes, whatever was there before. */
+static void short_ones_are_filled_up(void **state)
+{
+    struct pages pages;
+    struct page page = page_of(1, 100, 0, 0);
+    uint8_t raw[102], zero[102] = {3, 0, 'a', 'b', 'c'}, bad[102] = {101};
+    (void)state;
+    pages_open(&pages);
+    int title = cellar_column_of(pages.pages, "title");
+    committed(&pages, (cellar_insert), &page);
+    page.title = CELLAR_TEXT("abc");
+    committed(&pages, put_all, &page);
+    struct cellar_txn *txn = begun(&pages);
+    ok(cellar_txn_get(txn, pages.pages, 1, title, raw));
+    assert_memory_equal(raw, zero, sizeof zero);
+    ok(cellar_put(txn, pages.pages, CELLAR_COL(TITLE), &(struct page){1, .title = text_of(1, 90)}));
+    ok(cellar_put(txn, pages.pages, CELLAR_COL(TITLE), &page));
+    ok(cellar_txn_get(txn, pages.pages, 1, title, raw));
+    assert_memory_equal(raw, zero, sizeof zero);
+    /* A length that cannot be. */
+    ok(cellar_txn_put(txn, pages.pages, 1, title, bad));
+    refused(cellar_get(txn, pages.pages, CELLAR_COL(TITLE), 0, &page), CELLAR_CORRUPT, "table pages, id 1");
+    cellar_abort(txn);
+    pages_close(&pages);
+}
+
+/* Long ones have cells of their own, however many columns share one. */
+static void long_ones_are_alone(void **state)
+{
+    struct row {
+        uint64_t id;
+        uint8_t of[40];
+        struct cellar_bytes a, b;
+    } row = {.id = 1, .of = {1, 2, 3}, .a = text_of(1, 3000), .b = text_of(2, 20)}, found = {.id = 1};
+    static char names[40][8];
+    struct cellar_column many[43] = {{CELLAR_FIELD(struct row, id), .flags = CELLAR_KEY}};
+    struct pages pages;
+    const struct cellar_table *table;
+    (void)state;
+    pages_open(&pages);
+    for (uint32_t i = 0; i < 40; i++) {
+        snprintf(names[i], sizeof names[i], "c%u", i);
+        many[i + 1] = (struct cellar_column){.name = names[i], .offset = 8 + i, .bytes = 1, .type = CELLAR_UINT};
+    }
+    many[41] = (struct cellar_column){CELLAR_FIELD(struct row, a)};
+    many[42] = (struct cellar_column){CELLAR_FIELD(struct row, b)};
+    ok(cellar_table_open(pages.db, CELLAR_TABLE(struct row, many, .name = "many", .rows = 100), 0, &table));
+    struct cellar_txn *txn = begun(&pages);
+    ok(cellar_insert(txn, table, &row));
+    ok(cellar_commit(txn, NULL));
+    txn = begun(&pages);
+    ok(cellar_get(txn, table, 0, 0, &found));
+    assert_memory_equal(found.of, row.of, sizeof row.of);
+    bytes_are_equal(found.a, row.a);
+    bytes_are_equal(found.b, row.b);
+    cellar_abort(txn);
+    pages_close(&pages);
+}
+
 /* ---- other handles, other lives ---- */
 
 struct title {
@@ -409,6 +468,8 @@ int main(void)
         cmocka_unit_test(what_is_lent_stays),
         cmocka_unit_test(many_are_read_at_once),
         cmocka_unit_test(a_put_without_room_changes_nothing),
+        cmocka_unit_test(short_ones_are_filled_up),
+        cmocka_unit_test(long_ones_are_alone),
         cmocka_unit_test(a_view_leaves_other_values_alone),
         cmocka_unit_test(values_are_there_for_the_next_process),
         cmocka_unit_test(what_calls_refuse),

@@ -27,9 +27,8 @@ cat >embed.c <<'C'
 int main(void)
 {
     struct cellar *db;
-    if (db_open(&(struct engine_config){.pool_bytes = 8 << 20}, &db, 0)) return 1;
-    cellar_close(db);
-    return 0;
+    if (cellar_open(NULL, CELLAR_OPTIONS(.bytes = 8 << 20), &db)) return 1;
+    return cellar_close(db);
 }
 C
 
