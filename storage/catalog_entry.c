@@ -27,6 +27,22 @@ struct entry_columns {
     struct rowkey key;
 };
 
+/* Of a table of typed columns: does a wide key have its column, and BYTES what they need? */
+static bool typed_sane(const struct catalog_entry_wire *entry, const struct entry_columns *columns)
+{
+    const uint32_t text_bytes_max = SCHEMA_LENGTH_BYTES + CELLAR_SHORT_BYTES;
+    bool wide = columns->key.wide;
+    if (entry->key_bytes != (wide ? columns->key.bytes : 0) || (wide && columns->types[0] != CELLAR_NO_TYPE))
+        return false;
+    for (uint32_t i = 0; i < columns->count; i++) {
+        bool variable = entry->variable >> i & 1, text = columns->types[i] == CELLAR_BYTES;
+        uint32_t bytes = columns->stored[i].bytes;
+        if (variable && !text) return false;
+        if (text && !variable && (bytes <= SCHEMA_LENGTH_BYTES || bytes > text_bytes_max)) return false;
+    }
+    return true;
+}
+
 /* False: they contradict each other. */
 static bool entry_columns_read(const struct catalog_entry_wire *entry, struct entry_columns *columns)
 {
@@ -50,9 +66,7 @@ static bool entry_columns_read(const struct catalog_entry_wire *entry, struct en
             (struct cellar_schema_column){column->name, column->row_offset, column->bytes, column->cell};
     }
     if (!rowkey_lay_out(&columns->key)) return false;
-    for (uint32_t i = 0; i < columns->count && columns->key.count; i++)
-        if (entry->variable >> i & 1 && columns->types[i] != CELLAR_BYTES) return false;
-    return !columns->key.count || entry->key_bytes == (columns->key.wide ? columns->key.bytes : 0);
+    return !columns->key.count || typed_sane(entry, columns);
 }
 
 void catalog_typing_apply(const uint8_t *types, const uint8_t *places, struct schema *schema)

@@ -16,6 +16,9 @@
 #define SCHEMA_LINES_MAX (LAYOUT_RECORD_BYTES_MAX / LAYOUT_LINE)
 #define SCHEMA_RUNS_MAX (CELLAR_COLUMNS_MAX + SCHEMA_LINES_MAX) /* each ends with a column or with a line */
 
+/* Of CELLAR_BYTES that lie in the row: their length, and then the bytes. */
+#define SCHEMA_LENGTH_BYTES 2
+
 struct schema_column {
     char name[CELLAR_NAME_BYTES];
     uint8_t type;  /* enum cellar_type; 0: none was said, or it is the engine's own */
@@ -100,7 +103,7 @@ static inline bool schema_keeps_versions(const struct schema *schema) { return s
 void schema_forget_versions(const struct schema *schema, uint8_t *image);
 /* Finds each column in the record, where its cell is now: for schema_build, and for code that moves cells. */
 void schema_place_columns(struct schema *schema);
-/* May a column of so many bytes be of that type? For untrusted bytes, too. */
+/* May a field of so many bytes be of that type? For untrusted bytes, too. */
 bool schema_type_sane(uint32_t type, uint32_t bytes);
 /* A column's number, or -1. `name_bytes` long, not terminated. */
 int schema_column_find(const struct schema *schema, const char *name, uint32_t name_bytes);

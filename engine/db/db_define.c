@@ -186,7 +186,7 @@ static void column_add(struct definition *definition, const struct cellar_column
 {
     int32_t cell = column->cell ? (int32_t)column->cell - 1 : CELLAR_OWN_CELL;
     uint32_t bytes = column->bytes;
-    if (column->type == CELLAR_BYTES) bytes = ROWVIEW_LENGTH_BYTES + column->bytes_max;
+    if (column->type == CELLAR_BYTES) bytes = SCHEMA_LENGTH_BYTES + column->bytes_max;
     if (rowview_is_long(column)) {
         bytes = EXTENT_HEAD_BYTES + LONG_ROOM_BYTES;
         definition->schema.variable |= CELLAR_BIT(definition->schema.column_count);

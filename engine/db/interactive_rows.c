@@ -180,16 +180,16 @@ static void column_get(const struct draft_record *record, uint32_t stored, void 
 static int text_lend(struct session *session, const struct draft_record *record, uint32_t stored,
                      struct cellar_bytes *text)
 {
-    uint8_t value[ROWVIEW_LENGTH_BYTES + CELLAR_SHORT_BYTES];
+    uint8_t value[SCHEMA_LENGTH_BYTES + CELLAR_SHORT_BYTES];
     uint16_t length;
     column_get(record, stored, value);
     memcpy(&length, value, sizeof length);
-    if (length > record->table->schema.columns[stored].bytes - ROWVIEW_LENGTH_BYTES)
+    if (length > record->table->schema.columns[stored].bytes - SCHEMA_LENGTH_BYTES)
         return interactive_failed(session, CELLAR_CORRUPT,
                                   interactive_detail(CELLAR_WHY_VALUE, record->table, record->key));
     uint8_t *bytes = draft_lend(&session->draft, length);
     if (!bytes) return interactive_no_copies(session, record->table, record->key);
-    memcpy(bytes, value + ROWVIEW_LENGTH_BYTES, length);
+    memcpy(bytes, value + SCHEMA_LENGTH_BYTES, length);
     *text = (struct cellar_bytes){bytes, length};
     return 0;
 }
@@ -286,6 +286,7 @@ int cellar_get_many(struct cellar_txn *txn, struct cellar_read *reads, uint32_t 
     if (session && rc) draft_want_nothing(&session->draft);
     if (rc == 0) rc = interactive_wanted_read(session);
     for (uint32_t i = 0; i < count && rc == 0; i++) rc = many_want_long(session, txn, &reads[i]);
+    if (session && rc) draft_want_nothing(&session->draft);
     if (rc == 0) rc = interactive_wanted_read(session);
     for (uint32_t i = 0; i < count && rc == 0; i++) rc = many_give(session, txn, &reads[i]);
     return rc;

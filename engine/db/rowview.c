@@ -42,7 +42,7 @@ static uint32_t bytes_stored(const struct table *table, uint32_t stored, const s
 {
     const struct schema_column *column = &table->schema.columns[stored];
     if (column->type != CELLAR_BYTES) return column->bytes;
-    if (!(table->variable >> stored & 1)) return column->bytes - ROWVIEW_LENGTH_BYTES;
+    if (!(table->variable >> stored & 1)) return column->bytes - SCHEMA_LENGTH_BYTES;
     return rowview_is_long(want) ? bytes_of(want) : CELLAR_VALUE_BYTES_MAX;
 }
 
@@ -157,8 +157,8 @@ static void text_put(const uint8_t *field, uint32_t room, uint8_t *to)
     memcpy(&text, field, sizeof text);
     uint16_t length = (uint16_t)text.bytes;
     memcpy(to, &length, sizeof length);
-    if (length) memcpy(to + ROWVIEW_LENGTH_BYTES, text.data, length);
-    memset(to + ROWVIEW_LENGTH_BYTES + length, 0, room - length);
+    if (length) memcpy(to + SCHEMA_LENGTH_BYTES, text.data, length);
+    memset(to + SCHEMA_LENGTH_BYTES + length, 0, room - length);
 }
 
 void rowview_row(const struct rowview *view, uint64_t columns, const void *row, uint8_t *to)

@@ -21,7 +21,6 @@ struct rowview_column {
  * BYTES that are no key. *Short* ones lie in the row: their length, and room for the longest. *Long* ones are the
  * schema's columns of variable length (extent.h).
  */
-#define ROWVIEW_LENGTH_BYTES 2
 static inline bool rowview_is_long(const struct cellar_column *column)
 {
     return column->type == CELLAR_BYTES && !(column->flags & CELLAR_KEY) &&

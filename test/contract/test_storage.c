@@ -329,6 +329,41 @@ static void damaged_catalogs_never_break_an_open(void **state)
     damage_catalogs(state, true);
 }
 
+/* Who gives out BYTES of a row trusts that there is room for their length, and that they are not longer than short. */
+static void texts_of_other_widths_are_refused(void **state)
+{
+    static const uint32_t widths[] = {2, 3, 258, 259};
+    const struct fabric_addr at = fabric_addr_of(0, sizeof(struct superblock_wire));
+    for (uint32_t i = 0; i < 4; i++) {
+        const struct cellar_schema_column column = {"text", 0, widths[i], CELLAR_OWN_CELL};
+        const struct cellar_schema schema = {
+            .name = "t", .row_bytes = 264, .columns = &column, .column_count = 1, .records_max = 60};
+        struct catalog_typing typing = {.key = {.count = 1, .parts = {{.name = "id", .type = CELLAR_UINT, .bytes = 8}}},
+                                        .types = {CELLAR_FIXED},
+                                        .places = {1}};
+        const struct table *table = NULL;
+        struct catalog_entry_wire entry;
+        struct pool pool;
+        pool_open(&pool, *state, 1, 0);
+        assert_true(rowkey_lay_out(&typing.key));
+        MUST(&pool, catalog_typed_open(NULL, pool.ep, pool.catalog, &schema, &typing, &table, &pool.error));
+        pool_leave(&pool);
+        peek(&pool, at, &entry, sizeof entry);
+        entry.columns[1].type = CELLAR_BYTES;
+        entry.checksum = XXH3_64bits(entry.name, offsetof(struct catalog_entry_wire, state) -
+                                                     offsetof(struct catalog_entry_wire, name));
+        poke(&pool, at, &entry, sizeof entry);
+        int rc = open_as(&pool, pool.shape, false, false);
+        assert_int_equal(rc, i == 0 || i == 3 ? CELLAR_CORRUPT : 0);
+        entry.columns[1].type = CELLAR_FIXED;
+        entry.checksum = XXH3_64bits(entry.name, offsetof(struct catalog_entry_wire, state) -
+                                                     offsetof(struct catalog_entry_wire, name));
+        poke(&pool, at, &entry, sizeof entry);
+        if (rc) MUST(&pool, open_as(&pool, pool.shape, false, false));
+        pool_close(&pool);
+    }
+}
+
 /* ---- several at once ---- */
 
 /* Each worker opens the shared pool, fresh or not, and makes the same tables and one of its own. */
@@ -384,6 +419,7 @@ int main(int argc, char **argv)
         ENTRY(full_pools_refuse_tables_and_stay_whole),
         ENTRY(the_last_table_is_the_64th),
         ENTRY(damaged_catalogs_never_break_an_open),
+        ENTRY(texts_of_other_widths_are_refused),
         ENTRY(nodes_that_open_at_once_share_a_pool),
     };
     return contract_main("storage", tests, sizeof tests / sizeof *tests, argc, argv);
