@@ -74,7 +74,7 @@ static int heads_blank(struct coro *co, struct fabric_ep *ep, const struct catal
     struct fabric_op ops[HEADS_PER_BATCH];
     uint32_t count = 0;
     int rc = 0;
-    for (uint32_t chunk = 1; chunk < chunks; chunk++)
+    for (uint32_t chunk = 1; chunk < chunks && rc == 0; chunk++)
         for (uint32_t i = 0; i <= catalog->replicas && rc == 0; i++) {
             struct fabric_addr at = fabric_addr_plus(addr, chunk * (uint64_t)LAYOUT_CHUNK_BYTES);
             ops[count++] =

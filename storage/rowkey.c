@@ -53,11 +53,11 @@ static uint64_t float_of(uint32_t bytes, uint64_t rank)
     return rank & sign ? rank & ~sign : ~rank & mask_of(bytes);
 }
 
-void rowkey_unrank(const struct rowkey_part *part, uint64_t rank, void *value)
+/* The value of a number that has that rank. */
+static void unrank(const struct rowkey_part *part, uint64_t rank, void *value)
 {
     if (part->type == CELLAR_INT) rank ^= sign_of(part->bytes);
     if (part->type == CELLAR_FLOAT) rank = float_of(part->bytes, rank);
-    if (part->type == CELLAR_FIXED) rank = __builtin_bswap64(rank) >> (64 - part->bytes * 8);
     memcpy(value, &rank, part->bytes);
 }
 
@@ -108,7 +108,7 @@ void rowkey_take(const struct rowkey *key, const struct rowkey_part *part, const
                  void *value)
 {
     const uint8_t *from = packed + part->at;
-    if (is_ranked(part)) rowkey_unrank(part, big_endian_get(from, part->bytes), value);
+    if (is_ranked(part)) unrank(part, big_endian_get(from, part->bytes), value);
     if (part->type == CELLAR_FIXED) memcpy(value, from, part->bytes);
     if (part->type != CELLAR_BYTES) return;
     struct cellar_bytes text = text_of(key, part, packed, bytes);

@@ -49,7 +49,7 @@ static inline bool rowkey_is_open(const struct rowkey *key, const struct rowkey_
 /* ---- narrow keys: numbers ---- */
 
 uint64_t rowkey_float_rank(uint32_t bytes, uint64_t bits);
-/* Of a column of at most 8 bytes, but BYTES: a number that compares as its values do; and the reverse. */
+/* Of a column of at most 8 bytes, but BYTES: a number that compares as its values do. */
 static inline uint64_t rowkey_rank(const struct rowkey_part *part, const void *value)
 {
     uint64_t number = 0;
@@ -59,7 +59,6 @@ static inline uint64_t rowkey_rank(const struct rowkey_part *part, const void *v
     if (part->type == CELLAR_FLOAT) return rowkey_float_rank(part->bytes, number);
     return __builtin_bswap64(number) >> (64 - part->bytes * 8);
 }
-void rowkey_unrank(const struct rowkey_part *part, uint64_t rank, void *value);
 /* A column's share of the number, from its value. */
 static inline uint64_t rowkey_share(const struct rowkey_part *part, const void *value)
 {

@@ -58,47 +58,23 @@ static int unknown_columns(struct session *session, const struct rowview *view)
 
 /* ---- keys ---- */
 
-/* There is no such row, or there is: the line, when it is asked for, has the key's columns. */
-static int row_failed(struct session *session, const struct rowview *view, const void *row, int code)
+/* There is no such row, or there is: the line, when it is asked for, has the key's columns. `key`: a wide one. */
+static int row_failed(struct session *session, const struct rowview *view, const void *row,
+                      const struct rowview_key *key, int code)
 {
     const struct table *table = view->handle.table;
     if (!table->key.wide)
         return interactive_failed(session, code, interactive_detail(CELLAR_WHY_CODE, table, rowview_number(view, row)));
-    struct rowview_key key;
-    struct cellar_error unused;
-    if (rowview_key(view, row, &key, &unused)) key.bytes = 0;
     session->last = (struct cellar_result){.code = code, .detail = interactive_detail(CELLAR_WHY_CODE, table, 0)};
-    return db_result_key_failed(code, table, key.packed, key.bytes);
+    return db_result_key_failed(code, table, key->packed, key->bytes);
 }
 
-/* A wide key's record, or its place. */
-static int place_find(struct cellar_txn *txn, const struct rowview *view, const void *row, uint64_t columns,
-                      struct rowview_key *key, struct interactive_place *place)
+/* A wide key, packed. */
+static int key_pack(struct session *session, const struct rowview *view, const void *row, struct rowview_key *key)
 {
     struct cellar_error error;
     int rc = rowview_key(view, row, key, &error);
-    if (rc) return refused(interactive_session_of(txn), rc, &error);
-    return interactive_key_find(txn, view->handle.table, key->packed, key->bytes, columns, place);
-}
-
-/* Of a narrow key its record; of a wide one the first of its hash. NULL, and the code in *rc. */
-static struct draft_record *record_of(struct session *session, const struct rowview *view, const void *row, int *rc)
-{
-    const struct table *table = view->handle.table;
-    uint64_t number;
-    if (table->key.wide) {
-        struct rowview_key key;
-        struct cellar_error error;
-        *rc = rowview_key(view, row, &key, &error);
-        if (*rc) *rc = refused(session, *rc, &error);
-        if (*rc) return NULL;
-        number = bytekey_number(key.packed, key.bytes);
-    } else {
-        number = rowview_number(view, row);
-    }
-    struct draft_record *record = draft_record(&session->draft, table, number);
-    *rc = record ? 0 : interactive_many_records(session, table, number);
-    return record;
+    return rc ? refused(session, rc, &error) : 0;
 }
 
 /* ---- reading ---- */
@@ -106,9 +82,11 @@ static struct draft_record *record_of(struct session *session, const struct rowv
 /* A row that is asked for: of a call, or one of many. */
 struct wanted {
     const struct rowview *view;
-    struct draft_record *record; /* once it is settled: NULL is none */
+    /* Of a wide key at first the first one of its hash, and once it is settled its own, or NULL. */
+    struct draft_record *record;
     uint64_t columns, lock;
     uint8_t *row;
+    struct rowview_key key; /* a wide one */
 };
 
 /*
@@ -131,8 +109,16 @@ static int wanted_find(struct session *session, const struct cellar_table *handl
     const struct rowview *view = view_of(session, handle, row, row_bytes, &rc);
     if (!view) return rc;
     if (!columns_know(view, &columns) || (lock && !columns_know(view, &lock))) return unknown_columns(session, view);
-    *wanted = (struct wanted){view, record_of(session, view, row, &rc), columns, lock, row};
-    return rc;
+    const struct table *table = handle->table;
+    if (table->key.wide && (rc = key_pack(session, view, row, &wanted->key)) != 0) return rc;
+    uint64_t number =
+        table->key.wide ? bytekey_number(wanted->key.packed, wanted->key.bytes) : rowview_number(view, row);
+    wanted->view = view;
+    wanted->record = draft_record(&session->draft, table, number);
+    wanted->columns = columns;
+    wanted->lock = lock;
+    wanted->row = row;
+    return wanted->record ? 0 : interactive_many_records(session, table, number);
 }
 
 static int wanted_lock(struct session *session, const struct wanted *wanted)
@@ -156,9 +142,9 @@ static int wanted_settle(struct cellar_txn *txn, struct wanted *wanted)
 {
     const struct draft_record *first = wanted->record;
     struct interactive_place place;
-    struct rowview_key key;
     if (!first->table->key.wide) return 0;
-    int rc = place_find(txn, wanted->view, wanted->row, rowview_stored(wanted->view, wanted->columns), &key, &place);
+    int rc = interactive_key_find(txn, first->table, wanted->key.packed, wanted->key.bytes,
+                                  rowview_stored(wanted->view, wanted->columns), &place);
     wanted->record = rc ? NULL : place.record;
     if (rc == 0 && wanted->lock && place.record && place.record != first)
         rc = wanted_lock(interactive_session_of(txn), wanted);
@@ -230,7 +216,7 @@ int cellar_get(struct cellar_txn *txn, const struct cellar_table *handle, uint64
     if (rc == 0) rc = wanted_settle(txn, &wanted);
     if (rc) return rc;
     return is_there(&wanted) ? wanted_copy(txn, &wanted)
-                             : row_failed(session, wanted.view, wanted.row, CELLAR_NOT_FOUND);
+                             : row_failed(session, wanted.view, wanted.row, &wanted.key, CELLAR_NOT_FOUND);
 }
 
 /* Of many: what it asks for is locked, or is to be noted with that of the others. */
@@ -308,17 +294,22 @@ struct changing {
 /* Its record; where one has to know whether there is such a row, that is noted. */
 static int change_find(struct changing *changing)
 {
-    int rc;
+    struct session *session = changing->session;
     const struct rowview *view = changing->view;
     const struct table *table = view->handle.table;
     if (table->key.wide) {
-        rc = place_find(changing->txn, view, changing->row, table->variable, &changing->key, &changing->place);
+        struct rowview_key *key = &changing->key;
+        int rc = key_pack(session, view, changing->row, key);
+        if (rc == 0)
+            rc = interactive_key_find(changing->txn, table, key->packed, key->bytes, table->variable, &changing->place);
         if (rc == 0) changing->record = changing->place.record;
         return rc;
     }
-    changing->record = record_of(changing->session, view, changing->row, &rc);
-    if (rc || !table->variable || draft_known(changing->record) != DRAFT_ANYTHING) return rc;
-    return interactive_read(changing->session, changing->record, draft_cells(&table->schema, table->variable));
+    uint64_t number = rowview_number(view, changing->row);
+    changing->record = draft_record(&session->draft, table, number);
+    if (!changing->record) return interactive_many_records(session, table, number);
+    if (!table->variable || draft_known(changing->record) != DRAFT_ANYTHING) return 0;
+    return interactive_read(session, changing->record, draft_cells(&table->schema, table->variable));
 }
 
 /* `columns`: those that it writes; NULL: none. */
@@ -379,31 +370,30 @@ static int longs_put(const struct changing *changing, uint64_t columns)
     return rc;
 }
 
-/* Puts a row that is there, or may be, or adds one. */
-static int row_put(struct changing *changing, uint64_t columns, bool all)
+static int changing_failed(const struct changing *changing, int code)
+{
+    return row_failed(changing->session, changing->view, changing->row, &changing->key, code);
+}
+
+/* Adds a row; or puts one that is there, or may be, which `all` of it makes. Long values are left to longs_put. */
+static int row_write(struct changing *changing, uint64_t columns, bool all, bool adds)
 {
     const struct rowview *view = changing->view;
-    struct draft *draft = &changing->session->draft;
-    if (!changing->record) return row_add(changing);
-    bool inserts = all && PLANT(row_put_inserts) && draft_known(changing->record) == DRAFT_ANYTHING;
+    if (adds || !changing->record) return row_add(changing);
     if (PLANT(row_put_whole)) columns = view->all;
     uint64_t stored = rowview_stored(view, columns & ~view->longs);
-    return change_end(changing,
-                      inserts ? draft_row_insert(draft, changing->record)
-                              : draft_row_put(draft, changing->record, stored, all),
-                      columns);
+    return change_end(changing, draft_row_put(&changing->session->draft, changing->record, stored, all), columns);
 }
 
 /* All of it or, if long ones do not fit, nothing. */
-static int whole(struct changing *changing, int (*change)(struct changing *changing, uint64_t columns, bool all),
-                 uint64_t columns, bool all)
+static int whole_write(struct changing *changing, uint64_t columns, bool all, bool adds)
 {
     struct draft *draft = &changing->session->draft;
-    if (!(columns & changing->view->longs)) return change(changing, columns, all);
+    if (!(columns & changing->view->longs)) return row_write(changing, columns, all, adds);
     int savepoint = draft_savepoint(draft);
     if (savepoint < 0)
         return interactive_too_large(changing->session, CELLAR_WHY_SAVEPOINTS_MAX, CELLAR_SAVEPOINTS_MAX, NULL, 0);
-    int rc = change(changing, columns, all);
+    int rc = row_write(changing, columns, all, adds);
     if (rc == 0) rc = longs_put(changing, columns);
     if (rc) draft_rollback(draft, savepoint);
     draft->savepoint_count = (uint32_t)savepoint; /* what it has written down is kept for those below */
@@ -416,16 +406,10 @@ int cellar_put(struct cellar_txn *txn, const struct cellar_table *handle, uint64
     struct changing changing;
     int rc = change_begin(txn, handle, &columns, row, row_bytes, &changing);
     if (rc) return rc;
-    const struct rowview *view = changing.view;
-    bool all = (columns | view->keys) == view->all;
-    if (!all && is_absent(&changing)) return row_failed(changing.session, view, row, CELLAR_NOT_FOUND);
-    return whole(&changing, row_put, columns, all);
-}
-
-static int row_insert(struct changing *changing, uint64_t columns, bool all)
-{
-    (void)columns, (void)all;
-    return row_add(changing);
+    bool all = (columns | changing.view->keys) == changing.view->all, absent = is_absent(&changing);
+    if (!all && absent) return changing_failed(&changing, CELLAR_NOT_FOUND);
+    bool adds = all && PLANT(row_put_inserts) && !absent && draft_known(changing.record) == DRAFT_ANYTHING;
+    return whole_write(&changing, columns, all, adds);
 }
 
 int cellar_insert(struct cellar_txn *txn, const struct cellar_table *handle, const void *row, size_t row_bytes)
@@ -435,8 +419,7 @@ int cellar_insert(struct cellar_txn *txn, const struct cellar_table *handle, con
     int rc = change_begin(txn, handle, &columns, row, row_bytes, &changing);
     if (rc) return rc;
     bool there = changing.record && draft_known(changing.record) == DRAFT_PRESENT;
-    if (there) return row_failed(changing.session, changing.view, row, CELLAR_EXISTS);
-    return whole(&changing, row_insert, columns, true);
+    return there ? changing_failed(&changing, CELLAR_EXISTS) : whole_write(&changing, columns, true, true);
 }
 
 int cellar_delete(struct cellar_txn *txn, const struct cellar_table *handle, const void *row, size_t row_bytes)

@@ -21,7 +21,8 @@
 
 struct sim_sessions {
     uint32_t count;
-    struct sim_texts *texts; /* one for each; NULL: the plan has no values */
+    uint8_t (*rows)[SIM_ACCESSES_MAX][SIM_CELLS_ROW_BYTES_MAX]; /* some for each: that it reads at once */
+    struct sim_texts *texts;                                    /* one for each; NULL: the plan has no values */
     struct session sessions[];
 };
 
@@ -32,6 +33,7 @@ struct dialog {
     struct session *session;
     const struct cells_txn *todo;
     struct sim_texts *texts; /* NULL: the plan has no values */
+    uint8_t (*rows)[SIM_CELLS_ROW_BYTES_MAX];
     struct cellar_txn *txn;
     struct prng prng;    /* of the client's manners: drawn anew by each try */
     uint32_t writer;     /* its number, from 1 */
@@ -49,6 +51,8 @@ int sim_sessions_open(struct cells *cells, struct cellar_error *error)
     cells->sessions = calloc(1, sizeof *cells->sessions + count * sizeof cells->sessions->sessions[0]);
     if (!cells->sessions) return err_set(error, CELLAR_NOMEM, "no memory for sessions");
     cells->sessions->count = count;
+    cells->sessions->rows = calloc(count, sizeof *cells->sessions->rows);
+    if (!cells->sessions->rows) return err_set(error, CELLAR_NOMEM, "no memory for rows");
     if (!cells->load.plan->values) return 0;
     cells->sessions->texts = calloc(count, sizeof *cells->sessions->texts);
     return cells->sessions->texts ? 0 : err_set(error, CELLAR_NOMEM, "no memory for values");
@@ -64,6 +68,7 @@ void sim_sessions_close(struct sim_sessions *sessions)
 {
     sim_sessions_end(sessions);
     if (sessions) free(sessions->texts);
+    if (sessions) free(sessions->rows);
     free(sessions);
 }
 
@@ -114,14 +119,29 @@ static int row_put(struct dialog *dialog, const struct cells_access *access, uin
     return (cellar_put)(dialog->txn, table->table, CELLAR_COL(cell + 1), row, table->client_bytes);
 }
 
-/* All of it, from an engine's row: it is made where there is none. */
-static int row_put_all(struct dialog *dialog, const struct cells_access *access, const uint8_t *from)
+/* All of it, from an engine's row. */
+static const struct cells_table *row_of(const struct dialog *dialog, const struct cells_access *access,
+                                        const uint8_t *from, uint8_t *row)
 {
-    uint8_t row[SIM_CELLS_ROW_BYTES_MAX];
     const struct cells_table *table = row_begin(dialog, access, row);
     for (uint32_t cell = 0; cell < table->cells; cell++)
         memcpy(row + table->offsets[cell], from + table->columns[cell].offset, table->columns[cell].bytes);
+    return table;
+}
+
+/* It is made where there is none. */
+static int row_put_all(struct dialog *dialog, const struct cells_access *access, const uint8_t *from)
+{
+    uint8_t row[SIM_CELLS_ROW_BYTES_MAX];
+    const struct cells_table *table = row_of(dialog, access, from, row);
     return (cellar_put)(dialog->txn, table->table, CELLAR_ALL, row, table->client_bytes);
+}
+
+static int row_insert(struct dialog *dialog, const struct cells_access *access, const uint8_t *from)
+{
+    uint8_t row[SIM_CELLS_ROW_BYTES_MAX];
+    const struct cells_table *table = row_of(dialog, access, from, row);
+    return (cellar_insert)(dialog->txn, table->table, row, table->client_bytes);
 }
 
 /* Whether there is such a row, or not. */
@@ -203,7 +223,42 @@ static int take(struct dialog *dialog, const struct cells_access *access)
     return code;
 }
 
-/* All that it will read, at once. */
+/* What it was shown of many rows it is shown again, and what was not there is not. */
+static int many_again(struct dialog *dialog, const struct cells_access *access, const struct cellar_read *read)
+{
+    const struct cells_table *table = &dialog->cells->tables[access->table];
+    uint32_t cell = (uint32_t)__builtin_ctz(access->read);
+    uint8_t again[SIM_CELLS_VALUE_BYTES_MAX];
+    if (read->code == 0) return look_again(dialog, access, cell, (uint8_t *)read->row + table->offsets[cell]);
+    int code = get(dialog, access, cell, again);
+    if (code == 0) complain(dialog, access, cell, "it finds a record that it has not found");
+    return code == CELLAR_NOT_FOUND ? 0 : code;
+}
+
+/* All rows that it will read, at once. */
+static int many_get(struct dialog *dialog)
+{
+    struct cellar_read reads[SIM_ACCESSES_MAX];
+    const struct cells_access *accesses[SIM_ACCESSES_MAX];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < dialog->todo->count; i++) {
+        const struct cells_access *access = &dialog->todo->accesses[i];
+        if (!access->read) continue;
+        const struct cells_table *table = row_begin(dialog, access, dialog->rows[count]);
+        accesses[count] = access;
+        reads[count] = (struct cellar_read){.table = table->table,
+                                            .row = dialog->rows[count],
+                                            .row_bytes = table->client_bytes,
+                                            .columns = (uint64_t)access->read << 1}; /* behind the key */
+        count++;
+    }
+    int code = cellar_get_many(dialog->txn, reads, count);
+    for (uint32_t i = 0; i < count && code == 0; i++)
+        if (once_in(dialog, 3)) code = many_again(dialog, accesses[i], &reads[i]);
+    return code;
+}
+
+/* The same, cell by cell. */
 static int prefetch(struct dialog *dialog)
 {
     struct cellar_txn_read reads[SIM_ACCESSES_MAX];
@@ -256,7 +311,8 @@ static int insert(struct dialog *dialog, const struct cells_access *access)
     uint8_t row[SIM_CELLS_ROW_BYTES_MAX];
     if (once_in(dialog, 3)) return put_all(dialog, access);
     sim_cells_row_make(table, access->table, access->key, dialog->writer, dialog->digest, row);
-    int code = cellar_txn_insert(dialog->txn, table->table, sim_cells_key(access->key), row);
+    int code = once_in(dialog, 2) ? row_insert(dialog, access, row)
+                                  : cellar_txn_insert(dialog->txn, table->table, sim_cells_key(access->key), row);
     if (code == 0 && once_in(dialog, 6)) code = look_again(dialog, access, 0, row + table->columns[0].offset);
     return code;
 }
@@ -301,7 +357,7 @@ static int texts(struct dialog *dialog)
 static int play(struct dialog *dialog)
 {
     const struct cells_txn *todo = dialog->todo;
-    int code = once_in(dialog, 4) ? prefetch(dialog) : 0;
+    int code = !once_in(dialog, 3) ? 0 : once_in(dialog, 2) ? many_get(dialog) : prefetch(dialog);
     for (uint32_t i = 0; i < todo->count && code == 0; i++) {
         code = step(dialog, &todo->accesses[i]);
         if (goes_on(&todo->accesses[i], code)) code = 0;
@@ -357,6 +413,7 @@ int sim_sessions_next(struct cells *cells, struct cellar_lab_client *client, uin
     struct dialog dialog = {.cells = cells,
                             .client = client,
                             .session = &cells->sessions->sessions[number],
+                            .rows = cells->sessions->rows[number],
                             .todo = &todo,
                             .writer = sim_plan_txn(plan, number, index) + 1};
     int code;

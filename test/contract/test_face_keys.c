@@ -2,11 +2,11 @@
  * test_face_keys.c - tables whose keys are wide: strings, tuples, floats. Which keys are one, what calls say of them,
  * what is refused, rows that are found again by another process, and twins of one hash.
  */
-#include "cellar_cluster.h"
 #include "cellar_lab.h"
 #include "cellar_proc.h"
 #include "face_calls.h"
 #include "hash_bits.h"
+#include "session.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -42,24 +42,11 @@ static void words_open(struct words *words)
     ok(cellar_table_open(words->db, CELLAR_TABLE(struct word, columns, .name = "words"), 0, &words->words));
 }
 
-static void words_close(struct words *words)
-{
-    ok(cellar_cluster_audit(words->db));
-    ok(cellar_close(words->db));
-}
-
-static struct cellar_txn *begun(struct words *words)
-{
-    struct cellar_txn *txn;
-    ok(cellar_begin(words->db, NULL, &txn));
-    return txn;
-}
-
 /* What a transaction of its own finds: the count, or its code. */
 static int seen(struct words *words, const char *text)
 {
     struct word word = word_of(text, 0);
-    struct cellar_txn *txn = begun(words);
+    struct cellar_txn *txn = face_begun(words->db);
     int rc = cellar_get(txn, words->words, CELLAR_ALL, 0, &word);
     cellar_abort(txn);
     return rc ? rc : (int)word.seen;
@@ -73,7 +60,7 @@ static void rows_are_written_and_read(void **state)
     struct word pear = word_of("pear", 3), none = word_of("none", 7), row;
     (void)state;
     words_open(&words);
-    struct cellar_txn *txn = begun(&words);
+    struct cellar_txn *txn = face_begun(words.db);
     ok(cellar_insert(txn, words.words, &pear));
     ok(cellar_put(txn, words.words, CELLAR_ALL, &none));
     row = word_of("pear", 0);
@@ -87,7 +74,7 @@ static void rows_are_written_and_read(void **state)
     assert_int_equal(seen(&words, "pears"), CELLAR_NOT_FOUND);
     assert_int_equal(seen(&words, ""), CELLAR_NOT_FOUND);
 
-    txn = begun(&words);
+    txn = face_begun(words.db);
     row = word_of("plum", 1);
     refused(cellar_put(txn, words.words, CELLAR_COL(SEEN + 1), &row), CELLAR_INVALID, "does not have");
     ok(cellar_put(txn, words.words, CELLAR_COL(SEEN), &row)); /* all but the key is all */
@@ -103,12 +90,12 @@ static void rows_are_written_and_read(void **state)
     assert_int_equal(seen(&words, "none"), CELLAR_NOT_FOUND);
 
     /* What it has deleted it puts anew. */
-    txn = begun(&words);
+    txn = face_begun(words.db);
     ok(cellar_delete(txn, words.words, &pear));
     ok(cellar_insert(txn, words.words, &pear));
     ok(cellar_commit(txn, NULL));
     assert_int_equal(seen(&words, "pear"), 3);
-    words_close(&words);
+    face_close(words.db);
 }
 
 static void the_struct_is_not_written_beside_columns(void **state)
@@ -117,19 +104,22 @@ static void the_struct_is_not_written_beside_columns(void **state)
     struct word pear = word_of("pear", 3), row;
     (void)state;
     words_open(&words);
-    struct cellar_txn *txn = begun(&words);
+    struct cellar_txn *txn = face_begun(words.db);
     ok(cellar_insert(txn, words.words, &pear));
     ok(cellar_commit(txn, NULL));
-    txn = begun(&words);
+    txn = face_begun(words.db);
     row = word_of("pear", 8);
     const void *data = row.text.data;
     ok(cellar_get(txn, words.words, CELLAR_COL(LANGUAGE), 0, &row));
     assert_int_equal(row.seen, 8);
+    cellar_abort(txn);
+    txn = face_begun(words.db);
     ok(cellar_get(txn, words.words, CELLAR_ALL, 0, &row));
+    assert_int_equal(txn->txn.session->draft.blocks, 1); /* the key and what was wanted, at once */
     assert_int_equal(row.seen, 3);
     assert_ptr_equal(row.text.data, data);
     cellar_abort(txn);
-    words_close(&words);
+    face_close(words.db);
 }
 
 static void many_are_read_at_once(void **state)
@@ -142,22 +132,24 @@ static void many_are_read_at_once(void **state)
     for (uint32_t bits = 0; bits < 2; bits++) {
         hash_bits(bits);
         words_open(&words);
-        struct cellar_txn *txn = begun(&words);
+        struct cellar_txn *txn = face_begun(words.db);
         for (uint32_t i = 0; i < 3; i++) {
             rows[i] = word_of(texts[i], i + 1);
             ok(cellar_put(txn, words.words, CELLAR_ALL, &rows[i]));
         }
         ok(cellar_commit(txn, NULL));
-        txn = begun(&words);
+        txn = face_begun(words.db);
         for (uint32_t i = 0; i < 5; i++) {
             rows[i] = word_of(texts[i], 0);
             reads[i] = CELLAR_READ(words.words, &rows[i], .lock = i == 1 ? CELLAR_COL(SEEN) : 0);
         }
         ok(cellar_get_many(txn, reads, 5));
+        /* One read of all, but for twins and for the locked one. */
+        if (!bits) assert_true(txn->txn.session->draft.blocks <= 2);
         for (uint32_t i = 0; i < 5; i++) assert_int_equal(reads[i].code, i == 3 ? CELLAR_NOT_FOUND : 0);
         for (uint32_t i = 0; i < 5; i++) assert_int_equal(rows[i].seen, i == 3 ? 0 : i % 4 + 1);
         cellar_abort(txn);
-        words_close(&words);
+        face_close(words.db);
     }
     hash_bits(0);
 }
@@ -180,14 +172,14 @@ static void a_put_of_some_columns_needs_a_row(void **state)
     (void)state;
     words_open(&words);
     ok(cellar_table_open(words.db, CELLAR_TABLE(struct tally, tallies, .name = "tallies"), 0, &table));
-    struct cellar_txn *txn = begun(&words);
+    struct cellar_txn *txn = face_begun(words.db);
     refused(cellar_put(txn, table, CELLAR_COL(T_A), &row), CELLAR_NOT_FOUND, "table tallies, name one");
     ok(cellar_put(txn, table, CELLAR_ALL, &row));
     row.a = 5;
     row.b = 9;
     ok(cellar_put(txn, table, CELLAR_COL(T_A), &row));
     ok(cellar_commit(txn, NULL));
-    txn = begun(&words);
+    txn = face_begun(words.db);
     ok(cellar_get(txn, table, 0, 0, &row));
     assert_int_equal(row.a, 5);
     assert_int_equal(row.b, 2);
@@ -199,7 +191,7 @@ static void a_put_of_some_columns_needs_a_row(void **state)
     ok(cellar_get(txn, table, 0, 0, &row));
     assert_int_equal(row.a, 7);
     ok(cellar_commit(txn, NULL));
-    words_close(&words);
+    face_close(words.db);
 }
 
 /* ---- which keys are one ---- */
@@ -227,14 +219,14 @@ static void floats_that_are_equal_are_one_key(void **state)
     words_open(&words);
     ok(cellar_table_open(words.db, CELLAR_TABLE(struct point, points, .name = "points"), 0, &wide));
     ok(cellar_table_open(words.db, CELLAR_TABLE(struct level, levels, .name = "levels"), 0, &narrow));
-    struct cellar_txn *txn = begun(&words);
+    struct cellar_txn *txn = face_begun(words.db);
     ok(cellar_insert(txn, wide, &(struct point){0.0, NAN, 1}));
     ok(cellar_insert(txn, narrow, &(struct level){-0.0, 2}));
     ok(cellar_insert(txn, narrow, &(struct level){NAN, 3}));
     ok(cellar_commit(txn, NULL));
     struct point point = {-0.0, -NAN, 0};
     struct level zero = {0.0, 0}, nan = {-NAN, 0}, none = {-0.5, 0};
-    txn = begun(&words);
+    txn = face_begun(words.db);
     ok(cellar_get(txn, wide, 0, 0, &point));
     ok(cellar_get(txn, narrow, 0, 0, &zero));
     ok(cellar_get(txn, narrow, 0, 0, &nan));
@@ -242,8 +234,40 @@ static void floats_that_are_equal_are_one_key(void **state)
     assert_true(signbit(point.x)); /* the caller's, as it was */
     refused(cellar_get(txn, narrow, 0, 0, &none), CELLAR_NOT_FOUND, "table levels, height -0.5");
     refused(cellar_insert(txn, narrow, &(struct level){0.0, 0}), CELLAR_EXISTS, "height 0");
+    refused(cellar_txn_insert(txn, narrow, 7, &zero.n), CELLAR_INVALID,
+            "typed columns"); /* no float's number, perhaps */
     cellar_abort(txn);
-    words_close(&words);
+    face_close(words.db);
+}
+
+/* A table may have nothing but its key. */
+static void a_set_has_key_columns_alone(void **state)
+{
+    struct edge {
+        uint64_t from, to;
+    } edge = {1, 2}, other = {2, 1};
+    const struct cellar_column edges[] = {{CELLAR_FIELD(struct edge, from), .flags = CELLAR_KEY},
+                                          {CELLAR_FIELD(struct edge, to), .flags = CELLAR_KEY}};
+    struct words words;
+    const struct cellar_table *table;
+    (void)state;
+    words_open(&words);
+    ok(cellar_table_open(words.db, CELLAR_TABLE(struct edge, edges, .name = "edges"), 0, &table));
+    struct cellar_txn *txn = face_begun(words.db);
+    ok(cellar_put(txn, table, 0, &edge));
+    ok(cellar_put(txn, table, 0, &edge));
+    ok(cellar_insert(txn, table, &other));
+    ok(cellar_commit(txn, NULL));
+    txn = face_begun(words.db);
+    ok(cellar_put(txn, table, 0, &edge));
+    ok(cellar_get(txn, table, 0, CELLAR_ALL, &edge));
+    ok(cellar_delete(txn, table, &other));
+    ok(cellar_commit(txn, NULL));
+    txn = face_begun(words.db);
+    ok(cellar_get(txn, table, 0, 0, &edge));
+    refused(cellar_get(txn, table, 0, 0, &other), CELLAR_NOT_FOUND, "table edges, from 2, to 1");
+    cellar_abort(txn);
+    face_close(words.db);
 }
 
 /* What one column has more than another has less. */
@@ -263,7 +287,7 @@ static void columns_of_a_key_do_not_run_together(void **state)
     words_open(&words);
     ok(cellar_table_open(words.db, CELLAR_TABLE(struct pair, pairs, .name = "pairs"), 0, &table));
     for (int reads = 0; reads < 2; reads++) {
-        struct cellar_txn *txn = begun(&words);
+        struct cellar_txn *txn = face_begun(words.db);
         for (uint32_t i = 0; i < 36; i++) {
             struct pair pair = {texts[i / 6], texts[i % 6], reads ? 99 : i};
             ok(reads ? cellar_get(txn, table, 0, 0, &pair) : cellar_insert(txn, table, &pair));
@@ -271,7 +295,7 @@ static void columns_of_a_key_do_not_run_together(void **state)
         }
         ok(cellar_commit(txn, NULL));
     }
-    words_close(&words);
+    face_close(words.db);
 }
 
 static void rows_are_found_by_the_next_process(void **state)
@@ -288,7 +312,7 @@ static void rows_are_found_by_the_next_process(void **state)
         ok(cellar_open(path, options, &words.db));
         ok(cellar_table_open(words.db, CELLAR_TABLE(struct word, columns, .name = "words"), life ? CELLAR_EXISTING : 0,
                              &words.words));
-        struct cellar_txn *txn = begun(&words);
+        struct cellar_txn *txn = face_begun(words.db);
         struct word row = word_of("pear", 3);
         ok(life ? cellar_get(txn, words.words, 0, 0, &row) : cellar_insert(txn, words.words, &row));
         ok(cellar_commit(txn, NULL));
@@ -300,7 +324,7 @@ static void rows_are_found_by_the_next_process(void **state)
         wider[TEXT].bytes_max = 21;
         refused(cellar_table_open(words.db, CELLAR_TABLE(struct word, wider, .name = "words"), 0, &other),
                 CELLAR_MISMATCH, "column text: bytes of 21 bytes here, bytes of 20 there");
-        words_close(&words);
+        face_close(words.db);
     }
     unlink(path);
 }
@@ -316,7 +340,7 @@ static void what_calls_refuse(void **state)
     struct word row = word_of(long_text, 1);
     (void)state;
     words_open(&words);
-    struct cellar_txn *txn = begun(&words);
+    struct cellar_txn *txn = face_begun(words.db);
     const char *line = "table words, column text: 21 bytes; it has room for 20";
     refused(cellar_get(txn, words.words, 0, 0, &row), CELLAR_TOO_LARGE, line);
     refused(cellar_put(txn, words.words, 0, &row), CELLAR_TOO_LARGE, line);
@@ -337,14 +361,14 @@ static void what_calls_refuse(void **state)
     /* The whole width is one, too. */
     long_text[20] = 0;
     row = word_of(long_text, 5);
-    txn = begun(&words);
+    txn = face_begun(words.db);
     ok(cellar_insert(txn, words.words, &row));
     ok(cellar_commit(txn, NULL));
     assert_int_equal(seen(&words, long_text), 5);
     refused(cellar_table_open(words.db, CELLAR_TABLE(struct word, columns, .name = "more", .cluster_bits = 1), 0,
                               &(const struct cellar_table *){NULL}),
             CELLAR_INVALID, "cluster_bits 1");
-    words_close(&words);
+    face_close(words.db);
 }
 
 /* The key has a cell of its own, however many the other columns ask for. */
@@ -376,10 +400,10 @@ static void groups_take_the_cells_that_are_left(void **state)
             continue;
         }
         ok(rc);
-        struct cellar_txn *txn = begun(&words);
+        struct cellar_txn *txn = face_begun(words.db);
         ok(cellar_insert(txn, table, &row));
         ok(cellar_commit(txn, NULL));
-        txn = begun(&words);
+        txn = face_begun(words.db);
         ok(cellar_get(txn, table, 0, 0, &found));
         assert_memory_equal(found.of, row.of, sizeof row.of);
         ok(cellar_commit(txn, NULL));
@@ -392,7 +416,7 @@ static void groups_take_the_cells_that_are_left(void **state)
     }
     refused(cellar_table_open(words.db, CELLAR_TABLE(struct row, all, .name = "all"), 0, &table), CELLAR_INVALID,
             "at most 63 columns");
-    words_close(&words);
+    face_close(words.db);
 }
 
 /* ---- locks, and twins ---- */
@@ -403,7 +427,7 @@ static void groups_take_the_cells_that_are_left(void **state)
 static int64_t put_by_another(struct words *words, const char *text)
 {
     struct timespec before, after;
-    struct cellar_txn *other = begun(words);
+    struct cellar_txn *other = face_begun(words->db);
     struct word word = word_of(text, 9);
     ok(cellar_put(other, words->words, CELLAR_COL(SEEN), &word));
     clock_gettime(CLOCK_MONOTONIC, &before);
@@ -420,7 +444,7 @@ static void a_lock_is_on_the_row(void **state)
         static const char *const texts[] = {"a", "b", "c"};
         hash_bits(bits);
         words_open(&words);
-        struct cellar_txn *txn = begun(&words);
+        struct cellar_txn *txn = face_begun(words.db);
         for (uint32_t i = 0; i < 3; i++) {
             struct word word = word_of(texts[i], i);
             ok(cellar_insert(txn, words.words, &word));
@@ -439,7 +463,7 @@ static void a_lock_is_on_the_row(void **state)
         ok(cellar_begin(words.db, NULL, &txn));
         refused(cellar_get(txn, words.words, 0, CELLAR_COL(SEEN), &none), CELLAR_NOT_FOUND, "text none");
         ok(cellar_commit(txn, NULL));
-        words_close(&words);
+        face_close(words.db);
     }
     hash_bits(0);
 }
@@ -452,7 +476,7 @@ static void twins_that_meet_are_both_there(void **state)
     (void)state;
     hash_bits(1);
     words_open(&words);
-    struct cellar_txn *one = begun(&words), *two = begun(&words);
+    struct cellar_txn *one = face_begun(words.db), *two = face_begun(words.db);
     struct word a = word_of("a", 1), c = word_of("c", 3);
     ok(cellar_insert(one, words.words, &a));
     ok(cellar_insert(two, words.words, &c));
@@ -460,13 +484,13 @@ static void twins_that_meet_are_both_there(void **state)
     int rc = cellar_commit(two, NULL);
     assert_true(rc == 0 || rc == CELLAR_RETRY); /* 0: their hashes differ */
     if (rc) {
-        two = begun(&words);
+        two = face_begun(words.db);
         ok(cellar_insert(two, words.words, &c));
         ok(cellar_commit(two, NULL));
     }
     assert_int_equal(seen(&words, "a"), 1);
     assert_int_equal(seen(&words, "c"), 3);
-    words_close(&words);
+    face_close(words.db);
     hash_bits(0);
 }
 #endif
@@ -479,6 +503,7 @@ int main(void)
         cmocka_unit_test(many_are_read_at_once),
         cmocka_unit_test(a_put_of_some_columns_needs_a_row),
         cmocka_unit_test(floats_that_are_equal_are_one_key),
+        cmocka_unit_test(a_set_has_key_columns_alone),
         cmocka_unit_test(columns_of_a_key_do_not_run_together),
         cmocka_unit_test(rows_are_found_by_the_next_process),
         cmocka_unit_test(what_calls_refuse),

@@ -4,7 +4,6 @@
  * numbers and wide ones, in builds with planted bugs also by hashes of four bits, so that nearly all are twins; with
  * strings in rows and beside them. And by threads that meet.
  */
-#include "cellar_cluster.h"
 #include "cellar_lab.h"
 #include "face_calls.h"
 #include "hash_bits.h"
@@ -333,12 +332,6 @@ static bool database_open(struct cellar **db, uint32_t mode, uint32_t sim)
     return rc == 0;
 }
 
-static void database_close(struct cellar *db)
-{
-    ok(cellar_cluster_audit(db));
-    ok(cellar_close(db));
-}
-
 static void shape_make(const struct play *play, bool some, struct shape *shape)
 {
     for (uint32_t i = 0; i < (some ? (uint32_t)S_COLUMNS : (uint32_t)A_COLUMNS); i++) {
@@ -377,7 +370,7 @@ static void rows_are_compared(bool wide, bool longs, uint32_t bits, uint32_t sha
         if (!database_open(&play.db, modes[variant / 2], variant % 2)) continue;
         bool opened = tables_open(&play);
         for (uint32_t i = 0; i < txns && opened; i++) transaction(&play);
-        database_close(play.db);
+        face_close(play.db);
     }
     hash_bits(0);
 }
@@ -526,7 +519,7 @@ static void counted(bool wide, uint32_t bits)
         }
         cellar_abort(txn);
         assert_int_equal(there, committed);
-        database_close(db);
+        face_close(db);
     }
     hash_bits(0);
 }

@@ -2,10 +2,10 @@
  * test_face_values.c - BYTES in rows: short ones, that lie in them, and long ones, that lie beside: what calls give and
  * take, how long it is lent, what is freed, what is refused.
  */
-#include "cellar_cluster.h"
 #include "cellar_lab.h"
 #include "cellar_proc.h"
 #include "face_calls.h"
+#include "session.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,19 +37,6 @@ static void pages_open(struct pages *pages)
     ok(cellar_open(NULL, CELLAR_OPTIONS(.bytes = BYTES), &pages->db));
     ok(cellar_table_open(pages->db, CELLAR_TABLE(struct page, columns, .name = "pages", .rows = 1000), 0,
                          &pages->pages));
-}
-
-static void pages_close(struct pages *pages)
-{
-    ok(cellar_cluster_audit(pages->db));
-    ok(cellar_close(pages->db));
-}
-
-static struct cellar_txn *begun(struct pages *pages)
-{
-    struct cellar_txn *txn;
-    ok(cellar_begin(pages->db, NULL, &txn));
-    return txn;
 }
 
 /* Long, and the same for the same seed. */
@@ -86,7 +73,7 @@ static void pages_are_equal(const struct page *a, const struct page *b)
 static void page_is(struct pages *pages, uint64_t id, const struct page *expected)
 {
     struct page page = {.id = id};
-    struct cellar_txn *txn = begun(pages);
+    struct cellar_txn *txn = face_begun(pages->db);
     int rc = cellar_get(txn, pages->pages, CELLAR_ALL, 0, &page);
     if (expected) {
         ok(rc);
@@ -102,7 +89,7 @@ static void committed(struct pages *pages,
                                   size_t row_bytes),
                       const struct page *page)
 {
-    struct cellar_txn *txn = begun(pages);
+    struct cellar_txn *txn = face_begun(pages->db);
     ok(call(txn, pages->pages, page, sizeof *page));
     ok(cellar_commit(txn, NULL));
 }
@@ -134,7 +121,7 @@ static void values_of_all_lengths(void **state)
         if (i % 2) committed(&pages, (cellar_delete), &page);
         page_is(&pages, i, i % 2 ? NULL : &page);
     }
-    pages_close(&pages);
+    face_close(pages.db);
 }
 
 static void a_put_touches_what_it_names(void **state)
@@ -144,7 +131,7 @@ static void a_put_touches_what_it_names(void **state)
     (void)state;
     pages_open(&pages);
     committed(&pages, (cellar_insert), &page);
-    struct cellar_txn *txn = begun(&pages);
+    struct cellar_txn *txn = face_begun(pages.db);
     other.views = 99;
     ok(cellar_put(txn, pages.pages, CELLAR_COL(TITLE) | CELLAR_COL(SOURCE), &other));
     ok(cellar_get(txn, pages.pages, CELLAR_ALL, 0, &found)); /* its own, and others */
@@ -165,11 +152,11 @@ static void a_put_touches_what_it_names(void **state)
     bytes_are_equal(found.title, CELLAR_TEXT("mine"));
     ok(cellar_commit(txn, NULL));
     page_is(&pages, 1, &expected);
-    refused(cellar_put(txn = begun(&pages), pages.pages, CELLAR_COL(TEXT), &(struct page){.id = 2}), CELLAR_NOT_FOUND,
-            "table pages, id 2");
+    refused(cellar_put(txn = face_begun(pages.db), pages.pages, CELLAR_COL(TEXT), &(struct page){.id = 2}),
+            CELLAR_NOT_FOUND, "table pages, id 2");
     refused(cellar_insert(txn, pages.pages, &page), CELLAR_EXISTS, "table pages, id 1");
     cellar_abort(txn);
-    pages_close(&pages);
+    face_close(pages.db);
 }
 
 /* Bytes that a get has lent stay until the end, whatever becomes of the row. */
@@ -180,7 +167,7 @@ static void what_is_lent_stays(void **state)
     (void)state;
     pages_open(&pages);
     committed(&pages, (cellar_insert), &page);
-    struct cellar_txn *txn = begun(&pages);
+    struct cellar_txn *txn = face_begun(pages.db);
     ok(cellar_get(txn, pages.pages, 0, 0, &first));
     committed(&pages, put_all, &other);
     ok(cellar_get(txn, pages.pages, 0, 0, &again)); /* as it has read it first */
@@ -192,7 +179,7 @@ static void what_is_lent_stays(void **state)
     pages_are_equal(&first, &page);
     pages_are_equal(&again, &other);
     assert_int_equal(cellar_commit(txn, NULL), CELLAR_RETRY); /* another one came between */
-    pages_close(&pages);
+    face_close(pages.db);
 }
 
 static void many_are_read_at_once(void **state)
@@ -206,11 +193,14 @@ static void many_are_read_at_once(void **state)
         struct page page = page_of(id, id, id * 4000, 50);
         committed(&pages, (cellar_insert), &page);
     }
-    struct cellar_txn *txn = begun(&pages);
+    struct cellar_txn *txn = face_begun(pages.db);
     for (uint64_t id = 0; id < 4; id++) {
         rows[id] = (struct page){.id = id};
-        reads[id] = CELLAR_READ(pages.pages, &rows[id], .lock = id == 1 ? CELLAR_COL(TEXT) : 0);
+        reads[id] = CELLAR_READ(pages.pages, &rows[id]);
     }
+    ok(cellar_get_many(txn, reads, 4));
+    assert_int_equal(txn->txn.session->draft.blocks, 2); /* rows, and what lies beside them */
+    reads[1].lock = CELLAR_COL(TEXT);
     ok(cellar_get_many(txn, reads, 4));
     for (uint64_t id = 0; id < 4; id++) {
         struct page page = page_of(id, id, id * 4000, 50);
@@ -219,7 +209,7 @@ static void many_are_read_at_once(void **state)
     }
     ok(cellar_put(txn, pages.pages, CELLAR_COL(TEXT), &(struct page){.id = 1, .text = text_of(9, 77)}));
     ok(cellar_commit(txn, NULL));
-    pages_close(&pages);
+    face_close(pages.db);
 }
 
 /* All columns of a put are put, or none. */
@@ -231,7 +221,7 @@ static void a_put_without_room_changes_nothing(void **state)
     (void)state;
     pages_open(&pages);
     committed(&pages, (cellar_insert), &page);
-    struct cellar_txn *txn = begun(&pages);
+    struct cellar_txn *txn = face_begun(pages.db);
     for (uint64_t id = 1; rc == 0 && id < 400; id++) {
         big.id = id;
         rc = cellar_put(txn, pages.pages, CELLAR_ALL, &big);
@@ -245,7 +235,7 @@ static void a_put_without_room_changes_nothing(void **state)
     bytes_are_equal(found.title, page.title);
     assert_int_equal(found.views, page.views);
     cellar_abort(txn);
-    pages_close(&pages);
+    face_close(pages.db);
 }
 
 /* What follows a short one is zero, so that equal ones have equal bytes, whatever was there before. */
@@ -260,7 +250,7 @@ static void short_ones_are_filled_up(void **state)
     committed(&pages, (cellar_insert), &page);
     page.title = CELLAR_TEXT("abc");
     committed(&pages, put_all, &page);
-    struct cellar_txn *txn = begun(&pages);
+    struct cellar_txn *txn = face_begun(pages.db);
     ok(cellar_txn_get(txn, pages.pages, 1, title, raw));
     assert_memory_equal(raw, zero, sizeof zero);
     ok(cellar_put(txn, pages.pages, CELLAR_COL(TITLE), &(struct page){1, .title = text_of(1, 90)}));
@@ -271,7 +261,7 @@ static void short_ones_are_filled_up(void **state)
     ok(cellar_txn_put(txn, pages.pages, 1, title, bad));
     refused(cellar_get(txn, pages.pages, CELLAR_COL(TITLE), 0, &page), CELLAR_CORRUPT, "table pages, id 1");
     cellar_abort(txn);
-    pages_close(&pages);
+    face_close(pages.db);
 }
 
 /* Long ones have cells of their own, however many columns share one. */
@@ -295,16 +285,16 @@ static void long_ones_are_alone(void **state)
     many[41] = (struct cellar_column){CELLAR_FIELD(struct row, a)};
     many[42] = (struct cellar_column){CELLAR_FIELD(struct row, b)};
     ok(cellar_table_open(pages.db, CELLAR_TABLE(struct row, many, .name = "many", .rows = 100), 0, &table));
-    struct cellar_txn *txn = begun(&pages);
+    struct cellar_txn *txn = face_begun(pages.db);
     ok(cellar_insert(txn, table, &row));
     ok(cellar_commit(txn, NULL));
-    txn = begun(&pages);
+    txn = face_begun(pages.db);
     ok(cellar_get(txn, table, 0, 0, &found));
     assert_memory_equal(found.of, row.of, sizeof row.of);
     bytes_are_equal(found.a, row.a);
     bytes_are_equal(found.b, row.b);
     cellar_abort(txn);
-    pages_close(&pages);
+    face_close(pages.db);
 }
 
 /* ---- other handles, other lives ---- */
@@ -325,18 +315,18 @@ static void a_view_leaves_other_values_alone(void **state)
     pages_open(&pages);
     ok(cellar_table_open(pages.db, CELLAR_TABLE(struct title, titles, .name = "pages"), CELLAR_EXISTING, &table));
     committed(&pages, (cellar_insert), &page);
-    struct cellar_txn *txn = begun(&pages);
+    struct cellar_txn *txn = face_begun(pages.db);
     ok(cellar_put(txn, table, 0, &(struct title){CELLAR_TEXT("x"), 1}));
     ok(cellar_insert(txn, table, &(struct title){CELLAR_TEXT("new"), 2}));
     ok(cellar_commit(txn, NULL));
     page.title = CELLAR_TEXT("x");
     page_is(&pages, 1, &page);
     page_is(&pages, 2, &expected);
-    txn = begun(&pages);
+    txn = face_begun(pages.db);
     ok(cellar_delete(txn, table, &(struct title){.id = 1})); /* its long values go, too */
     ok(cellar_commit(txn, NULL));
     page_is(&pages, 1, NULL);
-    pages_close(&pages);
+    face_close(pages.db);
 }
 
 static void values_are_there_for_the_next_process(void **state)
@@ -356,7 +346,7 @@ static void values_are_there_for_the_next_process(void **state)
         ok(cellar_table_open(pages.db, &def, life ? CELLAR_EXISTING : 0, &pages.pages));
         if (life == 0) committed(&pages, (cellar_insert), &page);
         page_is(&pages, 1, &page);
-        pages_close(&pages);
+        face_close(pages.db);
     }
     unlink(path);
 }
@@ -377,7 +367,7 @@ static void what_calls_refuse(void **state)
     struct page page = page_of(1, 101, 0, 0);
     (void)state;
     pages_open(&pages);
-    struct cellar_txn *txn = begun(&pages);
+    struct cellar_txn *txn = face_begun(pages.db);
     const char *line = "table pages, column title: 101 bytes; it has room for 100";
     refused(cellar_insert(txn, pages.pages, &page), CELLAR_TOO_LARGE, line);
     refused(cellar_put(txn, pages.pages, 0, &page), CELLAR_TOO_LARGE, line);
@@ -397,7 +387,7 @@ static void what_calls_refuse(void **state)
     ok(cellar_proc_register(pages.db, &def, &proc));
     refused(cellar_proc_run(pages.db, proc, (void *)(uintptr_t)pages.pages, NULL, NULL), CELLAR_INVALID,
             "variable length");
-    pages_close(&pages);
+    face_close(pages.db);
 }
 
 static void what_is_no_definition(void **state)
@@ -431,14 +421,14 @@ static void what_is_no_definition(void **state)
     others[TEXT].bytes_max = 300;
     ok(cellar_table_open(pages.db, CELLAR_TABLE(struct page, others, .name = "pages"), 0, &table));
     struct page page = page_of(1, 0, 301, 0);
-    struct cellar_txn *txn = begun(&pages);
+    struct cellar_txn *txn = face_begun(pages.db);
     refused(cellar_insert(txn, table, &page), CELLAR_TOO_LARGE, "column text: 301 bytes; it has room for 300");
     ok(cellar_insert(txn, pages.pages, &page));
     cellar_abort(txn);
     refused(cellar_table_open(pages.db, CELLAR_TABLE(struct page, columns, .name = "a name of thirty-one characters"),
                               0, &table),
             CELLAR_INVALID, "has at most 28 bytes");
-    pages_close(&pages);
+    face_close(pages.db);
 }
 
 /* Seven places of 64 each; nothing is left of one for which there is no room. */
@@ -457,7 +447,7 @@ static void tables_of_long_values_take_seven_places(void **state)
     refused(rc, CELLAR_FULL, "64 tables");
     assert_int_equal(count, 9); /* eight beside `pages` */
     ok(cellar_table_open(pages.db, CELLAR_TABLE(struct title, titles, .name = "last", .rows = 100), 0, &table));
-    pages_close(&pages);
+    face_close(pages.db);
 }
 
 int main(void)

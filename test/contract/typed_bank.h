@@ -54,18 +54,9 @@ static inline void bank_open(struct bank *bank)
                          &bank->balances));
 }
 
-static inline void bank_close(struct bank *bank)
-{
-    ok(cellar_cluster_audit(bank->db));
-    ok(cellar_close(bank->db));
-}
+static inline void bank_close(struct bank *bank) { face_close(bank->db); }
 
-static inline struct cellar_txn *begun(struct bank *bank)
-{
-    struct cellar_txn *txn;
-    ok(cellar_begin(bank->db, NULL, &txn));
-    return txn;
-}
+static inline struct cellar_txn *begun(struct bank *bank) { return face_begun(bank->db); }
 
 static inline void inserted(struct bank *bank, const struct account *account)
 {

@@ -228,6 +228,21 @@ static void what_is_no_key(void **state)
     assert_false(lays_out(CELLAR_BYTES, 0, 1));
 }
 
+/* Numbers that other bits of the same value would have. */
+static void floats_leave_numbers_out(void **state)
+{
+    struct rowkey key = {.count = 1, .parts = {{.type = CELLAR_FLOAT, .bytes = 8}}};
+    (void)state;
+    assert_true(rowkey_lay_out(&key) && !key.wide && !rowkey_covers(&key));
+    assert_true(rowkey_has(&key, 1ull << 63));           /* 0 */
+    assert_false(rowkey_has(&key, (1ull << 63) - 1));    /* -0 */
+    assert_true(rowkey_has(&key, UINT64_MAX));           /* NaN */
+    assert_false(rowkey_has(&key, UINT64_MAX - 1));      /* others */
+    assert_false(rowkey_has(&key, 0));                   /* below all: negative ones */
+    assert_true(rowkey_has(&key, 0xfff0000000000000u));  /* infinity */
+    assert_false(rowkey_has(&key, 0xfff0000000000001u)); /* above it */
+}
+
 static void keys_are_told_by_their_columns(void **state)
 {
     struct rowkey key = {.count = 5,
@@ -271,7 +286,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_in_the_order_of_keys), cmocka_unit_test(bytes_are_in_the_order_of_keys),
         cmocka_unit_test(damaged_bytes_are_found),          cmocka_unit_test(what_is_no_key),
-        cmocka_unit_test(keys_are_told_by_their_columns),
+        cmocka_unit_test(floats_leave_numbers_out),         cmocka_unit_test(keys_are_told_by_their_columns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
