@@ -1,6 +1,7 @@
 /* face_calls.h - calls of the public headers, as a test looks at what they return and at the thread's last error. */
 #pragma once
 
+#include "cellar.h"
 #include "cellar_cluster.h"
 
 #include <setjmp.h>
