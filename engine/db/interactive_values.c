@@ -46,17 +46,16 @@ static struct draft_record *piece_record(const struct value *value, uint32_t pie
 }
 
 /*
- * Has another value of this transaction the same place? Then extents are changed of a value that is not, or are not of
- * one that is. Such a commit would end with RETRY.
+ * Has another value of this transaction the same place? What the transaction itself has written contradicts nothing,
+ * unless another value has written there, too, or gone from there. Such a commit would end with RETRY.
  */
 static bool places_meet(const struct value *value)
 {
     const struct draft *draft = &value->session->draft;
-    const struct draft_record *row = draft_find(draft, value->table, value->key);
-    bool own = row && (draft_own_columns(row) >> value->column & 1), met = false;
+    bool met = false;
     for (uint32_t piece = 0; piece < value->cut.count; piece++) {
         const struct draft_record *record = draft_find(draft, piece_table(value, piece), value->in.place + piece);
-        met = met || own != (record && (record->now.change || record->now.expect));
+        met = met || (record && (record->now.change || record->now.expect));
     }
     return met;
 }
@@ -199,12 +198,19 @@ int interactive_value_lend(struct cellar_txn *txn, const struct draft_record *re
 
 /* ---- writing ---- */
 
+/* The draft has taken a change of an extent, or not: one that is there, or is not, is another value's, perhaps. */
+static int piece_written(const struct value *value, const struct draft_record *record, int code)
+{
+    bool other = code == CELLAR_NOT_FOUND || code == CELLAR_EXISTS;
+    return other ? contradicted(value) : interactive_written(value->session, record, code);
+}
+
 static int pieces_delete(const struct value *value)
 {
     int rc = 0;
     for (uint32_t piece = 0; piece < value->cut.count && rc == 0; piece++) {
         struct draft_record *record = piece_record(value, piece);
-        rc = interactive_written(value->session, record, draft_delete(&value->session->draft, record, DRAFT_PRESENT));
+        rc = piece_written(value, record, draft_delete(&value->session->draft, record, DRAFT_PRESENT));
     }
     return rc;
 }
@@ -217,7 +223,7 @@ static int piece_write(const struct value *value, uint32_t piece, const uint8_t 
     int code = new ? draft_insert(draft, record, bytes) : 0;
     for (uint32_t i = 0; i < schema->column_count && code == 0 && !new; i++)
         code = draft_put(draft, record, i, bytes + schema->columns[i].row_offset);
-    return interactive_written(value->session, record, code);
+    return piece_written(value, record, code);
 }
 
 /* The extents of what is behind the row's room; their sum is the head's. */
