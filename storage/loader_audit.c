@@ -382,13 +382,33 @@ static int piece_compare(struct coro *co, struct audit *audit, struct fabric_add
     return 0;
 }
 
+/*
+ * A catalog entry. Where it is free, backups may have what the process had written that died making it: backups are
+ * written first.
+ */
+static int entry_compare(struct coro *co, struct audit *audit, struct fabric_addr at)
+{
+    const struct catalog_entry_wire *entry = (const void *)audit->loader->memory->heap.slots;
+    const uint32_t bytes = LAYOUT_CATALOG_ENTRY_BYTES;
+    int rc = audit_read(co, audit, at, audit->loader->memory->heap.slots, bytes);
+    if (rc == 0 && entry->table_id) return piece_compare(co, audit, at, bytes, 0, 0);
+    for (uint32_t i = 1; rc == 0 && i <= audit->catalog->replicas; i++) {
+        rc = audit_read(co, audit, catalog_replica(audit->catalog, at, i), audit->loader->memory->heap.slots, bytes);
+        if (rc || !entry->table_id || entry->state == LAYOUT_TABLE_MAKING) continue;
+        return err_set(audit->error, CELLAR_CORRUPT,
+                       "INV-STORE-8: node 0, offset %#llx: backup %u has table %llu, and the primary none",
+                       TEXT(fabric_addr_offset(at)), i, TEXT(entry->table_id));
+    }
+    return rc;
+}
+
 static int backups_check(struct coro *co, struct audit *audit, uint32_t node)
 {
     const struct audit_node *map = &audit->nodes[node];
     int rc = piece_compare(co, audit, fabric_addr_of(node, 0), LAYOUT_LINE, 0, 0);
     for (uint64_t at = sizeof(struct superblock_wire); rc == 0 && node == 0 && at < LAYOUT_MEMBERS_OFFSET;
          at += LAYOUT_CATALOG_ENTRY_BYTES)
-        rc = piece_compare(co, audit, fabric_addr_of(node, at), LAYOUT_CATALOG_ENTRY_BYTES, 0, 0);
+        rc = entry_compare(co, audit, fabric_addr_of(node, at));
     for (uint64_t i = 0; rc == 0 && i < map->chunk_count; i++) {
         const struct audit_chunk *chunk = &map->chunks[i];
         /* Log entries vouch for themselves; one that its coordinator gave up need not be the same everywhere. */
