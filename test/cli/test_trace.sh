@@ -121,7 +121,7 @@ judge few
 
 # ---- in real time, with two threads, in a mode that shares and one that does not, and with locks of the lock manager
 for mode in $(modes cellar cell 2pl); do
-    bench smallbank --accounts 200 --theta 0.99 --threads 2 --txns 20000 --cc $mode --trace "$folder/$mode.json" --trace-every 4 --json "$folder/json"
+    bench smallbank --accounts 200 --theta 0.99 --threads 2 --txns 20000 --cc $mode --trace "$folder/$mode.json" --trace-every 4 --trace-events 4000000 --json "$folder/json"
     judge $mode
     grep -q "5,000 of 20,000 transactions" "$folder/out" || fail "$mode: $(grep transactions, "$folder/out")"
 done
