@@ -85,7 +85,7 @@ int main(void)
     pthread_t threads[PRODUCERS + CONSUMERS];
     uint64_t left = PRODUCERS * ITEMS, in = 0, out = 0;
     const struct cellar_schema schema = {"items", sizeof(struct item), columns, 1, 1000, 0, 0, 0, 0, 0};
-    const struct cellar_index_def def = {.name = "by_key"}; /* no columns: of the keys alone */
+    const struct cellar_schema_index def = {.name = "by_key"}; /* no columns: of the keys alone */
 
     if (cellar_open(NULL, CELLAR_OPTIONS(.bytes = 16u << 20), &db) || cellar_table_create(db, &schema, &items) ||
         cellar_index_create(db, items, &def, &by_key))

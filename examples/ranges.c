@@ -71,9 +71,9 @@ static int count(struct cellar_txn *txn, void *arg)
 static int book_open(struct book *book)
 {
     const struct cellar_schema schema = {"bids", sizeof(struct bid), columns, 2, BIDS, 0, 0, 0, 0, 0};
-    const struct cellar_index_column order[] = {{"price", CELLAR_SORT_SIGNED, true},
-                                                {"time", CELLAR_SORT_UNSIGNED, false}};
-    const struct cellar_index_def index = {.name = "by_price", .columns = order, .column_count = 2};
+    const struct cellar_schema_index_column order[] = {{"price", CELLAR_SORT_SIGNED, true},
+                                                       {"time", CELLAR_SORT_UNSIGNED, false}};
+    const struct cellar_schema_index index = {.name = "by_price", .columns = order, .column_count = 2};
     const struct cellar_proc_def defs[] = {{.name = "place", .fn = place, .records_max = 1, .writes_max = 1},
                                            {.name = "match", .fn = match, .records_max = 1, .writes_max = 1},
                                            {.name = "count", .fn = count, .records_max = 1}};

@@ -82,8 +82,8 @@ int main(void)
                                          .column_count = 2,
                                          .records_max = 1000,
                                          .key_bytes = WORD_MAX};
-    const struct cellar_index_column by[] = {{"key", CELLAR_SORT_BYTES, false}};
-    const struct cellar_index_def def = {.name = "by_key", .columns = by, .column_count = 1};
+    const struct cellar_schema_index_column by[] = {{"key", CELLAR_SORT_BYTES, false}};
+    const struct cellar_schema_index def = {.name = "by_key", .columns = by, .column_count = 1};
 
     if (cellar_open(NULL, CELLAR_OPTIONS(.bytes = 16u << 20), &db) || cellar_table_create(db, &schema, &work.words) ||
         cellar_index_create(db, work.words, &def, &by_key))

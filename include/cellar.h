@@ -118,9 +118,10 @@ const char *cellar_version(void);
 
 /* ---- opening --------------------------------------------------------------------------------------- */
 
-struct cellar;       /* an open database: the compute nodes of this process and their memory */
-struct cellar_table; /* a table's handle; valid until cellar_close, but DROPPED once the table is */
-struct cellar_txn;   /* one attempt of a procedure, valid inside it only; or an interactive transaction */
+struct cellar;        /* an open database: the compute nodes of this process and their memory */
+struct cellar_table;  /* a table's handle; valid until cellar_close, but DROPPED once the table is */
+struct cellar_txn;    /* one attempt of a procedure, valid inside it only; or an interactive transaction */
+struct cellar_cursor; /* rows of a range, one batch after the other; ends with its transaction */
 
 enum cellar_log_level { CELLAR_LOG_DEBUG, CELLAR_LOG_INFO, CELLAR_LOG_WARNING, CELLAR_LOG_ERROR };
 /* May be called from any thread, never from two at once; text is valid during the call only. */
@@ -142,8 +143,15 @@ enum cellar_flags {
      * while it is in use. Of a folder nothing can be durable then.
      */
     CELLAR_PRIVATE = 1 << 1,
-    CELLAR_KEY = 1 << 4,       /* of a column: a part of the key, in the order of the columns */
-    CELLAR_READ_ONLY = 1 << 6, /* of a transaction: writes are refused */
+    CELLAR_ADD = 1 << 2,           /* of cellar_table_open: indexes that the table lacks are made, too; else MISMATCH */
+    CELLAR_ORDERED = 1 << 3,       /* of a table: cursors go by its key; an index entry for each insert and delete */
+    CELLAR_KEY = 1 << 4,           /* of a column: a part of the key, in the order of the columns */
+    CELLAR_UNIQUE = 1 << 5,        /* of an index: no two rows have the same columns: a change that would is EXISTS */
+    CELLAR_READ_ONLY = 1 << 6,     /* of a transaction: writes are refused */
+    CELLAR_BACKWARD = 1 << 7,      /* of a scan: from the high end down */
+    CELLAR_PREFIX = 1 << 8,        /* of a scan: the last of the columns that count at an end says how values begin */
+    CELLAR_FROM_EXCLUDED = 1 << 9, /* of a scan: rows whose columns equal those of `from` are left out; */
+    CELLAR_TO_EXCLUDED = 1 << 10   /* ... those of `to` */
 };
 
 /* `size` first, as in each struct that may grow: CELLAR_OPTIONS sets it. All else zero is usable. */
@@ -266,6 +274,17 @@ struct cellar_column {
              struct cellar_bytes *: CELLAR_BYTES, char **: CELLAR_NO_TYPE, const char **: CELLAR_NO_TYPE,              \
              void **: CELLAR_NO_TYPE, const void **: CELLAR_NO_TYPE, default: CELLAR_FIXED)
 
+/* An index of a table: its rows in the order of these columns and, where those are equal, of the key. */
+struct cellar_index_def {
+    const char *name;    /* with the table's at most CELLAR_NAME_BYTES - 2 bytes; no slash, and no bracket first */
+    const char *columns; /* "city, -age": first by city, then by age downward; those of the key may be among them */
+    /*
+     * NULL, or columns that are in the index, too, but do not order it: "name, mail". A scan that wants nothing but
+     * columns of its index (those but floats) and of the key reads no rows.
+     */
+    const char *covers;
+    uint32_t flags, reserved; /* UNIQUE */
+};
 struct cellar_table_def {
     uint32_t size, row_bytes;            /* sizeof the row struct */
     const char *name;                    /* at most CELLAR_NAME_BYTES - 1 bytes */
@@ -273,6 +292,8 @@ struct cellar_table_def {
     uint32_t column_count;
     uint32_t cluster_bits; /* of one that is made: keys that differ in so few low bits (0 .. 8) lie together */
     uint64_t rows;         /* ... and how many are expected, which sizes its index (65,536) */
+    const struct cellar_index_def *indexes; /* those of the table that the program wants to be there */
+    uint32_t index_count, flags;            /* ORDERED */
 };
 #define CELLAR_TABLE(type, columns_, ...)                                                                              \
     (&(const struct cellar_table_def){.size = sizeof(struct cellar_table_def),                                         \
@@ -288,7 +309,15 @@ struct cellar_table_def {
  * The table of that name, for rows of this struct; made if there is none. Its key are columns of any type, at most
  * CELLAR_KEY_BYTES_MAX bytes together; up to 8 bytes without BYTES are quickest, and take no room in the row. Columns
  * that the struct leaves out are not touched; in rows that it inserts they are zero. The same definition gives the same
- * handle. flags: EXISTING. NOT_FOUND, MISMATCH (a column is not the table's, or another one), FULL, INVALID.
+ * handle.
+ *
+ * Indexes, and the order of the key (ORDERED), are made with the table, all or nothing, or with flag ADD for one that
+ * is there; at rest: BUSY, when transactions of this process are under way, or another process uses the pool. Columns
+ * of one, the key's behind them and those that it covers have at most 96 bytes together (BYTES two more than
+ * bytes_max), and none is BYTES beside the row; there are at most CELLAR_INDEXES_MAX and CELLAR_INDEX_COLUMNS_MAX.
+ *
+ * flags: EXISTING, ADD. NOT_FOUND; MISMATCH: a column or index is not the table's, or another one; EXISTS: an index is
+ * UNIQUE, and two rows are not; FULL, INVALID, BUSY. UNSUPPORTED: in mode motor of the laboratory nothing has an order.
  */
 CELLAR_NODISCARD int cellar_table_open(struct cellar *db, const struct cellar_table_def *def, uint32_t flags,
                                        const struct cellar_table **table);
@@ -459,21 +488,20 @@ uint32_t cellar_key_print(char *text, uint32_t capacity, const void *key, uint32
  * A column of an ordered index; the first of them counts most. CELLAR_COVERED ones stand behind the others: a scan that
  * wants the index's columns and no more reads no records (cellar_proc_cursor_row, cellar_txn_scan_rows).
  */
-struct cellar_index_column {
+struct cellar_schema_index_column {
     const char *column; /* of the table */
     enum cellar_sort sort;
     bool descending;
 };
-enum cellar_index_flags { CELLAR_UNIQUE = 1 /* no two records have the same columns: a change that would is EXISTS */ };
 /*
  * Records in the order of these columns and, where those are equal, of their keys. No column but covered ones: of their
  * keys alone.
  */
-struct cellar_index_def {
+struct cellar_schema_index {
     const char *name; /* unique among the table's; with the table's at most CELLAR_NAME_BYTES - 2 bytes */
-    const struct cellar_index_column *columns;
+    const struct cellar_schema_index_column *columns;
     uint32_t column_count;
-    uint32_t flags;
+    uint32_t flags; /* UNIQUE */
 };
 #define CELLAR_INDEXES_MAX 8       /* of one table */
 #define CELLAR_INDEX_COLUMNS_MAX 8 /* of one index, with those covered; together at most 96 bytes */
@@ -487,15 +515,15 @@ struct cellar_index; /* an ordered index's handle; valid until cellar_close, but
  * changes a record changes the index with it. EXISTS: the index is unique, and two records are not. INVALID, FULL.
  */
 CELLAR_NODISCARD int cellar_index_create(struct cellar *db, const struct cellar_table *table,
-                                         const struct cellar_index_def *def, const struct cellar_index **out);
+                                         const struct cellar_schema_index *def, const struct cellar_index **out);
 /* As cellar_table_drop, of an index alone. */
 CELLAR_NODISCARD int cellar_index_drop(struct cellar *db, const struct cellar_index *index);
 /* The table's index of that name, or NULL. */
 const struct cellar_index *cellar_index_find(const struct cellar_table *table, const char *name);
 /* The table's indexes, and what they were created as; `columns` has room for CELLAR_INDEX_COLUMNS_MAX. */
 const struct cellar_index *cellar_index_next(const struct cellar_table *table, const struct cellar_index *after);
-void cellar_index_describe(const struct cellar_index *index, struct cellar_index_def *def,
-                           struct cellar_index_column *columns);
+void cellar_index_describe(const struct cellar_index *index, struct cellar_schema_index *def,
+                           struct cellar_schema_index_column *columns);
 
 /* ---- ranges of ordered indexes --------------------------------------------------------------------- */
 
@@ -509,14 +537,13 @@ struct cellar_range {
     /* Of an index without columns: keys from low_key to high_key, both included. Of others: CELLAR_AFTER. */
     uint64_t low_key, high_key;
 };
-enum cellar_cursor_flags {
-    CELLAR_BACKWARD = 1, /* from the high end down */
-    /*
+enum cellar_cursor_flags { /* besides BACKWARD */
+                           /*
      * To go on where a scan has stopped: after the record whose columns equal the low bound's, all of the index's, and
      * whose key is low_key (backward: before that of the high bound and high_key). In a unique index the columns alone
      * say which.
      */
-    CELLAR_AFTER = 2
+                           CELLAR_AFTER = 1 << 11
 };
 
 /* ---- results ---------------------------------------------------------------------------------------- */
@@ -571,7 +598,7 @@ enum cellar_cursor_flags {
     X(SAVEPOINT, "the transaction has no such savepoint")                                                              \
     X(SAVEPOINTS_MAX, "more savepoints than a transaction may have")                                                   \
     X(KEYED, "the table's keys are byte strings: add, find and remove its records")                                    \
-    X(TYPED, "the table has typed columns: its rows come and go by cellar_insert and cellar_delete")                   \
+    X(TYPED, "the table has typed columns: cellar_insert, cellar_delete and cellar_cursor_open are for its rows")      \
     X(NOT_KEYED, "the table's keys are integers")                                                                      \
     X(KEY_BYTES, "a key has 1 byte at least, and no more than the table's key_bytes")                                  \
     X(TWINS, "a key and the number of its record contradict each other")                                               \
@@ -632,6 +659,7 @@ struct cellar_result {
  */
 
 #define CELLAR_TXNS_MAX 127
+#define CELLAR_CURSORS_MAX 8 /* open at once, in one transaction */
 #define CELLAR_SAVEPOINTS_MAX 64
 
 struct cellar_txn_options {
@@ -678,6 +706,7 @@ CELLAR_NODISCARD int cellar_get(struct cellar_txn *txn, const struct cellar_tabl
                                 uint64_t lock, void *row, size_t row_bytes);
 struct cellar_read {
     const struct cellar_table *table;
+    const struct cellar_index *index; /* NULL: by key. Else the first row that is equal in the index's columns */
     void *row;
     uint64_t columns, lock; /* as in cellar_get */
     uint32_t row_bytes;
@@ -704,6 +733,45 @@ CELLAR_NODISCARD int cellar_insert(struct cellar_txn *txn, const struct cellar_t
                                    size_t row_bytes);
 CELLAR_NODISCARD int cellar_delete(struct cellar_txn *txn, const struct cellar_table *table, const void *row,
                                    size_t row_bytes);
+
+/*
+ * Rows of a range, in the order of the key (of a table that is ORDERED) or of an index. The columns of the order count
+ * at both ends, the first so many: of an index those that it was defined by, of the key all of it.
+ */
+struct cellar_scan {
+    uint32_t size, flags; /* BACKWARD, PREFIX, FROM_EXCLUDED, TO_EXCLUDED */
+    const struct cellar_table *table;
+    const struct cellar_index *index;  /* of this table; NULL: by key */
+    const void *from, *to;             /* rows: the low end and the high one, also backward; */
+    uint32_t from_columns, to_columns; /* ... so many columns of the order count; 0: there is no bound */
+    /*
+     * NULL, or the row with which an earlier scan has ended: goes on behind it (backward: before it), by the columns of
+     * the order and the key, whether or not there is such a row any more.
+     */
+    const void *after;
+    uint64_t columns, lock; /* as in cellar_get; those of the order and of the key are filled always */
+    uint32_t row_bytes, reserved;
+};
+#define CELLAR_SCAN(type, of, ...)                                                                                     \
+    (&(const struct cellar_scan){                                                                                      \
+        .size = sizeof(struct cellar_scan), .table = (of), .row_bytes = sizeof(type), __VA_ARGS__})
+/* Both ends: rows that are equal in the first n columns of the order. */
+#define CELLAR_EQUAL(n, ...) .from_columns = (n), .to_columns = (n), .from = (__VA_ARGS__), .to = (__VA_ARGS__)
+/*
+ * Opens a cursor; CELLAR_CURSORS_MAX may be open in a transaction. It shows the range, and what its rows have, as the
+ * transaction saw it when it was opened: who changes the rows that it goes through meets none twice, and none is
+ * missed. No other transaction brings a row into what it has passed, or takes one out, before the commit: that is
+ * RETRY. INVALID: the ends are reversed, or there is no such order. TOO_LARGE.
+ */
+CELLAR_NODISCARD int cellar_cursor_open(struct cellar_txn *txn, const struct cellar_scan *scan,
+                                        struct cellar_cursor **cursor);
+/*
+ * The next rows, `max` at most, into an array of the row struct: how many; fewer than max: there are no more. Up to 512
+ * of them are of one moment; what is longer takes several. BYTES are lent until the transaction ends.
+ */
+CELLAR_NODISCARD int cellar_cursor_next(struct cellar_cursor *cursor, uint32_t max, void *rows, size_t row_bytes);
+/* NULL, and one that has ended: nothing. */
+void cellar_cursor_close(struct cellar_cursor *cursor);
 
 /*
  * One column, as the transaction sees it: as it has put it, else as it has read it first, else as it is now, which
@@ -824,6 +892,7 @@ size_t cellar_metrics(struct cellar *db, char *text, size_t capacity);
 #define cellar_put(txn, table, columns, ...) cellar_put(txn, table, columns, (__VA_ARGS__), sizeof *(__VA_ARGS__))
 #define cellar_insert(txn, table, ...) cellar_insert(txn, table, (__VA_ARGS__), sizeof *(__VA_ARGS__))
 #define cellar_delete(txn, table, ...) cellar_delete(txn, table, (__VA_ARGS__), sizeof *(__VA_ARGS__))
+#define cellar_cursor_next(cursor, max, ...) cellar_cursor_next(cursor, max, (__VA_ARGS__), sizeof *(__VA_ARGS__))
 
 #ifdef __cplusplus
 }

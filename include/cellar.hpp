@@ -113,7 +113,7 @@ class database
         return altered;
     }
     table find(const char *name) const { return ::cellar_table_find(get(), name); }
-    index create(table of, const ::cellar_index_def &def, error &why) const
+    index create(table of, const ::cellar_schema_index &def, error &why) const
     {
         index made = nullptr;
         return told(::cellar_index_create(get(), of, &def, &made), why) == 0 ? made : nullptr;

@@ -84,7 +84,6 @@ CELLAR_NODISCARD int cellar_proc_put_row(struct cellar_txn *txn, int ref, const 
  * range, too, that commits between is a conflict. The transaction's own changes so far are seen. Both fetch what was
  * declared before, as cellar_proc_fetch does.
  */
-#define CELLAR_CURSORS_MAX 8 /* open at once, in one transaction */
 /*
  * Opens a cursor over a range, of `limit` records at most (0: all). `read` and `write` are cells of the records that
  * the procedure will read or write (none: only keys are wanted, and no record is read). Each record of which cells are

@@ -323,8 +323,8 @@ static int load(struct workload_run *run, struct cellar_lab_client *self, uint64
 
 static int loaded(struct workload_run *run, struct cellar_error *error)
 {
-    static const struct cellar_index_column columns[] = {{"value", CELLAR_COVERED, false}};
-    static const struct cellar_index_def by_key = {.name = "by_key", .columns = columns, .column_count = 1};
+    static const struct cellar_schema_index_column columns[] = {{"value", CELLAR_COVERED, false}};
+    static const struct cellar_schema_index by_key = {.name = "by_key", .columns = columns, .column_count = 1};
     return err_last(error, cellar_index_create(run->db, run->table, &by_key, &run->by_key));
 }
 

@@ -38,7 +38,7 @@ import time
 
 INVALID, NOT_FOUND, EXISTS, TOO_LARGE, CLOSED, RETRY, BUSY = -1, -8, -9, -12, -16, -22, -23
 TXN_RECORDS_MAX, VALUE_BYTES_MAX = 2048, 1 << 20
-READ_ONLY, BACKWARD = 64, 1
+UNIQUE, READ_ONLY, BACKWARD = 32, 64, 128
 EXISTING, PRIVATE = 1, 2
 MEMORY, DURABLE = 1, 2
 COVERED = 3  # CELLAR_COVERED
@@ -697,7 +697,8 @@ class Database:
                 raise Invalid(f"column {column}: an index has no order for floating-point numbers")
             sort = 2 if code == "s" else 1 if code in "bhiq" else 0
             fields[i] = _IndexColumn(_name("a column's name", column), sort, descending[i])
-        definition = _IndexDef(_name("an index's name", name), fields, len(names) + len(covering), 1 if unique else 0)
+        definition = _IndexDef(_name("an index's name", name), fields, len(names) + len(covering),
+                               UNIQUE if unique else 0)
         handle = self._made(_lib.cellar_index_create, table.handle, ctypes.byref(definition))
         return _Index(handle, table, names, list(covering))
 

@@ -299,8 +299,8 @@ static void offer_parts(struct console *console, const char *command, const char
         offer(arg, text);
     }
     for (const struct cellar_index *index = NULL; scan && (index = cellar_index_next(relation.table, index));) {
-        struct cellar_index_def def;
-        struct cellar_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
+        struct cellar_schema_index def;
+        struct cellar_schema_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
         cellar_index_describe(index, &def, columns);
         offer(arg, def.name);
     }

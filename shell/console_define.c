@@ -25,8 +25,8 @@ int console_tables(struct console *console)
 
 static void index_print(const struct cellar_schema *schema, const struct cellar_index *index)
 {
-    struct cellar_index_def def;
-    struct cellar_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
+    struct cellar_schema_index def;
+    struct cellar_schema_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
     cellar_index_describe(index, &def, columns);
     printf("create index %s %s%s", schema->name, def.name, def.flags & CELLAR_UNIQUE ? " unique" : "");
     bool covering = false;
@@ -150,26 +150,26 @@ static int table_create(struct console *console)
 /* ---- new indexes ---- */
 
 static int column_covered(struct console *console, const struct relation *relation, char *name,
-                          struct cellar_index_column *column)
+                          struct cellar_schema_index_column *column)
 {
     int field = relation_field_find(relation, name, console->error);
     if (field < 0) return field;
     if (relation_column(relation, (uint32_t)field) < 0)
         return wrong(console, name, "a column: entries have keys anyway");
-    *column = (struct cellar_index_column){.column = name, .sort = CELLAR_COVERED};
+    *column = (struct cellar_schema_index_column){.column = name, .sort = CELLAR_COVERED};
     return 0;
 }
 
 /* COLUMN[:SORT][:desc]; the sort of a number is signed, of all else bytes. */
 static int index_column_parse(struct console *console, const struct relation *relation, char *word,
-                              struct cellar_index_column *column)
+                              struct cellar_schema_index_column *column)
 {
     char *rest = NULL, *name = strtok_r(word, ":", &rest), *part;
     int field = relation_field_find(relation, name ? name : "", console->error);
     if (field < 0) return field;
     int number = relation_column(relation, (uint32_t)field);
     if (number < 0) return wrong(console, word, "a column: without any the index is one of keys");
-    *column = (struct cellar_index_column){
+    *column = (struct cellar_schema_index_column){
         .column = name, .sort = relation->kinds[number] == VALUE_SIGNED ? CELLAR_SORT_SIGNED : CELLAR_SORT_BYTES};
     while ((part = strtok_r(NULL, ":", &rest))) {
         uint32_t sort = 0;
@@ -186,8 +186,8 @@ static int index_column_parse(struct console *console, const struct relation *re
 
 static int index_create(struct console *console)
 {
-    struct cellar_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
-    struct cellar_index_def def = {.columns = columns};
+    struct cellar_schema_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
+    struct cellar_schema_index def = {.columns = columns};
     const struct cellar_index *index;
     struct relation relation;
     uint32_t at = 4;

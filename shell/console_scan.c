@@ -10,8 +10,8 @@ struct scan {
     struct console *console;
     struct relation relation, low, high; /* rows of their own */
     const struct cellar_index *index;    /* NULL: none */
-    struct cellar_index_def def;         /* its column_count: of those that it is sorted by */
-    struct cellar_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
+    struct cellar_schema_index def;      /* its column_count: of those that it is sorted by */
+    struct cellar_schema_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
     struct cellar_range range;
     uint32_t flags;
     uint64_t limit;

@@ -14,8 +14,8 @@ static void indexes_print(const struct console *console)
     const char *command = console->words[0], *name = console->word_count > 1 ? console->words[1] : "";
     const struct cellar_table *table = cellar_table_find(console->db, name);
     const struct cellar_index *index = NULL;
-    struct cellar_index_def def;
-    struct cellar_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
+    struct cellar_schema_index def;
+    struct cellar_schema_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
     bool changes = !strcmp(command, "put") || !strcmp(command, "insert") || !strcmp(command, "delete");
     if (!table) return;
     if (strcmp(command, "scan") != 0) printf("index        hash index of %s\n", name);

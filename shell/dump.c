@@ -152,8 +152,8 @@ static int whole_client(struct cellar_lab_client *client, void *arg)
 
 static int index_find(struct dump *dump)
 {
-    struct cellar_index_def def;
-    struct cellar_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
+    struct cellar_schema_index def;
+    struct cellar_schema_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
     if (!dump->index_name) return 0;
     dump->index = cellar_index_find(dump->relation.table, dump->index_name);
     if (!dump->index) return err_set(dump->error, CELLAR_NOT_FOUND, "the table has no index '%.31s'", dump->index_name);
@@ -211,8 +211,8 @@ static int batch_run(struct dump *dump, struct batch *batch)
 /* From behind the batch's last record on: false, there is nothing. */
 static bool range_go_on(struct dump *dump, const struct batch *batch)
 {
-    struct cellar_index_def def;
-    struct cellar_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
+    struct cellar_schema_index def;
+    struct cellar_schema_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
     size_t bytes = dump->relation.schema.row_bytes;
     if (batch->count < BATCH_ROWS) return false;
     cellar_index_describe(dump->index, &def, columns);

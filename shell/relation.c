@@ -12,8 +12,8 @@ static void kinds_from_indexes(struct relation *relation)
 {
     const struct cellar_index *index = NULL;
     while ((index = cellar_index_next(relation->table, index))) {
-        struct cellar_index_def def;
-        struct cellar_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
+        struct cellar_schema_index def;
+        struct cellar_schema_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
         cellar_index_describe(index, &def, columns);
         for (uint32_t i = 0; i < def.column_count; i++) {
             int column = cellar_column_of(relation->table, columns[i].column);
@@ -79,7 +79,7 @@ int relation_open(struct cellar *db, const char *name, const char *kinds, struct
     return code;
 }
 
-uint32_t relation_sorted(const struct cellar_index_def *def)
+uint32_t relation_sorted(const struct cellar_schema_index *def)
 {
     uint32_t count = 0;
     while (count < def->column_count && def->columns[count].sort != CELLAR_COVERED) count++;

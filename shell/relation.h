@@ -31,7 +31,7 @@ NODISCARD int relation_field_find(const struct relation *relation, const char *n
 /* The column of a field; -1: the key of a table whose keys are integers. */
 int relation_column(const struct relation *relation, uint32_t field);
 /* How many of an index's columns it is sorted by: those behind them it covers. */
-uint32_t relation_sorted(const struct cellar_index_def *def);
+uint32_t relation_sorted(const struct cellar_schema_index *def);
 /* Is its text a number in JSON? */
 bool relation_field_numeric(const struct relation *relation, uint32_t field);
 

@@ -195,8 +195,8 @@ static bool is_ordered(const struct sqlite_column *column, enum cellar_sort sort
 
 static void index_read(struct sqlite_define *define, const struct cellar_index *stored)
 {
-    struct cellar_index_def def;
-    struct cellar_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
+    struct cellar_schema_index def;
+    struct cellar_schema_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
     struct sqlite_index *index = &define->indexes[define->index_count++];
     cellar_index_describe(stored, &def, columns);
     *index = (struct sqlite_index){.index = stored};
@@ -219,7 +219,7 @@ static void index_read(struct sqlite_define *define, const struct cellar_index *
 static int key_index(struct sqlite_define *define, struct cellar *db, char **message)
 {
     const struct cellar_index *index;
-    const struct cellar_index_def def = {.name = KEY_INDEX};
+    const struct cellar_schema_index def = {.name = KEY_INDEX};
     return cellar_index_create(db, define->table, &def, &index) ? told(message) : SQLITE_OK;
 }
 
@@ -229,15 +229,17 @@ static int index_make(struct sqlite_define *define, const struct sqlite_args *ar
 {
     const struct sqlite_args_index *wanted = &args->indexes[number];
     char name[8], names[CELLAR_INDEX_COLUMNS_MAX][CELLAR_NAME_BYTES];
-    struct cellar_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
-    struct cellar_index_def def = {.name = name, .columns = columns, .column_count = wanted->count + wanted->included};
+    struct cellar_schema_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
+    struct cellar_schema_index def = {
+        .name = name, .columns = columns, .column_count = wanted->count + wanted->included};
     const struct cellar_index *index;
     snprintf(name, sizeof name, "%c%u", "pui"[wanted->kind], number);
     bool never_null = true;
     for (uint32_t i = 0; i < def.column_count; i++) {
         bool included = i >= wanted->count;
         stored_name(&args->columns[wanted->columns[i]], names[i]);
-        columns[i] = (struct cellar_index_column){names[i], included ? CELLAR_COVERED : CELLAR_SORT_BYTES, false};
+        columns[i] =
+            (struct cellar_schema_index_column){names[i], included ? CELLAR_COVERED : CELLAR_SORT_BYTES, false};
         if (included) continue;
         never_null = never_null && args->columns[wanted->columns[i]].not_null;
     }

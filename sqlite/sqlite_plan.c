@@ -202,8 +202,8 @@ static char *text_of(const struct sqlite_define *define, const struct sqlite_pla
 {
     const struct sqlite_index *index = &define->indexes[plan->index];
     if (plan->way == SQLITE_WAY_POINT) return sqlite3_mprintf("key=?");
-    struct cellar_index_def def;
-    struct cellar_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
+    struct cellar_schema_index def;
+    struct cellar_schema_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
     cellar_index_describe(index->index, &def, columns);
     char *text = sqlite3_mprintf("%s", def.name);
     for (uint32_t i = 0; i < plan->equals && text; i++)

@@ -116,10 +116,12 @@ struct catalog_typing {
     struct rowkey key; /* laid out */
     uint8_t types[CELLAR_COLUMNS_MAX], places[CELLAR_COLUMNS_MAX];
     bool existing; /* NOT_FOUND where there is none */
+    bool building; /* where one is made, its entry says BUILDING (reclaim.h) */
+    bool made;     /* set: one was made */
 };
 /* Finds the table of that name, whatever its columns are, or makes it. */
 NODISCARD int catalog_typed_open(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
-                                 const struct cellar_schema *schema, const struct catalog_typing *typing,
+                                 const struct cellar_schema *schema, struct catalog_typing *typing,
                                  const struct table **out, struct cellar_error *error);
 /* The same for a table of an index's nodes: `orders` goes into its entry, which says BUILDING (reclaim.h). */
 NODISCARD int catalog_nodes_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,

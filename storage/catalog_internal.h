@@ -28,10 +28,10 @@ static inline struct catalog_home *catalog_home_of(struct catalog *catalog)
 /* A table that is to be there: as what it is asked for, and which part of another one it is. */
 struct catalog_wish {
     const struct cellar_schema *from;
-    const struct catalog_index *orders;  /* NULL: no index */
-    const struct catalog_typing *typing; /* NULL: columns have no types; else one that is there is not compared */
-    uint32_t extent_size, extents_of;    /* as of a table */
-    bool unborn;                         /* likewise */
+    const struct catalog_index *orders; /* NULL: no index */
+    struct catalog_typing *typing;      /* NULL: columns have no types; else one that is there is not compared */
+    uint32_t extent_size, extents_of;   /* as of a table */
+    bool unborn;                        /* likewise */
 };
 /* A table of extents, with the catalog's lock held. */
 NODISCARD int catalog_extent_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,

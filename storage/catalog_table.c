@@ -301,7 +301,7 @@ static int table_make(struct coro *co, struct fabric_ep *ep, struct catalog *cat
     if (wish->orders) table->orders = *wish->orders;
     table->extent_size = wish->extent_size;
     table->extents_of = wish->extents_of;
-    table->unborn = wish->unborn;
+    table->unborn = wish->unborn || (wish->typing && wish->typing->building);
     table->variable = from->variable;
     table->long_bytes = catalog_long_bytes(from);
     table->index = (struct index_geometry){
@@ -314,7 +314,9 @@ static int table_make(struct coro *co, struct fabric_ep *ep, struct catalog *cat
         handle_drop(table, sizeof *table);
         return rc;
     }
+    table->unborn = wish->unborn; /* else it is known here before it is WHOLE */
     if (!table->unborn) table_publish(catalog, table);
+    if (wish->typing) wish->typing->made = true;
     *made = table;
     return 0;
 }
@@ -449,7 +451,7 @@ int catalog_nodes_create(struct coro *co, struct fabric_ep *ep, struct catalog *
 }
 
 int catalog_typed_open(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct cellar_schema *from,
-                       const struct catalog_typing *typing, const struct table **out, struct cellar_error *error)
+                       struct catalog_typing *typing, const struct table **out, struct cellar_error *error)
 {
     return wish_serve(co, ep, catalog, &(const struct catalog_wish){.from = from, .typing = typing}, out, error);
 }

@@ -54,19 +54,16 @@ static uint64_t float_of(uint32_t bytes, uint64_t rank)
 }
 
 /* The value of a number that has that rank. */
-static void unrank(const struct rowkey_part *part, uint64_t rank, void *value)
+static void unrank(uint32_t type, uint32_t bytes, uint64_t rank, void *value)
 {
-    if (part->type == CELLAR_INT) rank ^= sign_of(part->bytes);
-    if (part->type == CELLAR_FLOAT) rank = float_of(part->bytes, rank);
-    memcpy(value, &rank, part->bytes);
+    if (type == CELLAR_INT) rank ^= sign_of(bytes);
+    if (type == CELLAR_FLOAT) rank = float_of(bytes, rank);
+    memcpy(value, &rank, bytes);
 }
 
 /* ---- bytes ---- */
 
-static bool is_ranked(const struct rowkey_part *part)
-{
-    return part->type != CELLAR_FIXED && part->type != CELLAR_BYTES;
-}
+static bool is_ranked(uint32_t type) { return type != CELLAR_FIXED && type != CELLAR_BYTES; }
 
 static uint64_t big_endian_get(const uint8_t *from, uint32_t bytes)
 {
@@ -80,19 +77,37 @@ static void big_endian_put(uint64_t number, uint32_t bytes, uint8_t *to)
     for (uint32_t i = bytes; i-- > 0; number >>= 8) to[i] = (uint8_t)number;
 }
 
+uint32_t rowkey_field_put(uint32_t type, uint32_t bytes, const void *field, uint8_t *to)
+{
+    struct cellar_bytes text;
+    if (is_ranked(type)) big_endian_put(rowkey_rank(type, bytes, field), bytes, to);
+    if (type == CELLAR_FIXED) memcpy(to, field, bytes);
+    if (type != CELLAR_BYTES) return bytes;
+    memcpy(&text, field, sizeof text);
+    if (text.bytes) memcpy(to, text.data, text.bytes);
+    memset(to + text.bytes, 0, bytes - text.bytes);
+    big_endian_put(text.bytes, ROWKEY_LENGTH_BYTES, to + bytes);
+    return bytes + ROWKEY_LENGTH_BYTES;
+}
+
+bool rowkey_field_take(uint32_t type, uint32_t bytes, const uint8_t *from, void *field)
+{
+    if (is_ranked(type)) unrank(type, bytes, big_endian_get(from, bytes), field);
+    if (type == CELLAR_FIXED) memcpy(field, from, bytes);
+    if (type != CELLAR_BYTES) return true;
+    struct cellar_bytes text = {from, big_endian_get(from + bytes, ROWKEY_LENGTH_BYTES)};
+    memcpy(field, &text, sizeof text);
+    return text.bytes <= bytes;
+}
+
 uint32_t rowkey_pack(const struct rowkey *key, const struct rowkey_part *part, const void *value, uint8_t *packed)
 {
     uint8_t *to = packed + part->at;
-    if (is_ranked(part)) big_endian_put(rowkey_rank(part, value), part->bytes, to);
-    if (part->type == CELLAR_FIXED) memcpy(to, value, part->bytes);
-    if (part->type != CELLAR_BYTES) return part->at + part->bytes;
+    if (!rowkey_is_open(key, part)) return part->at + rowkey_field_put(part->type, part->bytes, value, to);
     struct cellar_bytes text;
     memcpy(&text, value, sizeof text);
     if (text.bytes) memcpy(to, text.data, text.bytes);
-    if (rowkey_is_open(key, part)) return part->at + (uint32_t)text.bytes;
-    memset(to + text.bytes, 0, part->bytes - text.bytes);
-    big_endian_put(text.bytes, ROWKEY_LENGTH_BYTES, to + part->bytes);
-    return part->at + part->bytes + ROWKEY_LENGTH_BYTES;
+    return part->at + (uint32_t)text.bytes;
 }
 
 static struct cellar_bytes text_of(const struct rowkey *key, const struct rowkey_part *part, const uint8_t *packed,
@@ -107,12 +122,11 @@ static struct cellar_bytes text_of(const struct rowkey *key, const struct rowkey
 void rowkey_take(const struct rowkey *key, const struct rowkey_part *part, const uint8_t *packed, uint32_t bytes,
                  void *value)
 {
-    const uint8_t *from = packed + part->at;
-    if (is_ranked(part)) unrank(part, big_endian_get(from, part->bytes), value);
-    if (part->type == CELLAR_FIXED) memcpy(value, from, part->bytes);
-    if (part->type != CELLAR_BYTES) return;
-    struct cellar_bytes text = text_of(key, part, packed, bytes);
-    memcpy(value, &text, sizeof text);
+    struct cellar_bytes text = {packed + part->at, bytes - part->at};
+    if (rowkey_is_open(key, part))
+        memcpy(value, &text, sizeof text);
+    else
+        (void)!rowkey_field_take(part->type, part->bytes, text.data, value);
 }
 
 /* A float whose value has another form, too, is of that form; what follows a text is zero. */
@@ -187,7 +201,7 @@ static void part_print(const struct rowkey *key, const struct rowkey_part *part,
     struct cellar_bytes value = {packed + part->at, part->bytes};
     uint64_t number = 0;
     if (part->type == CELLAR_BYTES) value = text_of(key, part, packed, bytes);
-    if (!is_ranked(part)) {
+    if (!is_ranked(part->type)) {
         text_print(value.data, value.bytes, text, capacity);
         return;
     }

@@ -50,19 +50,19 @@ static inline bool rowkey_is_open(const struct rowkey *key, const struct rowkey_
 
 uint64_t rowkey_float_rank(uint32_t bytes, uint64_t bits);
 /* Of a column of at most 8 bytes, but BYTES: a number that compares as its values do. */
-static inline uint64_t rowkey_rank(const struct rowkey_part *part, const void *value)
+static inline uint64_t rowkey_rank(uint32_t type, uint32_t bytes, const void *value)
 {
     uint64_t number = 0;
-    memcpy(&number, value, part->bytes);
-    if (part->type == CELLAR_UINT) return number;
-    if (part->type == CELLAR_INT) return number ^ 1ull << (part->bytes * 8 - 1);
-    if (part->type == CELLAR_FLOAT) return rowkey_float_rank(part->bytes, number);
-    return __builtin_bswap64(number) >> (64 - part->bytes * 8);
+    memcpy(&number, value, bytes);
+    if (type == CELLAR_UINT) return number;
+    if (type == CELLAR_INT) return number ^ 1ull << (bytes * 8 - 1);
+    if (type == CELLAR_FLOAT) return rowkey_float_rank(bytes, number);
+    return __builtin_bswap64(number) >> (64 - bytes * 8);
 }
 /* A column's share of the number, from its value. */
 static inline uint64_t rowkey_share(const struct rowkey_part *part, const void *value)
 {
-    return rowkey_rank(part, value) << part->shift;
+    return rowkey_rank(part->type, part->bytes, value) << part->shift;
 }
 /* Is it a key's number? Those of fewer than 8 bytes have the lower bits only. True where numbers are no keys. */
 bool rowkey_has(const struct rowkey *key, uint64_t number);
@@ -81,6 +81,16 @@ void rowkey_take(const struct rowkey *key, const struct rowkey_part *part, const
                  void *value);
 /* Is it what rowkey_pack makes? For bytes from remote memory. */
 bool rowkey_sane(const struct rowkey *key, const uint8_t *packed, uint32_t bytes);
+
+/* ---- columns of any kind, as the order of an index has them (sortkey.h) ---- */
+
+/*
+ * A column of that type and width, of BYTES with its length behind it wherever it stands: from its field, which has no
+ * more than `bytes`. Returns how many bytes that makes.
+ */
+uint32_t rowkey_field_put(uint32_t type, uint32_t bytes, const void *field, uint8_t *to);
+/* The reverse; of BYTES the field leads to where they are: false, if their length is none. */
+NODISCARD bool rowkey_field_take(uint32_t type, uint32_t bytes, const uint8_t *from, void *field);
 
 /* ---- to be read ---- */
 

@@ -56,7 +56,7 @@ void treenode_number_put(uint8_t *at, uint64_t number)
 
 void treenode_entry_of_row(const struct cellar_index *index, const void *row, uint64_t key, uint8_t *entry)
 {
-    uint32_t at = sortkey_encode(&index->sortkey, row, index->sortkey.column_count, entry);
+    uint32_t at = sortkey_encode(&index->sortkey, row, key, index->sortkey.column_count, entry);
     treenode_number_put(entry + at, key);
     entry += index->key_bytes;
     for (uint32_t i = 0; i < index->covered_count; i++) {
@@ -81,9 +81,10 @@ void treenode_entry_of_image(const struct cellar_index *index, const uint8_t *im
 {
     uint8_t value[CELLAR_COLUMN_BYTES_MAX];
     for (uint32_t i = 0; i < index->sortkey.column_count; i++) {
-        record_column_get(&index->base->schema, image, index->columns[i], value);
-        sortkey_encode_column(&index->sortkey.columns[i], value + index->heads[i], entry);
-        entry += index->sortkey.columns[i].bytes;
+        const struct sortkey_column *column = &index->sortkey.columns[i];
+        if (!column->numbered) record_column_get(&index->base->schema, image, index->columns[i], value);
+        sortkey_encode_column(column, value, key, entry);
+        entry += column->bytes;
     }
     treenode_number_put(entry, key);
     entry += 8;

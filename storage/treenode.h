@@ -22,7 +22,8 @@
 
 #include <string.h>
 
-#define TREENODE_CELLS 7                               /* data cells */
+#define TREENODE_CELLS 7 /* data cells */
+#define TREENODE_COLUMNS_MAX (SORTKEY_COLUMNS_MAX + LAYOUT_INDEX_COLUMNS_MAX)
 #define TREENODE_KEY_BYTES_MAX (SORTKEY_BYTES_MAX + 8) /* of an entry, covered columns and all */
 #define TREENODE_CELL_ENTRIES_MIN 4
 #define TREENODE_ENTRIES_MAX 96 /* of a node, in memory */
@@ -39,12 +40,13 @@ struct cellar_index { /* a handle */
     bool dropped; /* set while nothing else runs; its base and nodes may be, too */
     struct cellar_index *buried;
     struct sortkey sortkey;
-    uint16_t columns[SORTKEY_COLUMNS_MAX]; /* of the base table: those of the sort key, then covered ones */
-    uint16_t heads[SORTKEY_COLUMNS_MAX];   /* bytes of these columns that are not compared: of a key, its lengths */
-    uint32_t covered_count;
-    uint32_t flags;                    /* enum cellar_index_flags */
-    uint32_t cells;                    /* of the base table, that hold these columns */
-    uint32_t key_bytes;                /* of an entry: the columns' and the record's key */
+    uint32_t own_count;                     /* of the sort key: the first so many it was defined by, the key's follow */
+    uint16_t columns[TREENODE_COLUMNS_MAX]; /* stored ones of the base table: of the sort key (if they lie in rows), */
+    uint32_t covered_count;                 /* ... and so many behind them that are covered */
+    uint16_t places[TREENODE_COLUMNS_MAX];  /* of all these: which columns of a table of typed ones they are */
+    uint32_t flags;                         /* enum cellar_index_flags */
+    uint32_t cells;                         /* of the base table, that hold these columns */
+    uint32_t key_bytes;                     /* of an entry: the columns' and the record's key */
     uint32_t compared_bytes;           /* of these the first so many tell entries apart: all, unless it is unique */
     uint32_t entry_bytes;              /* of an entry of a leaf: the key and the covered columns */
     uint32_t capacity, inner_capacity; /* entries of a data cell */

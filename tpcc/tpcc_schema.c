@@ -238,16 +238,16 @@ static void find_columns(struct tpcc_tables *t, bool by_index)
 
 /* ---- ordered indexes ---- */
 
-static const struct cellar_index_column by_name[] = {{"c_w_id", CELLAR_SORT_UNSIGNED, false},
-                                                     {"c_d_id", CELLAR_SORT_UNSIGNED, false},
-                                                     {"c_last", CELLAR_SORT_BYTES, false},
-                                                     {"c_first", CELLAR_SORT_BYTES, false}};
-static const struct cellar_index_column by_customer[] = {{"o_w_id", CELLAR_SORT_UNSIGNED, false},
-                                                         {"o_d_id", CELLAR_SORT_UNSIGNED, false},
-                                                         {"o_c_id", CELLAR_SORT_UNSIGNED, false}};
+static const struct cellar_schema_index_column by_name[] = {{"c_w_id", CELLAR_SORT_UNSIGNED, false},
+                                                            {"c_d_id", CELLAR_SORT_UNSIGNED, false},
+                                                            {"c_last", CELLAR_SORT_BYTES, false},
+                                                            {"c_first", CELLAR_SORT_BYTES, false}};
+static const struct cellar_schema_index_column by_customer[] = {{"o_w_id", CELLAR_SORT_UNSIGNED, false},
+                                                                {"o_d_id", CELLAR_SORT_UNSIGNED, false},
+                                                                {"o_c_id", CELLAR_SORT_UNSIGNED, false}};
 static const struct {
     enum tpcc_table table;
-    struct cellar_index_def def;
+    struct cellar_schema_index def;
     size_t handle; /* in struct tpcc_tables */
 } paths[] = {
     {TPCC_CUSTOMER, {"by_name", by_name, COUNT(by_name), 0}, offsetof(struct tpcc_tables, customers_by_name)},

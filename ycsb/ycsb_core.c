@@ -319,7 +319,7 @@ static uint64_t load_rows(const struct workload_run *run) { return run->records;
 /* At rest, and before other processes take part: the index of what has been loaded. */
 static int loaded(struct workload_run *run, struct cellar_error *error)
 {
-    static const struct cellar_index_def by_key = {.name = "by_key"};
+    static const struct cellar_schema_index by_key = {.name = "by_key"};
     if (!run->mix->percent[YCSB_CORE_SCAN]) return 0;
     return err_last(error, cellar_index_create(run->db, run->table, &by_key, &run->by_key));
 }

@@ -79,8 +79,8 @@ void Open(Shared &all, const utils::Properties &props) {
   schema.column_count = (uint32_t)all.columns.size();
   schema.records_max = records * 2;
   schema.key_bytes = kKeyBytes;
-  const cellar_index_column by[] = {{all.names[0].c_str(), CELLAR_SORT_BYTES, false}};
-  cellar_index_def def = {};
+  const cellar_schema_index_column by[] = {{all.names[0].c_str(), CELLAR_SORT_BYTES, false}};
+  cellar_schema_index def = {};
   def.name = "by_key";
   def.columns = by;
   def.column_count = 1;

@@ -1,8 +1,16 @@
 #include "db_define.h"
 
+#include "batch.h"
+#include "bulk.h"
 #include "bytekey.h"
+#include "client.h"
 #include "coordinator.h"
+#include "db_company.h"
+#include "db_index.h"
+#include "db_order.h"
+#include "db_plants.h"
 #include "extent.h"
+#include "reclaim.h"
 #include "handle.h"
 #include "rowview.h"
 #include "worker.h"
@@ -77,19 +85,38 @@ static int column_check(const struct cellar_table_def *def, uint32_t i, struct c
     return type_check(def, column, error);
 }
 
+static int indexes_check(const struct cellar_table_def *def, struct cellar_error *error)
+{
+    if (def->index_count > CELLAR_INDEXES_MAX || (def->index_count && !def->indexes))
+        return REFUSED(def, ": %u indexes; 0 to %d are possible", def->indexes ? def->index_count : 0,
+                       CELLAR_INDEXES_MAX);
+    for (uint32_t i = 0; i < def->index_count; i++) {
+        const char *name = def->indexes[i].name;
+        if (!is_name(name) || *name == '(')
+            return REFUSED(def, ": index number %u: a name has 1 to %d bytes, and no bracket first", i,
+                           CELLAR_NAME_BYTES - 1);
+        for (uint32_t k = 0; k < i; k++)
+            if (strcmp(def->indexes[k].name, name) == 0) return REFUSED(def, " has two indexes named %s", name);
+    }
+    return 0;
+}
+
 static int def_check(const struct cellar_table_def *def, uint32_t flags, struct cellar_error *error)
 {
     int rc = 0;
     if (!is_name(def->name))
         return err_set(error, CELLAR_INVALID, "a table's name has 1 to %d bytes", CELLAR_NAME_BYTES - 1);
-    if (flags & ~(uint32_t)CELLAR_EXISTING) return REFUSED(def, ": flags %#x: EXISTING is what there is", flags);
+    if (flags & ~(uint32_t)(CELLAR_EXISTING | CELLAR_ADD))
+        return REFUSED(def, ": flags %#x: EXISTING and ADD are what there is", flags);
+    if (def->flags & ~(uint32_t)CELLAR_ORDERED)
+        return REFUSED(def, ": its own flags %#x: ORDERED is what there is", def->flags);
     if (!def->columns || def->column_count == 0 || def->column_count > CELLAR_COLUMNS_MAX)
         return REFUSED(def, ": %u columns; 1 to %d are possible", def->columns ? def->column_count : 0,
                        CELLAR_COLUMNS_MAX);
     if (def->row_bytes == 0 || def->row_bytes > SCHEMA_ROW_BYTES_MAX)
         return REFUSED(def, ": rows of %u bytes; 1 to %d are possible", def->row_bytes, SCHEMA_ROW_BYTES_MAX);
     for (uint32_t i = 0; i < def->column_count && rc == 0; i++) rc = column_check(def, i, error);
-    return rc;
+    return rc ? rc : indexes_check(def, error);
 }
 
 /* ---- a definition as the catalog takes it ---- */
@@ -202,14 +229,13 @@ static uint64_t long_bytes(const struct catalog *catalog, const struct cellar_sc
     return each == 0 ? 0 : schema->records_max < heap / each ? schema->records_max * each : heap;
 }
 
-static int definition_make(const struct cellar_table_def *def, uint32_t flags, const struct catalog *catalog,
+static int definition_make(const struct cellar_table_def *def, const struct catalog *catalog,
                            struct definition *definition, struct cellar_error *error)
 {
     *definition = (struct definition){.schema = {.name = def->name,
                                                  .columns = definition->columns,
                                                  .records_max = def->rows ? def->rows : ROWS_DEFAULT,
-                                                 .cluster_bits = def->cluster_bits},
-                                      .typing = {.existing = flags & CELLAR_EXISTING}};
+                                                 .cluster_bits = def->cluster_bits}};
     int rc = key_make(def, definition, error);
     if (rc) return rc;
     uint32_t first = definition->schema.column_count;
@@ -252,21 +278,87 @@ static int view_find(const struct table_open *open, const struct rowview *want)
     return 0;
 }
 
+/* The table, found, or (not `existing`) made. */
+static int table_get(struct coro *co, struct worker *worker, const struct table_open *open,
+                     struct definition *definition, bool existing, const struct table **table)
+{
+    definition->typing.existing = existing;
+    bool before = batch_bulk_enter(worker->ep);
+    int rc = catalog_typed_open(co, worker->ep, open->db->catalog, &definition->schema, &definition->typing, table,
+                                open->error);
+    batch_bulk_leave(worker->ep, before);
+    return rc;
+}
+
+/* ORDERED is an index by the key. */
+static const struct cellar_index_def by_key = {.name = ORDER_BY_KEY};
+
+/* Of those that a definition wants, the key's order first. NULL: there are no more. */
+static const struct cellar_index_def *index_wanted(const struct cellar_table_def *def, uint32_t i)
+{
+    bool ordered = def->flags & CELLAR_ORDERED;
+    if (ordered && i == 0) return &by_key;
+    return i - ordered < def->index_count ? &def->indexes[i - ordered] : NULL;
+}
+
+/* With process and pool to itself: the table and its indexes, or nothing. */
+static int table_make(struct coro *co, struct worker *worker, const struct table_open *open,
+                      struct definition *definition, const struct table **table)
+{
+    const struct cellar_index_def *wanted;
+    const bool building = !PLANT(table_before_indexes);
+    definition->typing.building = building;
+    int rc = table_get(co, worker, open, definition, false, table);
+    if (rc || !definition->typing.made) return rc; /* another process was quicker */
+    worker->ep->bulk = false;
+    for (uint32_t i = 0; rc == 0 && (wanted = index_wanted(open->def, i)) != NULL; i++)
+        rc = db_index_make(co, worker, *table, wanted, open->error);
+    if (rc == 0) rc = db_alone_check(co, worker, open->error);
+    if (rc == 0 && building)
+        rc = reclaim_state_move(co, worker->ep, open->db->catalog, (*table)->id, LAYOUT_TABLE_BUILDING,
+                                LAYOUT_TABLE_WHOLE, open->error);
+    if (rc) (void)!db_table_undo(co, worker, *table, NULL); /* what made it fail is what is told */
+    return rc;
+}
+
+static int table_make_alone(struct coro *co, struct coordinator *coordinator, const struct table_open *open,
+                            struct definition *definition, const struct table **table)
+{
+    struct bulk bulk = {.kind = GATE_ALONE};
+    int rc = bulk_begin(&bulk, coordinator->client, open->error);
+    if (rc) return rc;
+    rc = db_alone_check(co, coordinator->worker, open->error);
+    if (rc == 0) rc = table_make(co, coordinator->worker, open, definition, table);
+    return bulk_end(&bulk, rc, open->error);
+}
+
+/* Those that the definition wants are there, and are as it says. */
+static int indexes_open(struct coro *co, struct coordinator *coordinator, const struct table_open *open,
+                        const struct table *table)
+{
+    const struct cellar_index_def *wanted;
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && (wanted = index_wanted(open->def, i)) != NULL; i++)
+        rc = db_index_open_def(co, coordinator, table, wanted, open->flags & CELLAR_ADD, open->error);
+    return rc;
+}
+
 static int table_open(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     const struct table_open *open = arg;
-    struct catalog *catalog = open->db->catalog;
-    struct fabric_ep *ep = coordinator->worker->ep;
+    struct worker *worker = coordinator->worker;
     const struct table *table = NULL;
     struct definition definition;
     struct rowview view;
 
-    int rc = definition_make(open->def, open->flags, catalog, &definition, open->error);
+    int rc = definition_make(open->def, open->db->catalog, &definition, open->error);
     if (rc) return rc;
-    ep->bulk = true;
-    rc = catalog_typed_open(co, ep, catalog, &definition.schema, &definition.typing, &table, open->error);
-    ep->bulk = false;
+    bool indexed = index_wanted(open->def, 0), existing = open->flags & CELLAR_EXISTING;
+    rc = table_get(co, worker, open, &definition, existing || indexed, &table);
+    if (rc == CELLAR_NOT_FOUND && indexed && !existing)
+        rc = table_make_alone(co, coordinator, open, &definition, &table);
     if (rc == 0) rc = rowview_make(table, open->def, &view, open->error);
+    if (rc == 0) rc = indexes_open(co, coordinator, open, table);
     return rc ? rc : view_find(open, &view);
 }
 

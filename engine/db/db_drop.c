@@ -193,13 +193,13 @@ int db_index_drop(struct cellar *db, const struct cellar_index *index, struct ce
     return db_call_on(db, 0, drop_fn, &drop, error);
 }
 
-int db_nodes_undo(struct coro *co, struct worker *worker, const struct table *nodes, struct cellar_error *error)
+int db_table_undo(struct coro *co, struct worker *worker, const struct table *table, struct cellar_error *error)
 {
-    struct db_drop drop = {.db = worker->db, .table = nodes, .error = error};
+    struct db_drop drop = {.db = worker->db, .table = table, .error = error};
     struct catalog *catalog = worker->db->catalog;
     worker->ep->bulk = false;
-    int rc = reclaim_state_move(co, worker->ep, catalog, nodes->id, LAYOUT_TABLE_BUILDING, LAYOUT_TABLE_GONE, error);
-    catalog_bury(catalog, catalog->tables[nodes->id - 1]);
+    int rc = reclaim_state_move(co, worker->ep, catalog, table->id, LAYOUT_TABLE_BUILDING, LAYOUT_TABLE_GONE, error);
+    table_bury(worker->db, catalog->tables[table->id - 1]);
     if (rc == 0) rc = db_alone_check(co, worker, error);
     return rc ? rc : sweep(co, worker, &drop);
 }

@@ -9,10 +9,11 @@
 #include "db_index.h"
 
 #include "bulk.h"
-#include "bytekey.h"
 #include "client.h"
 #include "coordinator.h"
 #include "db_company.h"
+#include "db_drop.h"
+#include "db_order.h"
 #include "handle.h"
 #include "reclaim.h"
 #include "tree.h"
@@ -29,83 +30,16 @@ struct index_create {
     struct cellar *db;
     const struct cellar_table *handle;
     const struct table *table; /* once it is known to be one */
+    const char *name;
+    const struct cellar_schema_index *schema; /* one of the two */
     const struct cellar_index_def *def;
+    struct catalog_index orders;
     const struct cellar_index **out;
     struct cellar_error *error;
 };
 
 #define REFUSED(create, code, format, ...)                                                                             \
-    err_set((create)->error, code, "index %s of table %s: " format, (create)->def->name, (create)->table->name,        \
-            __VA_ARGS__)
-
-/* One column, into the catalog's words. */
-static int column_encode(const struct index_create *create, uint32_t i, struct catalog_index *orders)
-{
-    const struct cellar_index_column *column = &create->def->columns[i];
-    const struct schema *schema = &create->table->schema;
-    const char *name = column->column ? column->column : "(none)";
-    int number = column->column ? schema_column_find(schema, name, (uint32_t)strlen(name)) : -1;
-    if (number < 0) return REFUSED(create, CELLAR_INVALID, "the table has no column %s", name);
-    uint32_t bytes = schema->columns[number].bytes;
-    if ((uint32_t)column->sort > CELLAR_COVERED)
-        return REFUSED(create, CELLAR_INVALID, "column %s: no such sort: %d", name, (int)column->sort);
-    if (create->table->variable >> number & 1)
-        return REFUSED(create, CELLAR_INVALID, "column %s: an index has no values of variable length", name);
-    bool is_number = column->sort == CELLAR_SORT_UNSIGNED || column->sort == CELLAR_SORT_SIGNED;
-    bool covered = column->sort == CELLAR_COVERED;
-    if (i && !covered && create->def->columns[i - 1].sort == CELLAR_COVERED)
-        return REFUSED(create, CELLAR_INVALID, "column %s: covered columns stand behind all others", name);
-    if (covered && column->descending)
-        return REFUSED(create, CELLAR_INVALID, "column %s: a covered column has no order", name);
-    if (is_number && bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)
-        return REFUSED(create, CELLAR_INVALID, "column %s: a number has 1, 2, 4 or 8 bytes, not %u", name, bytes);
-    if (is_number && create->table->key_bytes && number == 0)
-        return REFUSED(create, CELLAR_INVALID, "column %s: a key is sorted as bytes", name);
-    for (uint32_t k = 0; k < i; k++)
-        if ((orders->columns[k] & 0xffff) == (uint32_t)number)
-            return REFUSED(create, CELLAR_INVALID, "column %s twice", name);
-    orders->columns[i] = (uint32_t)number | (uint32_t)column->sort << 16 | (uint32_t)column->descending << 24;
-    return 0;
-}
-
-static int def_encode(const struct index_create *create, struct catalog_index *orders)
-{
-    const struct cellar_index_def *def = create->def;
-    *orders = (struct catalog_index){.of = create->table->id, .flags = def->flags, .column_count = def->column_count};
-    if (def->flags & ~(uint32_t)CELLAR_UNIQUE) return REFUSED(create, CELLAR_INVALID, "unknown flags: %#x", def->flags);
-    if (def->column_count > CELLAR_INDEX_COLUMNS_MAX || (def->column_count && !def->columns))
-        return REFUSED(create, CELLAR_INVALID, "%u columns; 0 to %d are possible", def->column_count,
-                       CELLAR_INDEX_COLUMNS_MAX);
-    int rc = 0;
-    for (uint32_t i = 0; i < def->column_count && rc == 0; i++) rc = column_encode(create, i, orders);
-    return rc;
-}
-
-/* The index of a definition: what follows from it, but for its own table and name. False: it cannot be. */
-static bool def_decode(const struct table *base, const struct catalog_index *orders, struct cellar_index *index)
-{
-    *index = (struct cellar_index){.base = base, .flags = orders->flags};
-    if (orders->column_count > SORTKEY_COLUMNS_MAX) return false;
-    for (uint32_t i = 0; i < orders->column_count; i++) {
-        uint32_t number = orders->columns[i] & 0xffff;
-        if (number >= base->schema.column_count) return false;
-        const struct schema_column *column = &base->schema.columns[number];
-        uint32_t head = base->key_bytes && number == 0 ? BYTEKEY_HEAD_BYTES : 0; /* keys are compared by their bytes */
-        index->columns[i] = (uint16_t)number;
-        index->cells |= 1u << column->cell;
-        bool covered = (orders->columns[i] >> 16 & 0xff) == CELLAR_COVERED;
-        index->covered_count += covered;
-        if (covered) continue;
-        if (index->covered_count) return false;
-        index->sortkey.column_count++;
-        index->heads[i] = (uint16_t)head;
-        index->sortkey.columns[i] = (struct sortkey_column){.offset = column->row_offset + head,
-                                                            .bytes = head ? base->key_bytes : column->bytes,
-                                                            .type = orders->columns[i] >> 16 & 0xff,
-                                                            .descending = orders->columns[i] >> 24 & 1};
-    }
-    return treenode_layout(index) == 0;
-}
+    err_set((create)->error, code, "index %s of table %s: " format, (create)->name, (create)->table->name, __VA_ARGS__)
 
 /* ---- in use ---- */
 
@@ -174,10 +108,10 @@ static int index_attach(struct cellar *db, const struct table *nodes, struct cel
     const char *name = base ? name_of(base, nodes) : NULL;
     struct cellar_index *index = handle_new(sizeof *index);
     if (!index) return err_set(error, CELLAR_NOMEM, "no memory for an ordered index");
-    bool sane = name && base->ordered_count < CELLAR_INDEXES_MAX && def_decode(base, &nodes->orders, index) &&
-                nodes->schema.column_count == 1 + TREENODE_CELLS &&
-                nodes->schema.columns[0].bytes == index->shape_bytes &&
-                nodes->schema.columns[1].bytes == index->data_bytes && nodes->schema.cell_count == 1 + TREENODE_CELLS;
+    bool sane =
+        name && base->ordered_count < CELLAR_INDEXES_MAX && db_order_decode(base, &nodes->orders, index, NULL) &&
+        nodes->schema.column_count == 1 + TREENODE_CELLS && nodes->schema.columns[0].bytes == index->shape_bytes &&
+        nodes->schema.columns[1].bytes == index->data_bytes && nodes->schema.cell_count == 1 + TREENODE_CELLS;
     int rc = sane ? 0
                   : err_set(error, CELLAR_CORRUPT,
                             "table %s: its entry says that it is an index, and contradicts itself", nodes->name);
@@ -254,36 +188,27 @@ const struct cellar_index *cellar_index_next(const struct cellar_table *handle, 
     return i < table->ordered_count ? table->ordered[i] : NULL;
 }
 
-void cellar_index_describe(const struct cellar_index *index, struct cellar_index_def *def,
-                           struct cellar_index_column *columns)
+void cellar_index_describe(const struct cellar_index *index, struct cellar_schema_index *def,
+                           struct cellar_schema_index_column *columns)
 {
-    uint32_t sorted = index->sortkey.column_count, count = sorted + index->covered_count;
-    for (uint32_t i = 0; i < count; i++) {
-        columns[i] = (struct cellar_index_column){.column = index->base->schema.columns[index->columns[i]].name,
-                                                  .sort = CELLAR_COVERED};
-        if (i >= sorted) continue;
-        columns[i].sort = (enum cellar_sort)index->sortkey.columns[i].type;
-        columns[i].descending = index->sortkey.columns[i].descending;
-    }
-    *def = (struct cellar_index_def){
-        .name = index->name, .columns = columns, .column_count = count, .flags = index->flags};
+    db_order_describe(index, def, columns);
 }
 
 /* ---- creating ---- */
 
-static int nodes_make(struct coro *co, const struct index_create *create, const struct catalog_index *orders,
-                      const struct cellar_index *index, const struct table **nodes)
+static int nodes_make(struct coro *co, const struct index_create *create, const struct cellar_index *index,
+                      const struct table **nodes)
 {
     struct cellar_schema_column columns[1 + TREENODE_CELLS];
     char name[CELLAR_NAME_BYTES + CELLAR_NAME_BYTES];
-    snprintf(name, sizeof name, "%s/%s", create->table->name, create->def->name);
+    snprintf(name, sizeof name, "%s/%s", create->table->name, create->name);
     uint64_t leaf = TREENODE_CELLS * (uint64_t)treenode_capacity(index, 0);
     struct cellar_schema schema = {.name = name,
                                    .columns = columns,
                                    .column_count = 1 + TREENODE_CELLS,
                                    .records_max = create->table->records_max * 3 / leaf + 256,
                                    .row_bytes = treenode_columns(index, columns)};
-    return catalog_nodes_create(co, create->db->workers[0].ep, create->db->catalog, &schema, orders, nodes,
+    return catalog_nodes_create(co, create->db->workers[0].ep, create->db->catalog, &schema, &create->orders, nodes,
                                 create->error);
 }
 
@@ -292,7 +217,7 @@ int db_index_rebuild(struct coro *co, struct loader *loader, const struct catalo
 {
     const struct table *base = catalog->tables[nodes->orders.of - 1];
     struct cellar_index index;
-    if (!def_decode(base, &nodes->orders, &index))
+    if (!db_order_decode(base, &nodes->orders, &index, NULL))
         return err_set(error, CELLAR_CORRUPT, "table %s: its entry says that it is an index, and contradicts itself",
                        nodes->name);
     const char *name = name_of(base, nodes);
@@ -315,64 +240,118 @@ static int index_build(struct coro *co, struct worker *worker, const struct inde
     return rc ? rc : index_attach(create->db, nodes, create->error);
 }
 
-/* The nodes are there, and say so; or nothing is. One that is there is compared. */
-static int index_make(struct coro *co, struct coordinator *coordinator, const struct index_create *create,
-                      const struct catalog_index *orders, const struct cellar_index *index)
+/* With process and pool to itself: the nodes are there, and say so; or nothing is. */
+static int index_make(struct coro *co, struct worker *worker, const struct index_create *create,
+                      const struct cellar_index *index)
+{
+    const struct table *nodes = NULL;
+    int rc = nodes_make(co, create, index, &nodes);
+    if (rc == 0) rc = index_build(co, worker, create, nodes);
+    if (rc && nodes) (void)!db_table_undo(co, worker, nodes, NULL); /* what made it fail is what is told */
+    return rc;
+}
+
+static int index_make_alone(struct coro *co, struct coordinator *coordinator, const struct index_create *create,
+                            const struct cellar_index *index)
 {
     struct bulk bulk = {.kind = GATE_ALONE, .table = &create->table->handle};
-    struct worker *worker = coordinator->worker;
-    const struct table *nodes = NULL;
-    if (index_named(create->table, create->def->name)) return nodes_make(co, create, orders, index, &nodes);
     int rc = bulk_begin(&bulk, coordinator->client, create->error);
     if (rc) return rc;
-    rc = db_alone_check(co, worker, create->error);
-    if (rc == 0) rc = nodes_make(co, create, orders, index, &nodes);
-    if (rc == 0) rc = index_build(co, worker, create, nodes);
-    if (rc && nodes) (void)!db_nodes_undo(co, worker, nodes, NULL); /* what made it fail is what is told */
+    rc = db_alone_check(co, coordinator->worker, create->error);
+    if (rc == 0) rc = index_make(co, coordinator->worker, create, index);
     return bulk_end(&bulk, rc, create->error);
 }
 
-static int create_check(struct index_create *create)
+static int name_check(const struct index_create *create)
 {
-    const struct cellar_index_def *def = create->def;
-    if (!def || !def->name || !def->name[0]) return err_set(create->error, CELLAR_INVALID, "an index needs a name");
-    int rc = catalog_table_check(create->db->catalog, create->handle, create->error);
-    if (rc) return rc;
-    create->table = create->handle->table;
-    if (strlen(def->name) + strlen(create->table->name) > CELLAR_NAME_BYTES - 2 || strchr(def->name, '/'))
+    if (strlen(create->name) + strlen(create->table->name) > CELLAR_NAME_BYTES - 2 || strchr(create->name, '/'))
         return REFUSED(create, CELLAR_INVALID, "both names together have at most %d bytes, and no slash",
                        CELLAR_NAME_BYTES - 2);
     if (create->db->catalog->versions)
         return REFUSED(create, CELLAR_UNSUPPORTED, "mode %s has none: readers of a snapshot would need old trees",
                        mode_of(create->db->config.cc)->name);
-    if (create->table->ordered_count == CELLAR_INDEXES_MAX && !index_named(create->table, def->name))
+    if (create->table->ordered_count == CELLAR_INDEXES_MAX && !index_named(create->table, create->name))
         return REFUSED(create, CELLAR_FULL, "the table has %d indexes, no more are possible", CELLAR_INDEXES_MAX);
+    return 0;
+}
+
+/* Of a definition: its words, and the index of those. */
+static int def_decode(struct index_create *create, struct cellar_index *index)
+{
+    uint32_t bytes;
+    int rc = name_check(create);
+    if (rc == 0)
+        rc = create->def ? db_order_of_columns(create->table, create->def, &create->orders, create->error)
+                         : db_order_of_schema(create->table, create->schema, &create->orders, create->error);
+    if (rc) return rc;
+    if (!db_order_decode(create->table, &create->orders, index, &bytes)) {
+        if (bytes)
+            return REFUSED(create, CELLAR_INVALID,
+                           "its columns%s have %u bytes together; at most %d are possible in an index",
+                           create->table->key.wide ? ", with the key's," : "", bytes, SORTKEY_BYTES_MAX);
+        return REFUSED(create, CELLAR_INVALID, "its columns are none, or too many: %u", create->orders.column_count);
+    }
+    memcpy(index->name, create->name, strlen(create->name) + 1);
     return 0;
 }
 
 static int index_create(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct index_create *create = arg;
-    struct catalog_index orders;
     struct cellar_index index;
-    int rc = create_check(create);
-    if (rc == 0) rc = def_encode(create, &orders);
+    const struct table *nodes = NULL;
+    int rc = catalog_table_check(create->db->catalog, create->handle, create->error);
     if (rc) return rc;
-    if (!def_decode(create->table, &orders, &index))
-        return REFUSED(create, CELLAR_INVALID, "its columns have more than %d bytes together", SORTKEY_BYTES_MAX);
-    memcpy(index.name, create->def->name, strlen(create->def->name) + 1);
-    rc = index_make(co, coordinator, create, &orders, &index);
-    if (rc == 0) *create->out = index_named(create->table, create->def->name);
+    create->table = create->handle->table;
+    rc = def_decode(create, &index);
+    if (rc) return rc;
+    rc = index_named(create->table, create->name) ? nodes_make(co, create, &index, &nodes) /* compares them */
+                                                  : index_make_alone(co, coordinator, create, &index);
+    if (rc == 0) *create->out = index_named(create->table, create->name);
     return rc;
 }
 
-int db_index_create(struct cellar *db, const struct cellar_table *handle, const struct cellar_index_def *def,
+int db_index_create(struct cellar *db, const struct cellar_table *handle, const struct cellar_schema_index *def,
                     const struct cellar_index **out, struct cellar_error *error)
 {
-    struct index_create create = {.db = db, .handle = handle, .def = def, .out = out, .error = error};
+    struct index_create create = {.db = db, .handle = handle, .schema = def, .out = out, .error = error};
     if (!out) return err_set(error, CELLAR_INVALID, "there is no place for the index's handle");
     *out = NULL;
+    if (!def || !def->name || !def->name[0]) return err_set(error, CELLAR_INVALID, "an index needs a name");
+    create.name = def->name;
     return db_call_on(db, 0, index_create, &create, error);
+}
+
+/* ---- of definitions of typed columns ---- */
+
+static struct index_create create_of(struct cellar *db, const struct table *table, const struct cellar_index_def *def,
+                                     struct cellar_error *error)
+{
+    return (struct index_create){.db = db, .table = table, .name = def->name, .def = def, .error = error};
+}
+
+int db_index_make(struct coro *co, struct worker *worker, const struct table *table, const struct cellar_index_def *def,
+                  struct cellar_error *error)
+{
+    struct cellar_index index;
+    struct index_create create = create_of(worker->db, table, def, error);
+    int rc = def_decode(&create, &index);
+    return rc ? rc : index_make(co, worker, &create, &index);
+}
+
+int db_index_open_def(struct coro *co, struct coordinator *coordinator, const struct table *table,
+                      const struct cellar_index_def *def, bool adds, struct cellar_error *error)
+{
+    struct cellar_index index;
+    struct index_create create = create_of(coordinator->worker->db, table, def, error);
+    int rc = def_decode(&create, &index);
+    if (rc) return rc;
+    const struct cellar_index *known = index_named(table, def->name);
+    if (known && memcmp(&known->nodes->orders, &create.orders, sizeof create.orders) != 0)
+        return REFUSED(&create, CELLAR_MISMATCH, "%s", "it has other columns or flags there");
+    if (known) return 0;
+    if (!adds) return REFUSED(&create, CELLAR_MISMATCH, "%s", "there is none: CELLAR_ADD makes it");
+    return index_make_alone(co, coordinator, &create, &index);
 }
 
 /* ---- audit ---- */

@@ -18,13 +18,24 @@ NODISCARD int db_index_rebuild(struct coro *co, struct loader *loader, const str
 
 /* Of a process that has joined: what others have begun to drop or to empty is seen; alone, it is brought to its end. */
 NODISCARD int db_drops_settle(struct coro *co, struct coordinator *coordinator, struct cellar_error *error);
-/* A table that was begun goes again, and what it has taken. With the pool for itself, at rest. */
-NODISCARD int db_nodes_undo(struct coro *co, struct worker *worker, const struct table *nodes,
+/*
+ * A table whose entry says BUILDING goes again, and what it has taken, with its indexes. With the pool for itself, at
+ * rest.
+ */
+NODISCARD int db_table_undo(struct coro *co, struct worker *worker, const struct table *table,
                             struct cellar_error *error);
 
 /* At rest: each tree's shape, and its entries against the records, one to one. CORRUPT with the first violation. */
 NODISCARD int db_index_audit(struct coro *co, struct worker *worker, struct cellar_error *error);
 
+/* An index of a table that is being made, with process and pool for itself; what fails leaves nothing of it. */
+NODISCARD int db_index_make(struct coro *co, struct worker *worker, const struct table *table,
+                            const struct cellar_index_def *def, struct cellar_error *error);
+/* One that a definition wants the table to have: compared; where it lacks it, made, or (not `adds`) MISMATCH. */
+NODISCARD int db_index_open_def(struct coro *co, struct coordinator *coordinator, const struct table *table,
+                                const struct cellar_index_def *def, bool adds, struct cellar_error *error);
+
 /* As cellar_index_create. */
-NODISCARD int db_index_create(struct cellar *db, const struct cellar_table *handle, const struct cellar_index_def *def,
-                              const struct cellar_index **out, struct cellar_error *error);
+NODISCARD int db_index_create(struct cellar *db, const struct cellar_table *handle,
+                              const struct cellar_schema_index *def, const struct cellar_index **out,
+                              struct cellar_error *error);

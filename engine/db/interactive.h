@@ -3,6 +3,7 @@
 
 #include "bytekey.h"
 #include "session.h"
+#include "tree.h"
 
 /* ---- what a call is refused for ---- */
 
@@ -81,6 +82,23 @@ int interactive_wanted_read(struct session *session);
 int interactive_lock(struct session *session, struct draft_record *record, uint32_t cells);
 /* Runs it; what became of it is the session's last, if it failed. */
 int interactive_serve(struct session *session, struct interactive_service *service);
+
+/* ---- ranges of ordered indexes (interactive_scan.c) ---- */
+
+/* May a call be about that index? 0, or its code. */
+int interactive_index_check(struct session *session, const struct cellar_index *index);
+struct interactive_range {
+    const struct cellar_index *index;
+    struct tree_range range;
+    uint32_t read; /* cells of the records that are to be noted */
+    bool backward;
+    uint32_t limit; /* 1 .. DRAFT_SCANNED_MAX */
+};
+/*
+ * The entries of a range as the transaction sees it, in its order or backward, into the draft's: at most `limit`; fewer
+ * of them: there are no more. 0, or a code.
+ */
+int interactive_scan(struct session *session, const struct interactive_range *of, uint32_t *count);
 
 /* ---- keys that are byte strings (interactive_keys.c): reads and changes of the same transaction ---- */
 

@@ -2,11 +2,11 @@
  * interactive_rows.c - rows of tables of typed columns in interactive transactions (cellar.h; docs/rows.md): between a
  * program's row struct and the draft's notes and changes.
  */
-#include "interactive.h"
+#include "interactive_rows.h"
 
 #include "db_plants.h"
 #include "db_result.h"
-#include "rowview.h"
+#include "interactive.h"
 
 #undef cellar_get
 #undef cellar_put
@@ -15,19 +15,18 @@
 
 /* ---- what a call is refused for ---- */
 
-/* The call ends so, and the last error tells that line. */
-static int refused(struct session *session, int code, const struct cellar_error *error)
+int interactive_rows_refused(struct session *session, int code, const struct cellar_error *error)
 {
     session->last = (struct cellar_result){.code = code, .detail = {.column = -1}};
     return err_last_is(code, error);
 }
 
 #define REFUSED(session, table, format, ...)                                                                           \
-    refused(session, err_set(&error, CELLAR_INVALID, "table %s: " format, (table)->name, __VA_ARGS__), &error)
+    interactive_rows_refused(session,                                                                                  \
+                             err_set(&error, CELLAR_INVALID, "table %s: " format, (table)->name, __VA_ARGS__), &error)
 
-/* How that handle, which is of a table of the database, shows rows; NULL, and the code in *rc. */
-static const struct rowview *view_of(struct session *session, const struct cellar_table *handle, const void *row,
-                                     size_t row_bytes, int *rc)
+const struct rowview *interactive_view_of(struct session *session, const struct cellar_table *handle, const void *row,
+                                          size_t row_bytes, int *rc)
 {
     const struct rowview *view = handle->view;
     struct cellar_error error;
@@ -42,16 +41,11 @@ static const struct rowview *view_of(struct session *session, const struct cella
     return *rc ? NULL : view;
 }
 
-/* A set of the definition's columns: all of them for 0 and ALL. False: it has others. */
-static bool columns_know(const struct rowview *view, uint64_t *columns)
-{
-    if (*columns == 0 || *columns == CELLAR_ALL) *columns = view->all;
-    return !(*columns & ~view->all);
-}
-
-static int unknown_columns(struct session *session, const struct rowview *view)
+int interactive_columns_know(struct session *session, const struct rowview *view, uint64_t *columns)
 {
     struct cellar_error error;
+    if (*columns == 0 || *columns == CELLAR_ALL) *columns = view->all;
+    if (!(*columns & ~view->all)) return 0;
     return REFUSED(session, view->handle.table, "columns that its definition, of %u, does not have",
                    view->column_count);
 }
@@ -74,7 +68,7 @@ static int key_pack(struct session *session, const struct rowview *view, const v
 {
     struct cellar_error error;
     int rc = rowview_key(view, row, key, &error);
-    return rc ? refused(session, rc, &error) : 0;
+    return rc ? interactive_rows_refused(session, rc, &error) : 0;
 }
 
 /* ---- reading ---- */
@@ -106,9 +100,11 @@ static int wanted_find(struct session *session, const struct cellar_table *handl
                        void *row, size_t row_bytes, struct wanted *wanted)
 {
     int rc;
-    const struct rowview *view = view_of(session, handle, row, row_bytes, &rc);
+    const struct rowview *view = interactive_view_of(session, handle, row, row_bytes, &rc);
     if (!view) return rc;
-    if (!columns_know(view, &columns) || (lock && !columns_know(view, &lock))) return unknown_columns(session, view);
+    rc = interactive_columns_know(session, view, &columns);
+    if (rc == 0 && lock) rc = interactive_columns_know(session, view, &lock);
+    if (rc) return rc;
     const struct table *table = handle->table;
     if (table->key.wide && (rc = key_pack(session, view, row, &wanted->key)) != 0) return rc;
     uint64_t number =
@@ -121,11 +117,16 @@ static int wanted_find(struct session *session, const struct cellar_table *handl
     return wanted->record ? 0 : interactive_many_records(session, table, number);
 }
 
+int interactive_columns_lock(struct session *session, const struct rowview *view, struct draft_record *record,
+                             uint64_t columns)
+{
+    uint64_t stored = rowview_stored(view, columns);
+    return interactive_lock(session, record, stored ? draft_cells(&record->table->schema, stored) : SCHEMA_WITNESS);
+}
+
 static int wanted_lock(struct session *session, const struct wanted *wanted)
 {
-    uint64_t stored = rowview_stored(wanted->view, wanted->lock);
-    uint32_t cells = stored ? draft_cells(&wanted->record->table->schema, stored) : SCHEMA_WITNESS;
-    return interactive_lock(session, wanted->record, cells);
+    return interactive_columns_lock(session, wanted->view, wanted->record, wanted->lock);
 }
 
 /* It is noted as far as it has to be: is there such a row? */
@@ -151,8 +152,7 @@ static int wanted_settle(struct cellar_txn *txn, struct wanted *wanted)
     return rc;
 }
 
-/* A column's bytes as the transaction sees them, to `to`. */
-static void column_get(const struct draft_record *record, uint32_t stored, void *to)
+void interactive_column_get(const struct draft_record *record, uint32_t stored, void *to)
 {
     const struct schema *schema = &record->table->schema;
     const struct schema_column *column = &schema->columns[stored];
@@ -168,7 +168,7 @@ static int text_lend(struct session *session, const struct draft_record *record,
 {
     uint8_t value[SCHEMA_LENGTH_BYTES + CELLAR_SHORT_BYTES];
     uint16_t length;
-    column_get(record, stored, value);
+    interactive_column_get(record, stored, value);
     memcpy(&length, value, sizeof length);
     if (length > record->table->schema.columns[stored].bytes - SCHEMA_LENGTH_BYTES)
         return interactive_failed(session, CELLAR_CORRUPT,
@@ -180,18 +180,16 @@ static int text_lend(struct session *session, const struct draft_record *record,
     return 0;
 }
 
-/* The columns to the program's row, but for those of the key, which it has. */
-static int wanted_copy(struct cellar_txn *txn, const struct wanted *wanted)
+int interactive_columns_copy(struct cellar_txn *txn, const struct rowview *view, const struct draft_record *record,
+                             uint64_t columns, void *row)
 {
-    const struct rowview *view = wanted->view;
-    const struct draft_record *record = wanted->record;
-    for (uint64_t columns = wanted->columns & ~view->keys; columns; columns &= columns - 1) {
+    for (columns &= ~view->keys; columns; columns &= columns - 1) {
         uint32_t number = (uint32_t)__builtin_ctzll(columns);
         const struct rowview_column *column = &view->columns[number];
-        uint8_t *to = wanted->row + column->offset;
+        uint8_t *to = (uint8_t *)row + column->offset;
         struct cellar_bytes text;
         if (!(view->texts >> number & 1)) {
-            column_get(record, column->stored, to);
+            interactive_column_get(record, column->stored, to);
             continue;
         }
         int rc = view->longs >> number & 1 ? interactive_value_lend(txn, record, column->stored, &text)
@@ -200,6 +198,11 @@ static int wanted_copy(struct cellar_txn *txn, const struct wanted *wanted)
         memcpy(to, &text, sizeof text);
     }
     return 0;
+}
+
+static int wanted_copy(struct cellar_txn *txn, const struct wanted *wanted)
+{
+    return interactive_columns_copy(txn, wanted->view, wanted->record, wanted->columns, wanted->row);
 }
 
 int cellar_get(struct cellar_txn *txn, const struct cellar_table *handle, uint64_t columns, uint64_t lock, void *row,
@@ -223,6 +226,7 @@ int cellar_get(struct cellar_txn *txn, const struct cellar_table *handle, uint64
 static int many_want(struct session *session, const struct cellar_read *read)
 {
     struct wanted wanted;
+    if (read->index) return 0;
     int rc = interactive_table_check(session, read->table);
     if (rc == 0) rc = wanted_find(session, read->table, read->columns, read->lock, read->row, read->row_bytes, &wanted);
     if (rc || draft_known(wanted.record) == DRAFT_ABSENT) return rc;
@@ -244,7 +248,7 @@ static int many_find(struct session *session, struct cellar_txn *txn, const stru
 static int many_want_long(struct session *session, struct cellar_txn *txn, const struct cellar_read *read)
 {
     struct wanted wanted;
-    if (!read->table->table->variable) return 0;
+    if (read->index || !read->table->table->variable) return 0;
     int rc = many_find(session, txn, read, &wanted);
     uint64_t longs = rc == 0 && is_there(&wanted) ? wanted.columns & wanted.view->longs : 0;
     for (; longs && rc == 0; longs &= longs - 1)
@@ -255,6 +259,7 @@ static int many_want_long(struct session *session, struct cellar_txn *txn, const
 static int many_give(struct session *session, struct cellar_txn *txn, struct cellar_read *read)
 {
     struct wanted wanted;
+    if (read->index) return interactive_index_read(txn, session, read);
     int rc = many_find(session, txn, read, &wanted);
     if (rc) return rc;
     bool there = is_there(&wanted);
@@ -319,11 +324,12 @@ static int change_begin(struct cellar_txn *txn, const struct cellar_table *handl
     int rc;
     struct cellar_error error;
     struct session *session = interactive_going_to_write(txn, handle, &rc);
-    const struct rowview *view = session ? view_of(session, handle, row, row_bytes, &rc) : NULL;
+    const struct rowview *view = session ? interactive_view_of(session, handle, row, row_bytes, &rc) : NULL;
     if (!view) return rc;
-    if (columns && !columns_know(view, columns)) return unknown_columns(session, view);
+    rc = columns ? interactive_columns_know(session, view, columns) : 0;
+    if (rc) return rc;
     rc = columns && *columns & view->texts ? rowview_check(view, *columns, row, &error) : 0;
-    if (rc) return refused(session, rc, &error);
+    if (rc) return interactive_rows_refused(session, rc, &error);
     changing->txn = txn;
     changing->session = session;
     changing->view = view;

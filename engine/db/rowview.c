@@ -92,9 +92,12 @@ int rowview_make(const struct table *table, const struct cellar_table_def *def, 
     return keys_check(view, error);
 }
 
-static int text_check(const struct table *table, const char *name, const struct rowview_column *column, const void *row,
-                      struct cellar_error *error)
+int rowview_text_check(const struct rowview *view, uint32_t number, const void *row, struct cellar_error *error)
 {
+    const struct rowview_column *column = &view->columns[number];
+    const struct table *table = view->handle.table;
+    const char *name =
+        column->part >= 0 ? table->key.parts[column->part].name : table->schema.columns[column->stored].name;
     struct cellar_bytes text;
     memcpy(&text, (const uint8_t *)row + column->offset, sizeof text);
     if (text.bytes > column->bytes_max)
@@ -109,10 +112,11 @@ int rowview_key(const struct rowview *view, const void *row, struct rowview_key 
 {
     const struct table *table = view->handle.table;
     for (uint64_t keys = view->keys; keys; keys &= keys - 1) {
-        const struct rowview_column *column = &view->columns[__builtin_ctzll(keys)];
+        uint32_t number = (uint32_t)__builtin_ctzll(keys);
+        const struct rowview_column *column = &view->columns[number];
         const struct rowkey_part *part = &table->key.parts[column->part];
         const uint8_t *field = (const uint8_t *)row + column->offset;
-        int rc = part->type == CELLAR_BYTES ? text_check(table, part->name, column, row, error) : 0;
+        int rc = part->type == CELLAR_BYTES ? rowview_text_check(view, number, row, error) : 0;
         if (rc) return rc;
         key->bytes = rowkey_pack(&table->key, part, field, key->packed);
     }
@@ -121,12 +125,9 @@ int rowview_key(const struct rowview *view, const void *row, struct rowview_key 
 
 int rowview_check(const struct rowview *view, uint64_t columns, const void *row, struct cellar_error *error)
 {
-    const struct table *table = view->handle.table;
     int rc = 0;
-    for (columns &= view->texts; columns && rc == 0; columns &= columns - 1) {
-        const struct rowview_column *column = &view->columns[__builtin_ctzll(columns)];
-        rc = text_check(table, table->schema.columns[column->stored].name, column, row, error);
-    }
+    for (columns &= view->texts; columns && rc == 0; columns &= columns - 1)
+        rc = rowview_text_check(view, (uint32_t)__builtin_ctzll(columns), row, error);
     return rc;
 }
 

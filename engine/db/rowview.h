@@ -68,5 +68,8 @@ NODISCARD int rowview_key(const struct rowview *view, const void *row, struct ro
 uint64_t rowview_stored(const struct rowview *view, uint64_t columns);
 /* The BYTES of these columns of a program's row: 0; INVALID: without a place; TOO_LARGE. */
 NODISCARD int rowview_check(const struct rowview *view, uint64_t columns, const void *row, struct cellar_error *error);
+/* The same of one column, which is of BYTES, also of the key. */
+NODISCARD int rowview_text_check(const struct rowview *view, uint32_t number, const void *row,
+                                 struct cellar_error *error);
 /* These columns of a program's row that was checked, to the engine's; but for long ones. */
 void rowview_row(const struct rowview *view, uint64_t columns, const void *row, uint8_t *to);

@@ -26,6 +26,7 @@
 #include "draft.h"
 #include "fabric_thread.h"
 #include "hold.h"
+#include "interactive_rows.h"
 
 /* A handle that has ended is told from the one that goes on as long as no more than so many were begun since. */
 #define SESSION_HANDLES 16
@@ -57,6 +58,7 @@ struct session { /* a handle */
     bool ready;     /* its coordinator can run */
     bool has_draft; /* its draft's memory is mapped */
     struct draft draft;
+    struct cellar_cursor cursors[CELLAR_CURSORS_MAX]; /* by the draft's marks */
     /* What its client is handed, one after the other; none of their own functions is to run on them. */
     struct cellar_txn handles[SESSION_HANDLES];
     uint32_t turn;                    /* the one that was handed out last */

@@ -97,7 +97,7 @@ int cellar_column_drop(struct cellar *db, const struct cellar_table *table, cons
     return err_last_is(db_column_drop(db, table, column, out, &error), &error);
 }
 
-int cellar_index_create(struct cellar *db, const struct cellar_table *table, const struct cellar_index_def *def,
+int cellar_index_create(struct cellar *db, const struct cellar_table *table, const struct cellar_schema_index *def,
                         const struct cellar_index **out)
 {
     struct cellar_error error = {0};
@@ -157,6 +157,16 @@ int cellar_run(struct cellar *db, cellar_txn_fn fn, void *arg, const struct cell
     rc = session_run_until(session, fn, arg, options, result);
     session_give(session);
     return rc;
+}
+
+int cellar_cursor_open(struct cellar_txn *txn, const struct cellar_scan *from, struct cellar_cursor **cursor)
+{
+    struct cellar_error error = {0};
+    struct cellar_scan scan;
+    if (!from || !cursor) return nothing_given();
+    *cursor = NULL;
+    int rc = face_options_struct(&scan, sizeof scan, from, "cellar_scan", &error);
+    return rc ? err_last_is(rc, &error) : interactive_cursor_open(txn, &scan, cursor);
 }
 
 int cellar_commit(struct cellar_txn *txn, struct cellar_result *result) { return session_commit(txn, result); }

@@ -172,15 +172,38 @@ void tree_end(struct txn *txn);
 /* All is put: what it has changed of indexed records is changed in their indexes, in the same transaction. */
 NODISCARD int tree_flush(struct txn *txn);
 
+/* ---- ranges (tree_range.c) ---- */
+
+/* An end as callers say it: what begins with these bytes; of 0 bytes there is no end. */
+struct tree_end {
+    uint32_t bytes; /* at most TREENODE_KEY_BYTES_MAX */
+    bool excluded;
+    uint8_t key[TREENODE_KEY_BYTES_MAX];
+};
+/* What lies at `low` or above it, and below `high`. */
+struct tree_range {
+    struct tree_point low, high;
+};
+void tree_range_make(const struct tree_end *low, const struct tree_end *high, struct tree_range *range);
+bool tree_ends_reversed(const struct tree_end *low, const struct tree_end *high);
+/* Of a cellar_range. False: it is none, or reversed. */
+bool tree_range_of(const struct cellar_index *index, const struct cellar_range *from, uint32_t flags,
+                   struct tree_range *range);
+bool tree_range_is_empty(const struct cellar_index *index, const struct tree_range *range);
+bool tree_range_has(const struct cellar_index *index, const struct tree_range *range, const uint8_t *entry);
+/* Less of it: what comes behind that entry, or (backward) before it. */
+void tree_range_pass(const struct cellar_index *index, const uint8_t *entry, bool backward, struct tree_range *range);
+/* The rest: that entry, and what comes before it, or (backward) behind it. */
+void tree_range_cut(const struct cellar_index *index, const uint8_t *entry, bool backward, struct tree_range *range);
+
+/* ---- a scan ---- */
+
 /*
- * The entries of a range, in its order, at most `limit` of them, and the cells `read` of their records: as a cursor, in
- * one go.
+ * The entries of a range, in its order or backward, at most `limit` of them (1 or more), and the cells `read` of their
+ * records: as a cursor, in one go.
  */
-NODISCARD int tree_scan(struct txn *txn, const struct cellar_index *index, const struct cellar_range *range,
-                        uint32_t read, uint32_t flags, uint32_t limit, struct treenode_entry *entries, uint32_t *count);
-/* Is this entry in the range, which is none that a cursor refuses? */
-bool tree_range_has(const struct cellar_index *index, const struct cellar_range *range, uint32_t flags,
-                    const uint8_t *entry);
+NODISCARD int tree_scan(struct txn *txn, const struct cellar_index *index, const struct tree_range *range,
+                        uint32_t read, bool backward, uint32_t limit, struct treenode_entry *entries, uint32_t *count);
 
 /* ---- between attempts, and after the last one ---- */
 

@@ -12,90 +12,6 @@
 
 static struct txn *txn_of(struct cellar_txn *public_txn) { return &public_txn->txn; }
 
-/* ---- the ends of a range ---- */
-
-/* The bytes right above all keys that begin with these; false: there are none. */
-static bool bytes_next(uint8_t *bytes, uint32_t count)
-{
-    while (count && ++bytes[count - 1] == 0) count--;
-    return count > 0;
-}
-
-static bool bound_sane(const struct cellar_index *index, const struct cellar_bound *bound)
-{
-    return bound->columns <= index->sortkey.column_count && (bound->row || !bound->columns);
-}
-
-/* A bound of columns as a point; false: nothing is on its inner side. */
-static bool bound_low(const struct cellar_index *index, const struct cellar_bound *bound, struct tree_point *point)
-{
-    uint32_t bytes = sortkey_encode(&index->sortkey, bound->row, bound->columns, point->key);
-    return !bound->excluded || !bytes || bytes_next(point->key, bytes);
-}
-
-static void bound_high(const struct cellar_index *index, const struct cellar_bound *bound, struct tree_point *point)
-{
-    uint32_t bytes = sortkey_encode(&index->sortkey, bound->row, bound->columns, point->key);
-    point->endless = !bytes || (!bound->excluded && !bytes_next(point->key, bytes));
-}
-
-/* CELLAR_AFTER: the entry of these columns and that key. In a unique index there is one of these columns alone. */
-static uint32_t entry_put(const struct cellar_index *index, const struct cellar_bound *bound, uint64_t key,
-                          struct tree_point *point)
-{
-    uint32_t bytes = sortkey_encode(&index->sortkey, bound->row, bound->columns, point->key);
-    if (index->flags & CELLAR_UNIQUE) return bytes;
-    treenode_number_put(point->key + bytes, key);
-    return bytes + 8;
-}
-
-static bool low_put(const struct cellar_index *index, const struct cellar_range *range, uint32_t flags,
-                    struct tree_point *point)
-{
-    if (flags != CELLAR_AFTER) return bound_low(index, &range->low, point);
-    return bytes_next(point->key, entry_put(index, &range->low, range->low_key, point));
-}
-
-static void high_put(const struct cellar_index *index, const struct cellar_range *range, uint32_t flags,
-                     struct tree_point *point)
-{
-    if (flags != (CELLAR_AFTER | CELLAR_BACKWARD))
-        bound_high(index, &range->high, point);
-    else
-        entry_put(index, &range->high, range->high_key, point);
-}
-
-static bool flags_sane(const struct cellar_index *index, const struct cellar_range *range, uint32_t flags)
-{
-    const struct cellar_bound *end = flags & CELLAR_BACKWARD ? &range->high : &range->low;
-    return !(flags & CELLAR_AFTER) || (end->columns && end->columns == index->sortkey.column_count);
-}
-
-static bool is_reversed(const struct cellar_index *index, const struct cellar_range *range)
-{
-    uint8_t low[TREENODE_KEY_BYTES_MAX], high[TREENODE_KEY_BYTES_MAX];
-    if (!index->sortkey.column_count) return range->low_key > range->high_key;
-    uint32_t low_bytes = sortkey_encode(&index->sortkey, range->low.row, range->low.columns, low);
-    uint32_t high_bytes = sortkey_encode(&index->sortkey, range->high.row, range->high.columns, high);
-    return memcmp(low, high, low_bytes < high_bytes ? low_bytes : high_bytes) > 0;
-}
-
-/* Both ends, the low one included and the high one not; false: the range is empty. */
-static bool range_points(const struct cellar_index *index, const struct cellar_range *range, uint32_t flags,
-                         struct tree_point *low, struct tree_point *high)
-{
-    *low = *high = (struct tree_point){.before = false};
-    if (!index->sortkey.column_count) {
-        treenode_number_put(low->key, range->low_key);
-        treenode_number_put(high->key, range->high_key);
-        high->endless = !bytes_next(high->key, index->key_bytes);
-        return true;
-    }
-    bool some = low_put(index, range, flags, low);
-    high_put(index, range, flags, high);
-    return some && (high->endless || treenode_compare(index, low->key, high->key) < 0);
-}
-
 /* ---- a leaf ---- */
 
 /* Planted, in modes that share nothing: what was found empty is left out of validation. */
@@ -368,18 +284,37 @@ static int begin(struct txn *txn, const struct cellar_index *index)
     return rc ? rc : tree_flush(txn);
 }
 
-static void cursor_begin(struct tree_cursor *cursor, const struct cellar_index *index, const struct cellar_range *range,
-                         uint32_t flags, uint64_t limit)
+static void cursor_begin(struct tree_cursor *cursor, const struct cellar_index *index, const struct tree_range *range,
+                         bool backward, uint64_t limit)
 {
     cursor->index = index;
     cursor->open = true;
     cursor->left = limit ? limit : UINT64_MAX;
     cursor->batch = !limit ? TREE_BATCH_FIRST : limit < TREE_BATCH ? (uint32_t)limit : TREE_BATCH;
     cursor->next_leaf = cursor->read = cursor->write = cursor->count = cursor->given = 0;
-    cursor->backward = cursor->begun = cursor->dry = false;
+    cursor->begun = cursor->dry = false;
     cursor->ahead = 0;
     cursor->entries = cursor->kept;
-    cursor->ended = !range_points(index, range, flags, &cursor->at, &cursor->end);
+    cursor->ended = tree_range_is_empty(index, range);
+    cursor->backward = backward;
+    cursor->at = backward ? range->high : range->low;
+    cursor->at.before = backward;
+    cursor->end = backward ? range->low : range->high;
+}
+
+/* Rows whose columns have types are no rows of a schema: ranges of those are encoded elsewhere. */
+static bool is_typed(const struct cellar_index *index) { return index->base->key.count; }
+
+/* A cursor's number. */
+static int cursor_open(struct txn *txn, const struct cellar_index *index, const struct tree_range *range, bool backward,
+                       uint64_t limit)
+{
+    int number = 0;
+    while (number < CELLAR_CURSORS_MAX && txn->tree->cursors[number].open) number++;
+    if (number == CELLAR_CURSORS_MAX) return txn_error(txn, CELLAR_TOO_LARGE, CELLAR_WHY_CURSORS, CELLAR_CURSORS_MAX);
+    cursor_begin(&txn->tree->cursors[number], index, range, backward, limit);
+    txn->tree->cursors[number].since = txn->tree->change_first;
+    return number;
 }
 
 int cellar_proc_cursor_open(struct cellar_txn *public_txn, const struct cellar_index *index,
@@ -387,38 +322,31 @@ int cellar_proc_cursor_open(struct cellar_txn *public_txn, const struct cellar_i
                             uint64_t limit)
 {
     struct txn *txn = txn_of(public_txn);
-    int rc = begin(txn, index), number = 0;
+    struct tree_range ends;
+    int rc = begin(txn, index);
     if (rc) return rc;
+    if (is_typed(index)) return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_TYPED, 0);
     uint32_t all = index->base->schema.all_cells;
     read = read == CELLAR_ALL_CELLS ? all : read;
     write = write == CELLAR_ALL_CELLS ? all : write;
     if (((read | write) & ~all) || (flags & ~(uint32_t)(CELLAR_BACKWARD | CELLAR_AFTER)))
         return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_CELLS, 0);
-    if (!range || !bound_sane(index, &range->low) || !bound_sane(index, &range->high) || is_reversed(index, range) ||
-        !flags_sane(index, range, flags))
-        return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_RANGE, 0);
-    while (number < CELLAR_CURSORS_MAX && txn->tree->cursors[number].open) number++;
-    if (number == CELLAR_CURSORS_MAX) return txn_error(txn, CELLAR_TOO_LARGE, CELLAR_WHY_CURSORS, CELLAR_CURSORS_MAX);
-    struct tree_cursor *cursor = &txn->tree->cursors[number];
-    cursor_begin(cursor, index, range, flags, limit);
-    cursor->since = txn->tree->change_first;
-    cursor->read = read & ~write;
-    cursor->write = write;
-    cursor->backward = flags & CELLAR_BACKWARD;
-    if (!cursor->backward) return number;
-    struct tree_point low = cursor->at;
-    cursor->at = cursor->end;
-    cursor->at.before = true;
-    cursor->end = low;
+    if (!tree_range_of(index, range, flags, &ends)) return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_RANGE, 0);
+    int number = cursor_open(txn, index, &ends, flags & CELLAR_BACKWARD, limit);
+    if (number < 0) return number;
+    txn->tree->cursors[number].read = read & ~write;
+    txn->tree->cursors[number].write = write;
     return number;
 }
 
-int tree_scan(struct txn *txn, const struct cellar_index *index, const struct cellar_range *range, uint32_t read,
-              uint32_t flags, uint32_t limit, struct treenode_entry *entries, uint32_t *count)
+int tree_scan(struct txn *txn, const struct cellar_index *index, const struct tree_range *range, uint32_t read,
+              bool backward, uint32_t limit, struct treenode_entry *entries, uint32_t *count)
 {
-    int number = cellar_proc_cursor_open(txn_public(txn), index, range, read, 0, flags, limit), rc;
+    int rc = begin(txn, index);
+    int number = rc ? rc : cursor_open(txn, index, range, backward, limit);
     if (number < 0) return number;
     struct tree_cursor *cursor = &txn->tree->cursors[number];
+    cursor->read = read;
     *count = 0;
     do {
         cursor->entries = entries + *count;
@@ -427,15 +355,6 @@ int tree_scan(struct txn *txn, const struct cellar_index *index, const struct ce
     } while (rc == 0 && cursor->count);
     cursor->open = false;
     return rc;
-}
-
-bool tree_range_has(const struct cellar_index *index, const struct cellar_range *range, uint32_t flags,
-                    const uint8_t *entry)
-{
-    struct tree_point low, high;
-    if (!range_points(index, range, flags, &low, &high)) return false;
-    return treenode_compare(index, entry, low.key) >= 0 &&
-           (high.endless || treenode_compare(index, entry, high.key) < 0);
 }
 
 static struct tree_cursor *cursor_of(struct txn *txn, int number)
@@ -494,10 +413,13 @@ int cellar_proc_lookup(struct cellar_txn *public_txn, const struct cellar_index 
     int rc = begin(txn, index);
     if (rc) return rc;
     uint32_t columns = index->sortkey.column_count;
+    if (is_typed(index)) return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_TYPED, 0);
     if (!row || !columns) return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_RANGE, 0);
     struct cellar_range range = {.low = {row, columns, false}, .high = {row, columns, false}};
+    struct tree_range ends;
     struct tree_cursor *cursor = &txn->tree->cursors[CELLAR_CURSORS_MAX];
-    cursor_begin(cursor, index, &range, 0, 1);
+    if (!tree_range_of(index, &range, 0, &ends)) return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_RANGE, 0);
+    cursor_begin(cursor, index, &ends, false, 1);
     cursor->since = txn->tree->change_first;
     rc = batch_read(txn, cursor);
     if (rc) return rc;

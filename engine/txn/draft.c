@@ -53,7 +53,7 @@ void draft_reset(struct draft *draft, uint32_t changes)
 {
     hash_clear(draft);
     if (draft->count > RECORDS_KEPT || draft->arena_used > ARENA_KEPT_BYTES) shrink(draft);
-    draft->count = draft->wanted_count = draft->blocks = draft->changes = draft->savepoint_count = 0;
+    draft->count = draft->wanted_count = draft->blocks = draft->changes = draft->savepoint_count = draft->marked = 0;
     draft->arena_used = 0;
     draft->catalog_changes = changes;
     draft->undo = NULL;
@@ -74,7 +74,7 @@ void *draft_lend(struct draft *draft, uint64_t bytes) { return alloc(draft, byte
 
 bool draft_has_room(const struct draft *draft, uint32_t records, uint64_t bytes)
 {
-    uint64_t all = records * DRAFT_CHANGE_BYTES + (draft->savepoint_count ? 2 : 1) * bytes;
+    uint64_t all = records * DRAFT_CHANGE_BYTES + (draft->savepoint_count || draft->marked ? 2 : 1) * bytes;
     return records <= DRAFT_RECORDS_MAX - draft->count && all <= DRAFT_ARENA_BYTES - draft->arena_used;
 }
 
@@ -348,7 +348,7 @@ static bool prepare(struct draft *draft, struct draft_record *record, int32_t co
     const struct schema *schema = &record->table->schema;
     bool rowless = column == -2; /* a delete */
     if (!record->row && !rowless && !(record->row = alloc(draft, schema->row_bytes))) return false;
-    if (!draft->savepoint_count) return true;
+    if (!draft->savepoint_count && !draft->marked) return true;
     uint64_t bytes = column >= 0 ? schema->columns[column].bytes : column == -1 ? schema->row_bytes : 0;
     struct draft_undo *undo = alloc(draft, sizeof *undo + bytes);
     if (!undo) return false;
@@ -452,22 +452,43 @@ int draft_savepoint(struct draft *draft)
     return (int)draft->savepoint_count++;
 }
 
-static void undo_one(struct draft *draft, const struct draft_undo *undo)
+/* Its own reverse: what the change has replaced, and what it has put, change places. */
+static void undo_swap(struct draft *draft, struct draft_undo *undo)
 {
     struct draft_record *record = undo->record;
     const struct schema *schema = &record->table->schema;
-    if (undo->column >= 0)
-        memcpy(record->row + schema->columns[undo->column].row_offset, undo + 1, schema->columns[undo->column].bytes);
-    if (undo->column == -1) memcpy(record->row, undo + 1, schema->row_bytes);
+    uint8_t *here = undo->column == -2 ? NULL : record->row, *there = (uint8_t *)(undo + 1);
+    uint32_t bytes = undo->column == -2 ? 0 : schema->row_bytes;
+    if (undo->column >= 0) {
+        here += schema->columns[undo->column].row_offset;
+        bytes = schema->columns[undo->column].bytes;
+    }
+    for (uint32_t i = 0; i < bytes; i++) {
+        uint8_t byte = here[i];
+        here[i] = there[i];
+        there[i] = byte;
+    }
+    struct draft_change_state now = record->now;
     change_set(draft, record, undo->then);
+    undo->then = now;
+}
+
+/* The newest change is taken back for good. */
+static void undo_drop(struct draft *draft)
+{
+    for (uint32_t marked = draft->marked; marked; marked &= marked - 1) {
+        struct draft_undo **mark = &draft->marks[__builtin_ctz(marked)];
+        if (*mark == draft->undo) *mark = draft->undo->below;
+    }
+    draft->undo = draft->undo->below;
 }
 
 bool draft_rollback(struct draft *draft, int savepoint)
 {
     if (savepoint < 0 || (uint32_t)savepoint >= draft->savepoint_count) return false;
-    for (; draft->undo != draft->savepoints[savepoint]; draft->undo = draft->undo->below)
+    for (; draft->undo != draft->savepoints[savepoint]; undo_drop(draft))
         if (!PLANT(draft_savepoint_keeps) || draft->undo->below != draft->savepoints[savepoint])
-            undo_one(draft, draft->undo);
+            undo_swap(draft, draft->undo);
     draft->savepoint_count = (uint32_t)savepoint + 1;
     return true;
 }
@@ -478,4 +499,43 @@ bool draft_release(struct draft *draft, int savepoint)
     if (savepoint < 0 || (uint32_t)savepoint >= draft->savepoint_count) return false;
     draft->savepoint_count = (uint32_t)savepoint;
     return true;
+}
+
+/* ---- marks ---- */
+
+int draft_mark(struct draft *draft)
+{
+    uint32_t free_marks = ~draft->marked & ((1u << CELLAR_CURSORS_MAX) - 1);
+    if (!free_marks) return -1;
+    int mark = __builtin_ctz(free_marks);
+    draft->marked |= 1u << mark;
+    draft->marks[mark] = draft->undo;
+    return mark;
+}
+
+void draft_unmark(struct draft *draft, int mark) { draft->marked &= ~(1u << mark); }
+
+/* The changes since, of which each leads to the one before, lead to the one behind until they are made again. */
+struct draft_undo *draft_go_back(struct draft *draft, int mark)
+{
+    struct draft_undo *gone = NULL;
+    while (draft->undo != draft->marks[mark] && !PLANT(draft_mark_unasked)) {
+        struct draft_undo *undo = draft->undo;
+        undo_swap(draft, undo);
+        draft->undo = undo->below;
+        undo->below = gone;
+        gone = undo;
+    }
+    return gone;
+}
+
+void draft_return(struct draft *draft, struct draft_undo *gone)
+{
+    while (gone) {
+        struct draft_undo *undo = gone;
+        gone = undo->below;
+        undo->below = draft->undo;
+        undo_swap(draft, undo);
+        draft->undo = undo;
+    }
 }

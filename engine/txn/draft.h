@@ -26,8 +26,8 @@
 #include "treenode.h"
 
 #define DRAFT_RECORDS_MAX LARGE_RECORDS_MAX
-#define DRAFT_SCANNED_MAX CELLAR_TXN_RECORDS_MAX  /* that a scan finds, and of those it finds or adds, changed here */
-#define DRAFT_ENTRIES_MAX (3 * DRAFT_SCANNED_MAX) /* of a scan: found, found and changed here, and come from here */
+#define DRAFT_SCANNED_MAX CELLAR_TXN_RECORDS_MAX  /* of one scan */
+#define DRAFT_ENTRIES_MAX (4 * DRAFT_SCANNED_MAX) /* found, found and changed here, come from here, and put together */
 #define DRAFT_ARENA_BYTES (256u << 20)
 #define DRAFT_SLOTS_MAX (2 * DRAFT_RECORDS_MAX) /* of the (table, key) hash */
 
@@ -111,6 +111,9 @@ struct draft {
     struct draft_undo *undo;
     struct draft_undo *savepoints[CELLAR_SAVEPOINTS_MAX];
     uint32_t savepoint_count;
+    /* cursors that are open, a bit each: how it was when they were opened */
+    struct draft_undo *marks[CELLAR_CURSORS_MAX];
+    uint32_t marked;
     /* of the attempt that it serves */
     enum draft_service service;
     bool beside;     /* ... beside a hold (hold.h) */
@@ -185,6 +188,17 @@ int draft_row_insert(struct draft *draft, struct draft_record *record);
 bool draft_has_room(const struct draft *draft, uint32_t records, uint64_t bytes);
 /* The cells of these columns. */
 uint32_t draft_cells(const struct schema *schema, uint64_t columns);
+
+/*
+ * INV-DRAFT-7: what a cursor has marked stands until it is closed: the draft can be shown as it was then. A rollback to
+ *              a savepoint of before takes the mark with it.
+ */
+/* A mark's number; negative: there are CELLAR_CURSORS_MAX. */
+int draft_mark(struct draft *draft);
+void draft_unmark(struct draft *draft, int mark);
+/* Shows changes as they were then, and no call but this one's reads and draft_return until that; and as they are. */
+struct draft_undo *draft_go_back(struct draft *draft, int mark);
+void draft_return(struct draft *draft, struct draft_undo *gone);
 
 /* The number of a new savepoint; negative: there are CELLAR_SAVEPOINTS_MAX. */
 int draft_savepoint(struct draft *draft);

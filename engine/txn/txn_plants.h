@@ -27,6 +27,7 @@
     X(draft_insert_unread, "a commit whose insert finds no room has not read what is noted, and tries again for ever") \
     X(draft_insert_over_read, "an insert of what was read since, and is gone, compares nothing, and tries for ever")   \
     X(draft_gap_unnoted, "a scan notes the records that it finds, and not the nodes that say there are no others")     \
+    X(draft_mark_unasked, "a cursor shows what its transaction has changed since it was opened")                       \
     X(draft_savepoint_keeps, "rolling back to a savepoint keeps the first write behind it")                            \
     /* redo log */                                                                                                     \
     X(large_short, "the last piece of an entry in an extent of the log is not written")                                \

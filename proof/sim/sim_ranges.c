@@ -353,17 +353,18 @@ static int fill(struct cellar_lab_client *self, void *arg)
 static int indexes_make(struct ranges *ranges, struct cellar *db, struct cellar_error *error)
 {
     uint64_t seed = ranges->load.plan->seed;
-    const struct cellar_index_column a[] = {{"a", CELLAR_SORT_UNSIGNED, false},
-                                            {"tail", CELLAR_SORT_BYTES, false},
-                                            {"b", CELLAR_COVERED, false},
-                                            {"n", CELLAR_COVERED, false}};
-    const struct cellar_index_column key[] = {{"n", CELLAR_COVERED, false},
-                                              {"tail", CELLAR_COVERED, false},
-                                              {"a", CELLAR_COVERED, false},
-                                              {"b", CELLAR_COVERED, false}};
-    const struct cellar_index_column b[] = {{"b", CELLAR_SORT_UNSIGNED, seed % 2}};
-    const struct cellar_index_def by_a = {"by_a", a, ranges->covers ? 4 : 2, 0}, by_b = {"by_b", b, 1, CELLAR_UNIQUE},
-                                  by_key = {"by_key", key, ranges->covers ? 4 : 0, 0};
+    const struct cellar_schema_index_column a[] = {{"a", CELLAR_SORT_UNSIGNED, false},
+                                                   {"tail", CELLAR_SORT_BYTES, false},
+                                                   {"b", CELLAR_COVERED, false},
+                                                   {"n", CELLAR_COVERED, false}};
+    const struct cellar_schema_index_column key[] = {{"n", CELLAR_COVERED, false},
+                                                     {"tail", CELLAR_COVERED, false},
+                                                     {"a", CELLAR_COVERED, false},
+                                                     {"b", CELLAR_COVERED, false}};
+    const struct cellar_schema_index_column b[] = {{"b", CELLAR_SORT_UNSIGNED, seed % 2}};
+    const struct cellar_schema_index by_a = {"by_a", a, ranges->covers ? 4 : 2, 0},
+                                     by_b = {"by_b", b, 1, CELLAR_UNIQUE},
+                                     by_key = {"by_key", key, ranges->covers ? 4 : 0, 0};
     int code = db_index_create(db, ranges->table, &by_a, &ranges->by_a, error);
     if (code == 0 && seed % 3 != 0) code = db_index_create(db, ranges->table, &by_b, &ranges->by_b, error);
     if (code == 0 && seed % 4 != 0) code = db_index_create(db, ranges->table, &by_key, &ranges->by_key, error);

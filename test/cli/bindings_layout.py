@@ -11,7 +11,8 @@ import cellar
 STRUCTS = {
     "cellar_error": cellar._CError, "cellar_options": cellar._Options,
     "cellar_cluster": cellar._Cluster, "cellar_lab": cellar._Lab, "cellar_schema_column": cellar._Column,
-    "cellar_schema": cellar._Schema, "cellar_index_column": cellar._IndexColumn, "cellar_index_def": cellar._IndexDef,
+    "cellar_schema": cellar._Schema, "cellar_schema_index_column": cellar._IndexColumn,
+    "cellar_schema_index": cellar._IndexDef,
     "cellar_bound": cellar._Bound, "cellar_range": cellar._Range, "cellar_txn_options": cellar._TxnOptions,
     "cellar_lab_table_tally": cellar._TableTally,
 }

@@ -245,8 +245,8 @@ int main()
     schema.records_max = 100;
     cellarpp::table pairs = db.create(schema, error);
     WANTS(pairs && db.find("pairs") == pairs && !db.find("others"));
-    cellar_index_def def{};
-    constexpr cellar_index_column covered[] = {{"y", CELLAR_COVERED, false}};
+    cellar_schema_index def{};
+    constexpr cellar_schema_index_column covered[] = {{"y", CELLAR_COVERED, false}};
     def.name = "by_key";
     def.columns = covered;
     def.column_count = 1;

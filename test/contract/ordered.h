@@ -23,11 +23,11 @@ struct ordered {
 };
 
 static inline const struct cellar_index *ordered_index(struct api *api, const char *name,
-                                                       const struct cellar_index_column *columns, uint32_t count,
+                                                       const struct cellar_schema_index_column *columns, uint32_t count,
                                                        uint32_t flags)
 {
     const struct cellar_index *index;
-    struct cellar_index_def def = {name, columns, count, flags};
+    struct cellar_schema_index def = {name, columns, count, flags};
     MUST(&api->error, db_index_create(api->db, api->items, &def, &index, &api->error));
     assert_ptr_equal(index, cellar_index_find(api->items, name));
     return index;
@@ -37,8 +37,9 @@ static inline bool ordered_supported(const struct api_variant *variant) { return
 
 static inline void ordered_indexes(struct ordered *ordered)
 {
-    static const struct cellar_index_column a[] = {{"a", CELLAR_SORT_UNSIGNED, false}};
-    static const struct cellar_index_column n[] = {{"n", CELLAR_SORT_SIGNED, true}, {"b", CELLAR_SORT_UNSIGNED, false}};
+    static const struct cellar_schema_index_column a[] = {{"a", CELLAR_SORT_UNSIGNED, false}};
+    static const struct cellar_schema_index_column n[] = {{"n", CELLAR_SORT_SIGNED, true},
+                                                          {"b", CELLAR_SORT_UNSIGNED, false}};
     ordered->by_a = ordered_index(&ordered->api, "by_a", a, 1, 0);
     ordered->by_n = ordered_index(&ordered->api, "by_n", n, 2, 0);
     ordered->by_key = ordered_index(&ordered->api, "by_key", NULL, 0, 0);

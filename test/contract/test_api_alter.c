@@ -177,7 +177,7 @@ static void what_cannot_be_is_refused(void **state)
     const struct cellar_index *index;
     struct cellar_schema schema;
     struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
-    const struct cellar_index_def def = {.name = "by_key"};
+    const struct cellar_schema_index def = {.name = "by_key"};
     api_open_with(&api, *state, roomy);
     api_load(&api, 0, 10);
     cellar_table_describe(api.items, &schema, columns);

@@ -121,8 +121,8 @@ static void call_alone(struct between *between, api_body body)
 
 static void open_between(struct between *between, struct api *api, const struct api_variant *variant)
 {
-    static const struct cellar_index_column a[] = {{"a", CELLAR_SORT_UNSIGNED, false}};
-    const struct cellar_index_def index = {"by_a", a, 1, 0};
+    static const struct cellar_schema_index_column a[] = {{"a", CELLAR_SORT_UNSIGNED, false}};
+    const struct cellar_schema_index index = {"by_a", a, 1, 0};
     const struct cellar_proc_def def = {.name = "first", .fn = api_any, .records_max = 1000, .writes_max = 64};
     *between = (struct between){.api = api};
     api_open_with(api, variant, (struct engine_config){.threads = 2, .coros = 1, .log_bytes = ORDERED_LOG_BYTES});

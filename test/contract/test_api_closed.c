@@ -30,8 +30,8 @@ struct handles {
 
 static void handles_open(struct handles *handles, const struct api_variant *variant)
 {
-    static const struct cellar_index_column columns[] = {{.column = "a"}};
-    const struct cellar_index_def def = {.name = "by_a", .columns = columns, .column_count = 1};
+    static const struct cellar_schema_index_column columns[] = {{.column = "a"}};
+    const struct cellar_schema_index def = {.name = "by_a", .columns = columns, .column_count = 1};
     struct api *api = &handles->api;
     *handles = (struct handles){.session = NULL};
     api_open(api, variant);
@@ -66,7 +66,7 @@ static void db_calls(const struct handles *handles, int code, struct finding *fi
     struct cellar *db = handles->api.db;
     const struct cellar_table *items = handles->api.items, *table;
     const struct cellar_schema schema = {.name = "x"};
-    const struct cellar_index_def def = {.name = "x"};
+    const struct cellar_schema_index def = {.name = "x"};
     const struct cellar_proc_def proc_def = {.name = "x", .fn = api_any};
     const struct cellar_index *index;
     const struct cellar_proc *proc;
@@ -250,7 +250,7 @@ static void foreign_calls(struct handles *handles, const struct handles *of)
     struct api *api = &handles->api;
     struct foreign foreign = {.of = of};
     struct api_call call = {.body = nothing};
-    const struct cellar_index_def def = {.name = "x"};
+    const struct cellar_schema_index def = {.name = "x"};
     const struct cellar_index *index;
     const struct cellar_table *table;
     struct cellar_lab_tally tally;

@@ -10,10 +10,11 @@
 
 #define KEYS 700
 
-static const struct cellar_index_column a_covers[] = {
+static const struct cellar_schema_index_column a_covers[] = {
     {"a", CELLAR_SORT_UNSIGNED, false}, {"n", CELLAR_COVERED, false}, {"b", CELLAR_COVERED, false}};
-static const struct cellar_index_column a_alone[] = {{"a", CELLAR_COVERED, false}};
-static const struct cellar_index_column b_covers[] = {{"b", CELLAR_SORT_UNSIGNED, true}, {"a", CELLAR_COVERED, false}};
+static const struct cellar_schema_index_column a_alone[] = {{"a", CELLAR_COVERED, false}};
+static const struct cellar_schema_index_column b_covers[] = {{"b", CELLAR_SORT_UNSIGNED, true},
+                                                             {"a", CELLAR_COVERED, false}};
 
 struct covered {
     struct ordered ordered;
@@ -84,7 +85,7 @@ static void compare(struct covered *covered, const struct cellar_index *index, c
 
 static void compare_all(struct covered *covered)
 {
-    for (uint32_t flags = 0; flags <= CELLAR_BACKWARD; flags++) {
+    for (uint32_t flags = 0; flags <= CELLAR_BACKWARD; flags += CELLAR_BACKWARD) {
         compare(covered, covered->by_a, CELL_A | CELL_N | CELL_B, flags);
         compare(covered, covered->by_key, CELL_A, flags);
         compare(covered, covered->by_b, CELL_B | CELL_A, flags);
@@ -249,8 +250,8 @@ static void definitions_are_there_again(void **state)
     prng_seed(&prng, 14);
     memset(&covered, 0, sizeof covered);
     for (uint32_t life = 0; life < 2; life++) {
-        struct cellar_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
-        struct cellar_index_def def;
+        struct cellar_schema_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
+        struct cellar_schema_index def;
         api_open_with(&covered.ordered.api, variant,
                       (struct engine_config){.pool_path = path, .log_bytes = ORDERED_LOG_BYTES});
         covered_indexes(&covered); /* of the same definitions the same indexes */
@@ -286,17 +287,17 @@ static void what_cannot_be_is_refused(void **state)
     const struct cellar_index *index;
     if (!ordered_supported(*state)) return;
     api_open(&api, *state);
-    struct cellar_index_column columns[] = {{"a", CELLAR_COVERED, false}, {"b", CELLAR_SORT_UNSIGNED, false}};
-    struct cellar_index_def def = {"x", columns, 2, 0};
+    struct cellar_schema_index_column columns[] = {{"a", CELLAR_COVERED, false}, {"b", CELLAR_SORT_UNSIGNED, false}};
+    struct cellar_schema_index def = {"x", columns, 2, 0};
 #define CREATE db_index_create(api.db, api.items, &def, &index, &api.error)
     FAILS(&api.error, CREATE, CELLAR_INVALID, "behind all others");
-    columns[1] = (struct cellar_index_column){"a", CELLAR_COVERED, false};
+    columns[1] = (struct cellar_schema_index_column){"a", CELLAR_COVERED, false};
     FAILS(&api.error, CREATE, CELLAR_INVALID, "twice");
-    columns[1] = (struct cellar_index_column){"b", CELLAR_COVERED, true};
+    columns[1] = (struct cellar_schema_index_column){"b", CELLAR_COVERED, true};
     FAILS(&api.error, CREATE, CELLAR_INVALID, "no order");
-    columns[1] = (struct cellar_index_column){"text", CELLAR_COVERED, false};
-    FAILS(&api.error, CREATE, CELLAR_INVALID, "more than 96 bytes");
-    columns[1] = (struct cellar_index_column){"b", CELLAR_COVERED, false};
+    columns[1] = (struct cellar_schema_index_column){"text", CELLAR_COVERED, false};
+    FAILS(&api.error, CREATE, CELLAR_INVALID, "at most 96 are possible");
+    columns[1] = (struct cellar_schema_index_column){"b", CELLAR_COVERED, false};
     MUST(&api.error, CREATE);
     def.column_count = 1;
     FAILS(&api.error, CREATE, CELLAR_MISMATCH, "items/x");

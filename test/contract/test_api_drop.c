@@ -8,8 +8,8 @@
 #include "rivals.h"
 #include "sessions.h"
 
-static const struct cellar_index_column by_b[] = {{"b", CELLAR_SORT_UNSIGNED, false}};
-static const struct cellar_index_def def_b = {.name = "by_b", .columns = by_b, .column_count = 1};
+static const struct cellar_schema_index_column by_b[] = {{"b", CELLAR_SORT_UNSIGNED, false}};
+static const struct cellar_schema_index def_b = {.name = "by_b", .columns = by_b, .column_count = 1};
 
 static const struct engine_config roomy = {.log_bytes = 512 << 10, .pool_bytes = 32 << 20};
 
@@ -182,8 +182,8 @@ static void an_index_goes_alone(void **state)
 /* A build that fails leaves neither its name nor its space taken. */
 static void a_build_that_fails_leaves_nothing(void **state)
 {
-    const struct cellar_index_column by_text[] = {{"n", CELLAR_SORT_UNSIGNED, false}};
-    struct cellar_index_def def = {.name = "by_n", .columns = by_text, .column_count = 1, .flags = CELLAR_UNIQUE};
+    const struct cellar_schema_index_column by_text[] = {{"n", CELLAR_SORT_UNSIGNED, false}};
+    struct cellar_schema_index def = {.name = "by_n", .columns = by_text, .column_count = 1, .flags = CELLAR_UNIQUE};
     struct api api;
     const struct cellar_index *index;
     struct touch touch = {.key = 3};

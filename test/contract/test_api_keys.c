@@ -287,11 +287,11 @@ static int keys_compare(const void *a, const void *b)
 static void an_index_orders_keys(void **state)
 {
     static const char *const texts[] = {"pear", "apple", "plum", "apricot", "peach", "app", "fig", "p"};
-    const struct cellar_index_column by_key[] = {{"key", CELLAR_SORT_BYTES, false}};
-    const struct cellar_index_def def = {
+    const struct cellar_schema_index_column by_key[] = {{"key", CELLAR_SORT_BYTES, false}};
+    const struct cellar_schema_index def = {
         .name = "by_key", .columns = by_key, .column_count = 1, .flags = CELLAR_UNIQUE};
-    const struct cellar_index_column numbers[] = {{"key", CELLAR_SORT_UNSIGNED, false}};
-    const struct cellar_index_def wrong = {.name = "wrong", .columns = numbers, .column_count = 1};
+    const struct cellar_schema_index_column numbers[] = {{"key", CELLAR_SORT_UNSIGNED, false}};
+    const struct cellar_schema_index wrong = {.name = "wrong", .columns = numbers, .column_count = 1};
     const uint32_t count = sizeof texts / sizeof *texts;
     const struct cellar_index *index, *none;
     struct words words;

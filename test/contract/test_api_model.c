@@ -363,10 +363,10 @@ static void play_on(struct play *play)
 
 static void open_tables(struct play *play)
 {
-    static const struct cellar_index_column by_b[] = {{"b", CELLAR_SORT_SIGNED, true},
-                                                      {"a", CELLAR_SORT_UNSIGNED, false}},
-                                            by_u[] = {{"u", CELLAR_SORT_UNSIGNED, false}},
-                                            by_name[] = {{"key", CELLAR_SORT_BYTES, false}};
+    static const struct cellar_schema_index_column by_b[] = {{"b", CELLAR_SORT_SIGNED, true},
+                                                             {"a", CELLAR_SORT_UNSIGNED, false}},
+                                                   by_u[] = {{"u", CELLAR_SORT_UNSIGNED, false}},
+                                                   by_name[] = {{"key", CELLAR_SORT_BYTES, false}};
     const struct cellar_schema schemas[TABLES] = {{.name = "entries",
                                                    .row_bytes = sizeof(struct entry),
                                                    .columns = entry_columns,
@@ -380,7 +380,7 @@ static void open_tables(struct play *play)
                                                    .records_max = 100,
                                                    .variable = CELLAR_BIT(2),
                                                    .key_bytes = 12}};
-    const struct cellar_index_def defs[ORDERS] = {
+    const struct cellar_schema_index defs[ORDERS] = {
         {"by_key", NULL, 0, 0}, {"by_b", by_b, 2, 0}, {"by_u", by_u, 1, CELLAR_UNIQUE}, {"by_name", by_name, 1, 0}};
     struct cellar *db = play->docs.api.db;
     struct cellar_error *error = &play->docs.api.error;

@@ -20,7 +20,7 @@ static void changes_are_in_the_index(void **state)
         if (round % 10 == 0) ordered_compare(&ordered, low, high, round % 20 ? CELLAR_BACKWARD : 0, 0, 0);
         if (round % 40 == 0) api_audit_clean(&ordered.api);
     }
-    for (uint32_t backward = 0; backward < 2; backward++) {
+    for (uint32_t backward = 0; backward <= CELLAR_BACKWARD; backward += CELLAR_BACKWARD) {
         ordered_compare(&ordered, 0, UINT64_MAX, backward, 0, 0);
         ordered_compare(&ordered, 0, UINT64_MAX, backward, 50, CELL_A);
         ordered_compare(&ordered, 10, 30, backward, 7, CELL_A);
@@ -182,7 +182,7 @@ static int move_there(struct cellar_txn *txn, struct api_call *args)
 
 static void unique_columns_stay_unique(void **state)
 {
-    static const struct cellar_index_column b[] = {{"b", CELLAR_SORT_UNSIGNED, false}};
+    static const struct cellar_schema_index_column b[] = {{"b", CELLAR_SORT_UNSIGNED, false}};
     struct api api;
     struct api_call call;
     static struct ordered_change change;
@@ -433,8 +433,9 @@ static void bad_definitions_are_refused(void **state)
     const struct cellar_index *index;
     const struct api_variant *variant = *state;
     api_open(&api, variant);
-    struct cellar_index_column columns[] = {{"a", CELLAR_SORT_UNSIGNED, false}, {"b", CELLAR_SORT_UNSIGNED, false}};
-    struct cellar_index_def def = {"x", columns, 1, 0};
+    struct cellar_schema_index_column columns[] = {{"a", CELLAR_SORT_UNSIGNED, false},
+                                                   {"b", CELLAR_SORT_UNSIGNED, false}};
+    struct cellar_schema_index def = {"x", columns, 1, 0};
 #define CREATE db_index_create(api.db, api.items, &def, &index, &api.error)
     if (!ordered_supported(variant)) {
         FAILS(&api.error, CREATE, CELLAR_UNSUPPORTED, "mode motor");
@@ -445,11 +446,11 @@ static void bad_definitions_are_refused(void **state)
     FAILS(&api.error, CREATE, CELLAR_INVALID, "no column nowhere");
     columns[0].column = NULL;
     FAILS(&api.error, CREATE, CELLAR_INVALID, "no column");
-    columns[0] = (struct cellar_index_column){"text", CELLAR_SORT_UNSIGNED, false};
+    columns[0] = (struct cellar_schema_index_column){"text", CELLAR_SORT_UNSIGNED, false};
     FAILS(&api.error, CREATE, CELLAR_INVALID, "1, 2, 4 or 8 bytes");
     columns[0].sort = CELLAR_SORT_BYTES;
-    FAILS(&api.error, CREATE, CELLAR_INVALID, "more than 96 bytes");
-    columns[0] = (struct cellar_index_column){"a", (enum cellar_sort)9, false};
+    FAILS(&api.error, CREATE, CELLAR_INVALID, "at most 96 are possible");
+    columns[0] = (struct cellar_schema_index_column){"a", (enum cellar_sort)9, false};
     FAILS(&api.error, CREATE, CELLAR_INVALID, "no such sort");
     columns[0].sort = CELLAR_SORT_UNSIGNED;
     def.column_count = 2;
@@ -494,8 +495,8 @@ static void equal_records_are_no_unique_index(void **state)
     const struct cellar_index *index;
     static const struct cellar_schema schema = {
         "twins", sizeof(struct item), item_columns, ITEM_COLUMNS, 100, 0, 0, 0, 0, 0};
-    struct cellar_index_column n[] = {{"n", CELLAR_SORT_UNSIGNED, false}};
-    struct cellar_index_def def = {"n", n, 1, CELLAR_UNIQUE};
+    struct cellar_schema_index_column n[] = {{"n", CELLAR_SORT_UNSIGNED, false}};
+    struct cellar_schema_index def = {"n", n, 1, CELLAR_UNIQUE};
     if (!ordered_supported(*state)) return;
     api_open(&api, *state);
     MUST(&api.error, db_table_create(api.db, &schema, &api.items, &api.error));

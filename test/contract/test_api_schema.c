@@ -80,19 +80,19 @@ static void a_table_tells_its_schema(void **state)
 
 static void an_index_tells_its_definition(void **state)
 {
-    static const struct cellar_index_column by[] = {{"b", CELLAR_SORT_SIGNED, true},
-                                                    {"text", CELLAR_SORT_BYTES, false}};
-    const struct cellar_index_column one[] = {{"a", CELLAR_SORT_UNSIGNED, false}};
+    static const struct cellar_schema_index_column by[] = {{"b", CELLAR_SORT_SIGNED, true},
+                                                           {"text", CELLAR_SORT_BYTES, false}};
+    const struct cellar_schema_index_column one[] = {{"a", CELLAR_SORT_UNSIGNED, false}};
     struct api api;
     const struct cellar_index *first, *second, *again;
-    struct cellar_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
-    struct cellar_index_def def = {.name = "by_b", .columns = by, .column_count = 1, .flags = 0}, told;
+    struct cellar_schema_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
+    struct cellar_schema_index def = {.name = "by_b", .columns = by, .column_count = 1, .flags = 0}, told;
     const struct api_variant *variant = *state;
     if (variant->cc == CELLAR_LAB_CC_MOTOR) skip();
     api_open_with(&api, variant, (struct engine_config){.log_bytes = 1 << 20, .pool_bytes = 32 << 20});
     assert_null(cellar_index_next(api.items, NULL));
     MUST(&api.error, db_index_create(api.db, api.items, &def, &first, &api.error));
-    def = (struct cellar_index_def){.name = "by_a", .columns = one, .column_count = 1, .flags = CELLAR_UNIQUE};
+    def = (struct cellar_schema_index){.name = "by_a", .columns = one, .column_count = 1, .flags = CELLAR_UNIQUE};
     MUST(&api.error, db_index_create(api.db, api.items, &def, &second, &api.error));
     assert_ptr_equal(cellar_index_next(api.items, NULL), first);
     assert_ptr_equal(cellar_index_next(api.items, first), second);

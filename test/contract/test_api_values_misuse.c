@@ -172,8 +172,8 @@ static void bad_schemas_are_refused(void **state)
     schema = docs_schema();
     schema.long_bytes = 1 << 20;
     FAILS(&api.error, db_table_create(api.db, &schema, &table, &api.error), CELLAR_MISMATCH, "long values");
-    const struct cellar_index_column by[] = {{"text", CELLAR_SORT_BYTES, false}};
-    const struct cellar_index_def def = {.name = "by_text", .columns = by, .column_count = 1};
+    const struct cellar_schema_index_column by[] = {{"text", CELLAR_SORT_BYTES, false}};
+    const struct cellar_schema_index def = {.name = "by_text", .columns = by, .column_count = 1};
     const struct cellar_index *index;
     table = cellar_table_find(api.db, "docs");
     FAILS(&api.error, db_index_create(api.db, table, &def, &index, &api.error), CELLAR_INVALID, "variable length");

@@ -399,7 +399,7 @@ static void every_call_says_what_it_lacks(void **state)
     NO_DATABASE(cellar_table_alter(NULL, NULL, &(struct cellar_schema){.name = "x"}, NULL, &table));
     NO_DATABASE(cellar_column_add(NULL, NULL, "x", 8, NULL, &table));
     NO_DATABASE(cellar_column_drop(NULL, NULL, "x", &table));
-    NO_DATABASE(cellar_index_create(NULL, NULL, &(struct cellar_index_def){.name = "x"}, &index));
+    NO_DATABASE(cellar_index_create(NULL, NULL, &(struct cellar_schema_index){.name = "x"}, &index));
     refused(cellar_index_drop(NULL, NULL), CELLAR_INVALID, "the index is NULL");
     NO_DATABASE(cellar_begin(NULL, NULL, &txn));
     NO_DATABASE(cellar_run(NULL, read_one, NULL, NULL, NULL));

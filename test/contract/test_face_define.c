@@ -169,7 +169,7 @@ static void what_is_no_definition(void **state)
     pair[0].flags = CELLAR_KEY;
     refused(cellar_table_open(bank.db, CELLAR_TABLE(struct row, pair), 0, &table), CELLAR_INVALID, "table's name");
     refused(cellar_table_open(bank.db, CELLAR_TABLE(struct row, pair, .name = "t"), 8, &table), CELLAR_INVALID,
-            "EXISTING is what there is");
+            "EXISTING and ADD are what there is");
     refused(cellar_table_open(bank.db, CELLAR_TABLE(struct row, pair, .name = "t", .cluster_bits = 9), 0, &table),
             CELLAR_INVALID, "cluster_bits is 9");
     struct cellar_table_def def = *CELLAR_TABLE(struct row, pair, .name = "t");

@@ -2,12 +2,13 @@
  * test_face_model.c - random transactions on a table of typed columns, by two structs, against an array: what each call
  * returns and fills, savepoints, and what is there after each commit and abort; in all modes, with keys that are
  * numbers and wide ones, in builds with planted bugs also by hashes of four bits, so that nearly all are twins; with
- * strings in rows and beside them. And by threads that meet.
+ * strings in rows and beside them; ranges by the key and by two indexes. And by threads that meet.
  */
 #include "cellar_lab.h"
 #include "face_calls.h"
+#include "face_model.h"
+#include "face_model_scan.h"
 #include "hash_bits.h"
-#include "prng.h"
 #include "rivals.h"
 #include "share.h"
 
@@ -15,170 +16,9 @@
 #include <stdio.h>
 
 #define BYTES (16u << 20)
-#define KEYS 24
 #define TXNS 20000
+#define LOG_BYTES (512 << 10) /* some modes have all of an entry there: long values, and nodes of indexes */
 #define CALLS_MAX 12
-#define SAVEPOINTS 3
-#define NOTE_MAX 70 /* more than a line */
-
-struct all {
-    uint8_t text[13];
-    int16_t high;
-    uint32_t low;
-    bool flag;
-    double real;
-    int64_t number;
-    float small;
-    struct cellar_bytes word, note, body;
-};
-/* The last two are of wide keys, and of long values. */
-enum { A_TEXT, A_HIGH, A_LOW, A_FLAG, A_REAL, A_NUMBER, A_NOTE, A_SMALL, A_WORD, A_BODY, A_COLUMNS };
-static const struct cellar_column all_columns[A_COLUMNS] = {
-    {CELLAR_FIELD(struct all, text)},
-    {CELLAR_FIELD(struct all, high), .flags = CELLAR_KEY},
-    {CELLAR_FIELD(struct all, low), .flags = CELLAR_KEY},
-    {CELLAR_FIELD(struct all, flag), .cell = 2},
-    {CELLAR_FIELD(struct all, real), .cell = 2},
-    {CELLAR_FIELD(struct all, number)},
-    {CELLAR_FIELD(struct all, note), .bytes_max = NOTE_MAX},
-    {CELLAR_FIELD(struct all, small)},
-    {CELLAR_FIELD(struct all, word), .bytes_max = 8, .flags = CELLAR_KEY},
-    {CELLAR_FIELD(struct all, body)},
-};
-
-struct some {
-    int64_t number;
-    int16_t high;
-    bool flag;
-    struct cellar_bytes word, note;
-    uint32_t low;
-};
-enum { S_HIGH, S_LOW, S_NUMBER, S_NOTE, S_FLAG, S_WORD, S_COLUMNS };
-static const struct cellar_column some_columns[S_COLUMNS] = {
-    {CELLAR_FIELD(struct some, high), .flags = CELLAR_KEY},
-    {CELLAR_FIELD(struct some, low), .flags = CELLAR_KEY},
-    {CELLAR_FIELD(struct some, number)},
-    {CELLAR_FIELD(struct some, note), .bytes_max = NOTE_MAX},
-    {CELLAR_FIELD(struct some, flag)},
-    {CELLAR_FIELD(struct some, word), .bytes_max = 8, .flags = CELLAR_KEY},
-};
-/* Of each column of `some` the number that it has in `all`. */
-static const uint32_t as_all[S_COLUMNS] = {A_HIGH, A_LOW, A_NUMBER, A_NOTE, A_FLAG, A_WORD};
-
-/* The columns that a table has of one of these structs. */
-struct shape {
-    uint32_t count, as_all[A_COLUMNS];
-    struct cellar_column columns[A_COLUMNS];
-};
-#define KEY_COLUMNS (CELLAR_COL(A_HIGH) | CELLAR_COL(A_LOW) | CELLAR_COL(A_WORD))
-
-struct model {
-    bool there[KEYS];
-    struct all rows[KEYS];
-};
-
-struct play {
-    struct prng prng;
-    struct cellar *db;
-    const struct cellar_table *all, *some;
-    bool wide, longs, places_meet; /* those of long values, by short hashes: then a commit draws another one */
-    struct shape shapes[2];        /* of all, and of some */
-    struct cellar_txn *txn;
-    struct model committed, now, saved[SAVEPOINTS];
-    int savepoints;
-    bool known[KEYS]; /* the transaction has looked, or has written: what a call takes for granted is told at once */
-    int owes;         /* a call has returned 0 that the commit will refuse, with this code */
-};
-
-static uint32_t drawn(struct play *play, uint32_t below) { return (uint32_t)prng_below(&play->prng, below); }
-
-static void key_of(const struct play *play, uint32_t key, struct all *row)
-{
-    static const char *const words[] = {"", "a", "ab", "b", "abcdefgh"};
-    if (play->wide) {
-        row->word = CELLAR_TEXT(words[key % 5]);
-        key /= 5;
-    }
-    row->high = (int16_t)((int)(key % 5) - 2);
-    row->low = key / 5 * 0x33333333u;
-}
-
-static uint8_t blob[1 << 18]; /* what texts are pieces of: they stay where they are */
-
-static struct cellar_bytes drawn_text(struct play *play, uint32_t most)
-{
-    uint32_t bytes = drawn(play, drawn(play, 3) ? 50 : most + 1);
-    if (bytes > most) bytes = most;
-    return (struct cellar_bytes){blob + drawn(play, (uint32_t)sizeof blob - bytes), bytes};
-}
-
-static struct all drawn_row(struct play *play, uint32_t key)
-{
-    struct all row = {.flag = drawn(play, 2), .real = drawn(play, 1000) / 8.0, .small = (float)drawn(play, 99)};
-    row.number = (int64_t)prng_next(&play->prng);
-    for (size_t i = 0; i < sizeof row.text; i++) row.text[i] = (uint8_t)drawn(play, 256);
-    row.note = drawn_text(play, NOTE_MAX);
-    if (play->longs) row.body = drawn_text(play, drawn(play, 50) ? 3000 : 60000);
-    key_of(play, key, &row);
-    return row;
-}
-
-static void column_copy(struct all *to, const struct all *from, uint32_t column)
-{
-    const struct cellar_column *at = &all_columns[column];
-    memcpy((uint8_t *)to + at->offset, (const uint8_t *)from + at->offset, at->bytes);
-}
-
-static void columns_copy(struct all *to, const struct all *from, uint64_t columns)
-{
-    for (uint32_t i = 0; i < A_COLUMNS; i++)
-        if (columns >> i & 1) column_copy(to, from, i);
-}
-
-static void texts_are_equal(struct cellar_bytes a, struct cellar_bytes b)
-{
-    assert_int_equal(a.bytes, b.bytes);
-    if (a.bytes) assert_memory_equal(a.data, b.data, a.bytes);
-}
-
-static void columns_are_equal(const struct all *a, const struct all *b)
-{
-    texts_are_equal(a->note, b->note);
-    texts_are_equal(a->body, b->body);
-    for (uint32_t i = 0; i < A_COLUMNS; i++) {
-        const struct cellar_column *at = &all_columns[i];
-        if (i != A_NOTE && i != A_BODY)
-            assert_memory_equal((const uint8_t *)a + at->offset, (const uint8_t *)b + at->offset, at->bytes);
-    }
-}
-
-/* A set of a struct's columns, by their numbers in `all`; *own as the call takes it. */
-static uint64_t drawn_columns(struct play *play, bool some, uint64_t *own)
-{
-    const struct shape *shape = &play->shapes[some];
-    uint64_t columns = 0, all = 0;
-    *own = drawn(play, 3) ? drawn(play, 1u << shape->count) : drawn(play, 2) ? CELLAR_ALL : 0;
-    for (uint32_t i = 0; i < shape->count; i++) {
-        uint64_t bit = CELLAR_COL(shape->as_all[i]);
-        all |= bit;
-        if (*own >> i & 1) columns |= bit;
-    }
-    return *own == 0 ? all : columns;
-}
-
-static void to_some(const struct all *row, struct some *some)
-{
-    *some = (struct some){row->number, row->high, row->flag, row->word, row->note, row->low};
-}
-static void of_some(const struct some *some, struct all *row)
-{
-    row->number = some->number;
-    row->high = some->high;
-    row->flag = some->flag;
-    row->low = some->low;
-    row->word = some->word;
-    row->note = some->note;
-}
 
 /* ---- calls ---- */
 
@@ -205,10 +45,7 @@ static void get_call(struct play *play, uint32_t key)
     struct all row = drawn_row(play, key), expected = row;
     if (play->now.there[key]) columns_copy(&expected, &play->now.rows[key], columns & ~KEY_COLUMNS);
     int rc = get(play, some, own, &row);
-    if (play->places_meet && rc == CELLAR_RETRY) {
-        play->owes = rc;
-        return;
-    }
+    if (retried(play, rc)) return;
     assert_int_equal(rc, play->now.there[key] ? 0 : CELLAR_NOT_FOUND);
     columns_are_equal(&row, &expected);
     play->known[key] = true;
@@ -217,6 +54,7 @@ static void get_call(struct play *play, uint32_t key)
 /* What a call that changes a row has come to, and should have; true: it has had its effect. */
 static bool done(struct play *play, uint32_t key, int rc, int expected)
 {
+    if (retried(play, rc)) return false;
     if (expected == 0 || play->known[key])
         assert_int_equal(rc, expected);
     else
@@ -263,7 +101,10 @@ static void delete_call(struct play *play, uint32_t key)
     struct all row = drawn_row(play, key);
     struct some shown;
     to_some(&row, &shown);
-    ok(drawn(play, 2) ? cellar_delete(play->txn, play->some, &shown) : cellar_delete(play->txn, play->all, &row));
+    if (!done(play, key,
+              drawn(play, 2) ? cellar_delete(play->txn, play->some, &shown) : cellar_delete(play->txn, play->all, &row),
+              0))
+        return;
     play->now.there[key] = false;
     play->known[key] = true;
 }
@@ -279,13 +120,23 @@ static void savepoint_call(struct play *play)
         ok(cellar_rollback_to(play->txn, to));
         play->now = play->saved[to];
         play->savepoints = to + 1;
-        /* Changes of keys that it had not looked at are gone, and with them what it knew. */
-        for (uint32_t key = 0; key < KEYS; key++) {
-            struct all row = drawn_row(play, key);
-            (void)!cellar_get(play->txn, play->all, CELLAR_COL(A_LOW), 0, &row);
-            play->known[key] = true;
-        }
+        play->rolled_to = to;
+        all_known(play); /* changes of keys that it had not looked at are gone, and with them what it knew */
     }
+}
+
+/* While a cursor is open. */
+static void change_call(struct play *play)
+{
+    uint32_t key = drawn(play, KEYS), what = drawn(play, 8);
+    if (!play->known[key] || what < 3)
+        delete_call(play, key);
+    else if (what < 5)
+        put_call(play, key);
+    else if (what < 7)
+        insert_call(play, key);
+    else
+        savepoint_call(play);
 }
 
 static void transaction(struct play *play)
@@ -294,8 +145,10 @@ static void transaction(struct play *play)
     play->now = play->committed;
     memset(play->known, play->wide || play->longs, sizeof play->known); /* each call looks then */
     play->savepoints = play->owes = 0;
+    play->cursors = 0;
+    play->scanned = false;
     for (uint32_t calls = drawn(play, CALLS_MAX); calls > 0 && !play->owes; calls--) {
-        uint32_t key = drawn(play, KEYS), what = drawn(play, 20);
+        uint32_t key = drawn(play, KEYS), what = drawn(play, play->ordered ? 24 : 20);
         if (what < 6)
             get_call(play, key);
         else if (what < 11)
@@ -304,16 +157,20 @@ static void transaction(struct play *play)
             insert_call(play, key);
         else if (what < 17)
             delete_call(play, key);
-        else
+        else if (what < 20)
             savepoint_call(play);
+        else if (what < 23)
+            scan_call(play, change_call);
+        else
+            find_call(play);
     }
     if (!play->owes && drawn(play, 5) == 0) {
         cellar_abort(play->txn);
         return;
     }
     int rc = cellar_commit(play->txn, NULL);
-    if (play->places_meet && rc == CELLAR_RETRY) return;
-    assert_int_equal(rc, play->owes);
+    if (rc == CELLAR_RETRY && may_retry(play)) return;
+    if (rc != play->owes) fail_msg("%d, not %d: %s", rc, play->owes, cellar_last_error()->text);
     if (!play->owes) play->committed = play->now;
 }
 
@@ -326,8 +183,9 @@ static const uint32_t modes[] = {CELLAR_LAB_CC_CELLAR, CELLAR_LAB_CC_RECORD, CEL
 /* False: this build does not have the mode. */
 static bool database_open(struct cellar **db, uint32_t mode, uint32_t sim)
 {
-    int rc = cellar_open(
-        NULL, CELLAR_OPTIONS(.bytes = BYTES, .lab = CELLAR_LAB(.cc = mode, .sim = sim, .mns = 2, .replicas = sim)), db);
+    const struct cellar_lab *lab =
+        CELLAR_LAB(.cc = mode, .sim = sim, .mns = 2, .replicas = sim, .log_bytes = LOG_BYTES);
+    int rc = cellar_open(NULL, CELLAR_OPTIONS(.bytes = BYTES, .lab = lab), db);
     if (rc != CELLAR_UNSUPPORTED) ok(rc);
     return rc == 0;
 }
@@ -351,9 +209,18 @@ static bool tables_open(struct play *play)
     shape_make(play, true, &play->shapes[1]);
     all.column_count = play->shapes[0].count;
     some.column_count = play->shapes[1].count;
+    all.indexes = model_indexes;
+    all.index_count = MODEL_INDEXES;
+    all.flags = CELLAR_ORDERED;
     int rc = cellar_table_open(play->db, &all, 0, &play->all);
-    if (rc == CELLAR_UNSUPPORTED && play->longs) return false;
+    play->ordered = rc == 0;
+    if (rc == CELLAR_UNSUPPORTED) { /* nor any order */
+        if (play->longs) return false;
+        all.index_count = all.flags = 0;
+        rc = cellar_table_open(play->db, &all, 0, &play->all);
+    }
     ok(rc);
+    orders_make(play);
     ok(cellar_table_open(play->db, &some, 0, &play->some));
     return true;
 }
@@ -370,6 +237,7 @@ static void rows_are_compared(bool wide, bool longs, uint32_t bits, uint32_t sha
         if (!database_open(&play.db, modes[variant / 2], variant % 2)) continue;
         bool opened = tables_open(&play);
         for (uint32_t i = 0; i < txns && opened; i++) transaction(&play);
+        assert_true(play.retries <= play.scans / 4);
         face_close(play.db);
     }
     hash_bits(0);

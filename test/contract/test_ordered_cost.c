@@ -181,10 +181,10 @@ static void covered_columns_need_no_records(void **state)
     bool whole = variant->cc == CELLAR_LAB_CC_RECORD || variant->cc == CELLAR_LAB_CC_FORD;
     if (!counted(variant)) skip();
     cost_open(&cost, variant);
-    static const struct cellar_index_column columns[] = {{"a", CELLAR_SORT_UNSIGNED, false},
-                                                         {"b", CELLAR_COVERED, false}};
+    static const struct cellar_schema_index_column columns[] = {{"a", CELLAR_SORT_UNSIGNED, false},
+                                                                {"b", CELLAR_COVERED, false}};
     struct covered_sum sum = {.index = ordered_index(&cost.ordered.api, "covering", columns, 2, 0), .limit = 100};
-    for (; sum.flags <= CELLAR_BACKWARD; sum.flags++) {
+    for (; sum.flags <= CELLAR_BACKWARD; sum.flags += CELLAR_BACKWARD) {
         uint64_t wanted = 0;
         for (uint64_t i = 0; i < 100; i++) wanted += item_of(sum.flags ? 499 - i : 100 + i).b;
         (void)round_trips(&cost, covered_sum, &sum); /* finds out where leaves are that are read in vain, too */

@@ -143,7 +143,7 @@ static int crowd_client(struct cellar_lab_client *client, void *arg)
                             .key = prng_below(&prng, PAIRS),
                             .a = prng_below(&prng, 1024),
                             .b = prng_below(&prng, PAIRS),
-                            .flags = (uint32_t)prng_below(&prng, 2)};
+                            .flags = prng_below(&prng, 2) ? CELLAR_BACKWARD : 0};
         int rc = cellar_lab_exec(client, crowd->api.any, &step, &options, &result);
         if (rc == CELLAR_RETRY || (rc == CELLAR_EXISTS && bodies[which] == pair_insert)) continue;
         if (rc) return rc;
@@ -156,8 +156,8 @@ static int crowd_client(struct cellar_lab_client *client, void *arg)
 /* 0, or what went wrong. */
 static int crowd_run(const struct api_variant *variant, uint64_t seed, uint32_t replicas, struct cellar_error *error)
 {
-    static const struct cellar_index_column a[] = {{"a", CELLAR_SORT_UNSIGNED, true}};
-    static const struct cellar_index_column b[] = {{"b", CELLAR_SORT_UNSIGNED, false}};
+    static const struct cellar_schema_index_column a[] = {{"a", CELLAR_SORT_UNSIGNED, true}};
+    static const struct cellar_schema_index_column b[] = {{"b", CELLAR_SORT_UNSIGNED, false}};
     static struct crowd crowd;
     memset(&crowd, 0, sizeof crowd);
     struct engine_config config = {

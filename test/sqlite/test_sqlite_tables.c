@@ -79,12 +79,12 @@ static void pool_make(void)
                                               .column_count = 2,
                                               .records_max = 100,
                                               .key_bytes = 20};
-    const struct cellar_index_column by_port[] = {{"port", CELLAR_SORT_UNSIGNED, true}};
-    const struct cellar_index_column by_name[] = {{"name", CELLAR_SORT_BYTES, false},
-                                                  {"number", CELLAR_SORT_SIGNED, true}};
-    const struct cellar_index_column by_number[] = {
+    const struct cellar_schema_index_column by_port[] = {{"port", CELLAR_SORT_UNSIGNED, true}};
+    const struct cellar_schema_index_column by_name[] = {{"name", CELLAR_SORT_BYTES, false},
+                                                         {"number", CELLAR_SORT_SIGNED, true}};
+    const struct cellar_schema_index_column by_number[] = {
         {"number", CELLAR_SORT_SIGNED, false}, {"large", CELLAR_COVERED, false}, {"hash", CELLAR_COVERED, false}};
-    const struct cellar_index_def defs[] = {
+    const struct cellar_schema_index defs[] = {
         {"by_port", by_port, 1, CELLAR_UNIQUE}, {"by_name", by_name, 2, 0}, {"by_number", by_number, 3, 0}};
     assert_int_equal(cellar_table_create(db, &row_schema, &rows), 0);
     assert_int_equal(cellar_table_create(db, &word_schema, &words), 0);

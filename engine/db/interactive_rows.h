@@ -1,0 +1,55 @@
+/*
+ * interactive_rows.h - what calls about rows of typed columns share (docs/rows.md): what they are refused for, and a
+ * row's columns as the transaction sees them; and cursors over such rows.
+ */
+#pragma once
+
+#include "rowview.h"
+#include "tree.h"
+
+struct draft_record;
+struct session;
+
+/* The call ends so, and the last error tells that line. */
+int interactive_rows_refused(struct session *session, int code, const struct cellar_error *error);
+/* How that handle, which is of a table of the database, shows rows; NULL, and the code in *rc. */
+const struct rowview *interactive_view_of(struct session *session, const struct cellar_table *handle, const void *row,
+                                          size_t row_bytes, int *rc);
+/* A set of the definition's columns: all of them for 0 and ALL. INVALID: it has others. */
+int interactive_columns_know(struct session *session, const struct rowview *view, uint64_t *columns);
+
+/* A column's bytes as the transaction sees them, of a record that is noted as far as it has to be. */
+void interactive_column_get(const struct draft_record *record, uint32_t stored, void *to);
+/* The same of these columns of a view, but for those of the key, to a program's row; BYTES are lent. 0, or a code. */
+int interactive_columns_copy(struct cellar_txn *txn, const struct rowview *view, const struct draft_record *record,
+                             uint64_t columns, void *row);
+/* Locks what these columns of the view lie in (interactive_lock). */
+int interactive_columns_lock(struct session *session, const struct rowview *view, struct draft_record *record,
+                             uint64_t columns);
+
+/* ---- interactive_cursor.c ---- */
+
+/*
+ * Rows of a range, and how far it has come. A session has CELLAR_CURSORS_MAX of them, each with the draft's mark of its
+ * number: what is read for it is read, and shown, as the draft was then (INV-DRAFT-7).
+ */
+struct cellar_cursor {
+    struct cellar_txn *txn; /* NULL: it is closed */
+    int mark;               /* -1: none */
+    const struct rowview *view;
+    const struct cellar_index *index;
+    struct tree_range rest;
+    bool backward, ended;
+    uint64_t lock;
+    uint64_t columns;                 /* of the view, all that is filled: */
+    uint64_t records;                 /* ... out of the records; others out of the entries, or a narrow key's number */
+    uint32_t read;                    /* the records' cells of those */
+    bool packed;                      /* a wide key is taken out of the record, too */
+    uint8_t from[CELLAR_COLUMNS_MAX]; /* of a column that is taken out of entries: of the index, which */
+};
+
+/* As cellar_cursor_open, of a struct that the library knows all of. */
+NODISCARD int interactive_cursor_open(struct cellar_txn *txn, const struct cellar_scan *scan,
+                                      struct cellar_cursor **cursor);
+/* Of many reads, one by an index: its row, if there is one, and the code to the read. 0, or another code. */
+NODISCARD int interactive_index_read(struct cellar_txn *txn, struct session *session, struct cellar_read *read);

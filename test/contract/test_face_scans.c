@@ -1,0 +1,468 @@
+/*
+ * test_face_scans.c - cursors over rows of typed columns, and reads by an index (docs/rows.md): orders, what is read,
+ * what others bring into a range, what a cursor shows of its own transaction, and what is refused.
+ */
+#include "face_calls.h"
+#include "plant.h"
+#include "session.h"
+#include "typed_people.h"
+
+#include <math.h>
+
+/* ---- orders ---- */
+
+static void rows_come_in_order(void **state)
+{
+    struct place place;
+    struct person found[32];
+    (void)state;
+    place_open(&place);
+    people_insert(&place);
+    struct cellar_txn *txn = face_begun(place.db);
+    for (uint32_t page = 1; page <= 21; page++) { /* of every size: each row once */
+        assert_int_equal(all_of(txn, CELLAR_SCAN(struct person, place.people), page, found), 20);
+        for (uint64_t i = 0; i < 20; i++) assert_int_equal(found[i].id, i + 1);
+        assert_int_equal(all_of(txn, CELLAR_SCAN(struct person, place.people, .index = place.by_city), page, found),
+                         20);
+        for (int i = 1; i < 20; i++) {
+            size_t a = found[i - 1].city.bytes, b = found[i].city.bytes;
+            int order = memcmp(found[i - 1].city.data, found[i].city.data, a < b ? a : b);
+            if (order == 0) order = (a > b) - (a < b);
+            if (order == 0) order = (found[i - 1].age < found[i].age) - (found[i - 1].age > found[i].age);
+            assert_true(order < 0 || (order == 0 && found[i - 1].id < found[i].id));
+        }
+        struct person backward[32];
+        assert_int_equal(
+            all_of(txn, CELLAR_SCAN(struct person, place.people, .index = place.by_city, .flags = CELLAR_BACKWARD),
+                   page, backward),
+            20);
+        for (int i = 0; i < 20; i++) assert_int_equal(backward[i].id, found[19 - i].id);
+    }
+    /* Resumed by a row, with a cursor of its own for each page, even when that row has gone. */
+    struct person last = {0}, one[3];
+    const struct person *after = NULL;
+    int count = 3, all = 0;
+    while (count == 3) {
+        struct cellar_cursor *cursor;
+        ok(cellar_cursor_open(txn,
+                              CELLAR_SCAN(struct person, place.people, .index = place.by_city, .after = after,
+                                          CELLAR_EQUAL(1, &(struct person){.city = CELLAR_TEXT("Bonn")})),
+                              &cursor));
+        ok(count = cellar_cursor_next(cursor, 3, one));
+        for (int i = 0; i < count; i++) assert_true(text_is(one[i].city, "Bonn") && one[i].id != last.id);
+        if (count) last = one[count - 1];
+        after = &last;
+        all += count;
+        cellar_cursor_close(cursor);
+        if (count) ok(cellar_delete(txn, place.people, &last));
+    }
+    assert_int_equal(all, 8);
+    cellar_abort(txn);
+    face_close(place.db);
+}
+
+static void prefixes_are_exact(void **state)
+{
+    static const struct cellar_bytes texts[] = {{"a", 1},      {"a\0", 2},        {"a\0b", 3}, {"ab", 2},
+                                                {"ab\xff", 3}, {"ab\xff\xff", 4}, {"b", 1},    {"", 0}};
+    struct place place;
+    struct word found[16];
+    (void)state;
+    place_open(&place);
+    struct cellar_txn *txn = face_begun(place.db);
+    for (uint32_t i = 0; i < 8; i++) ok(cellar_insert(txn, place.words, &(struct word){"en", texts[i], i}));
+    committed(txn);
+    txn = face_begun(place.db);
+    for (uint32_t down = 0; down < 2; down++)
+        for (uint32_t i = 0; i < 8; i++) {
+            uint32_t expected = 0, above = 0, below = 0;
+            for (uint32_t k = 0; k < 8; k++) {
+                bool begins = texts[k].bytes >= texts[i].bytes && !memcmp(texts[k].data, texts[i].data, texts[i].bytes);
+                size_t both = texts[k].bytes < texts[i].bytes ? texts[k].bytes : texts[i].bytes;
+                int order = memcmp(texts[k].data, texts[i].data, both);
+                if (order == 0) order = texts[k].bytes > texts[i].bytes ? 1 : -1;
+                expected += begins;
+                above += !begins && order > 0;
+                below += !begins && order < 0;
+            }
+            const struct word end = {.language = "en", .text = texts[i]};
+            const uint32_t flags = CELLAR_PREFIX | (down ? CELLAR_BACKWARD : 0);
+            struct cellar_scan scan = *CELLAR_SCAN(struct word, place.words, .flags = flags, CELLAR_EQUAL(2, &end));
+            assert_int_equal(all_of(txn, &scan, 3, found), expected);
+            scan.to_columns = 0;
+            assert_int_equal(all_of(txn, &scan, 3, found), expected + above);
+            scan.flags |= CELLAR_FROM_EXCLUDED;
+            assert_int_equal(all_of(txn, &scan, 3, found), above);
+            scan.flags = flags;
+            scan.from_columns = 1;
+            scan.to_columns = 2;
+            refused(cellar_cursor_open(txn, &scan, &(struct cellar_cursor *){NULL}), CELLAR_INVALID,
+                    "column language: PREFIX is for BYTES");
+            scan.from_columns = 0;
+            assert_int_equal(all_of(txn, &scan, 3, found), expected + below);
+            scan.flags |= CELLAR_TO_EXCLUDED;
+            assert_int_equal(all_of(txn, &scan, 3, found), below);
+        }
+    cellar_abort(txn);
+    face_close(place.db);
+}
+
+/* -0 and 0 are equal, in an order, and NaN is above all: yet rows have what was put. */
+static void floats_are_ordered(void **state)
+{
+    static const double scores[] = {-INFINITY, -1.5, -0.0, 0.0, 1e-300, 2, INFINITY, NAN};
+    struct place place;
+    struct person found[8];
+    (void)state;
+    place_open(&place);
+    struct cellar_txn *txn = face_begun(place.db);
+    for (uint64_t i = 0; i < 8; i++)
+        ok(cellar_insert(txn, place.people, &(struct person){.id = 10 + i, .score = scores[i]}));
+    committed(txn);
+    txn = face_begun(place.db);
+    assert_int_equal(all_of(txn, CELLAR_SCAN(struct person, place.people, .index = place.by_score), 8, found), 8);
+    for (uint64_t i = 0; i < 8; i++) assert_true(found[i].id == 10 + i && !memcmp(&found[i].score, &scores[i], 8));
+    const struct person zero = {.score = 0};
+    assert_int_equal(all_of(txn,
+                            CELLAR_SCAN(struct person, place.people, .index = place.by_score, CELLAR_EQUAL(1, &zero)),
+                            8, found),
+                     2);
+    assert_true(signbit(found[0].score) && !signbit(found[1].score));
+    cellar_abort(txn);
+    face_close(place.db);
+}
+
+/* ---- what is read ---- */
+
+static uint32_t base_records(const struct cellar_txn *txn, const struct place *place)
+{
+    uint32_t count = 0;
+    draft_each(&txn->txn.session->draft, record) count += record->table == place->people->table;
+    return count;
+}
+
+static void covered_columns_need_no_rows(void **state)
+{
+    struct place place;
+    struct person found[32];
+    (void)state;
+    place_open(&place);
+    people_insert(&place);
+    struct cellar_txn *txn = face_begun(place.db);
+    uint64_t city = CELLAR_COL(CITY) | CELLAR_COL(AGE);
+    assert_int_equal(
+        all_of(txn, CELLAR_SCAN(struct person, place.people, .index = place.by_city, .columns = city), 32, found), 20);
+    assert_int_equal(base_records(txn, &place), 0);
+    assert_int_equal(txn->txn.session->draft.blocks, 1); /* one attempt, and as few round trips as the tree takes */
+    assert_true(text_is(found[0].city, "") && found[0].age == 1 && found[0].id == 2);
+    assert_int_equal(all_of(txn, CELLAR_SCAN(struct person, place.people, .columns = CELLAR_COL(ID)), 32, found), 20);
+    assert_int_equal(base_records(txn, &place), 0);
+    memset(found, 0x5a, sizeof found);
+    const struct person untouched = found[0];
+    assert_int_equal(all_of(txn, CELLAR_SCAN(struct person, place.people, .columns = CELLAR_COL(AGE)), 32, found), 20);
+    assert_int_equal(base_records(txn, &place), 20);
+    assert_true(found[3].age == 0 && found[3].id == 4);
+    assert_memory_equal(&found[3].city, &untouched.city, sizeof untouched.city);
+    assert_memory_equal(&found[3].score, &untouched.score, sizeof untouched.score);
+    cellar_abort(txn);
+    face_close(place.db);
+}
+
+static void rows_are_found_by_an_index(void **state)
+{
+    struct place place;
+    struct person rome = {.city = CELLAR_TEXT("Rome"), .age = 1}, oslo = {.city = CELLAR_TEXT("Oslo"), .id = 7};
+    struct person seven = {.id = 7};
+    (void)state;
+    place_open(&place);
+    people_insert(&place);
+    struct cellar_txn *txn = face_begun(place.db);
+    struct cellar_read reads[] = {CELLAR_READ(place.people, &rome, .index = place.by_city),
+                                  CELLAR_READ(place.people, &seven),
+                                  CELLAR_READ(place.people, &oslo, .index = place.by_city)};
+    ok(cellar_get_many(txn, reads, 3));
+    assert_true(reads[0].code == 0 && rome.id == 8 && rome.score == 0.5);
+    assert_true(reads[1].code == 0 && text_is(seven.city, ""));
+    assert_true(reads[2].code == CELLAR_NOT_FOUND && oslo.id == 7);
+    ok(cellar_put(txn, place.people, CELLAR_COL(CITY), &(struct person){.id = 3, .city = CELLAR_TEXT("Oslo")}));
+    oslo.age = -1;
+    ok(cellar_get_many(txn, &reads[2], 1));
+    assert_true(reads[2].code == 0 && oslo.id == 3);
+    reads[0].table = place.words;
+    reads[0].row = &(struct word){.seen = 1};
+    reads[0].row_bytes = sizeof(struct word);
+    refused(cellar_get_many(txn, reads, 1), CELLAR_INVALID, "index by_city is of table people");
+    cellar_abort(txn);
+    face_close(place.db);
+}
+
+/* ---- its own changes ---- */
+
+/* A cursor by the age, whose rows get older as it goes: each once. False: one came twice, or more than there are. */
+static bool each_gets_older_once(void)
+{
+    struct place place;
+    struct person found[1];
+    struct cellar_cursor *cursor;
+    uint64_t seen = 0;
+    int count;
+    place_open(&place);
+    people_insert(&place);
+    struct cellar_txn *txn = face_begun(place.db);
+    bool once = true;
+    ok(cellar_cursor_open(txn, CELLAR_SCAN(struct person, place.people, .index = place.by_score), &cursor));
+    while ((count = cellar_cursor_next(cursor, 1, found)) == 1) {
+        once = found->id < 64 && !(seen >> found->id & 1);
+        if (!once) break;
+        seen |= 1ull << found->id;
+        found->score += 10;
+        ok(cellar_put(txn, place.people, CELLAR_COL(SCORE), found));
+        ok(cellar_insert(txn, place.people, &(struct person){.id = 100 + found->id, .score = 50}));
+    }
+    if (once) assert_int_equal(count, 0);
+    once = once && seen == 0x1ffffe;
+    /* One that is opened now sees all of it. */
+    struct person all[64];
+    if (once) {
+        assert_int_equal(all_of(txn, CELLAR_SCAN(struct person, place.people, .index = place.by_score), 64, all), 40);
+        assert_true(all[0].score == 9.5 && all[39].score == 50 && all[19].score == 10.5);
+    }
+    cellar_abort(txn);
+    face_close(place.db);
+    return once;
+}
+
+static void rows_may_change_under_a_cursor(void **state)
+{
+    (void)state;
+    assert_true(each_gets_older_once());
+#ifdef CELLAR_PLANTS
+    assert_true(plant_choose("draft_mark_unasked"));
+    assert_false(each_gets_older_once());
+    assert_true(plant_choose(NULL));
+#endif
+}
+
+/* What a cursor has marked goes with what is rolled back before it; and deleted rows are shown as they were. */
+static void savepoints_and_cursors(void **state)
+{
+    struct place place;
+    struct person found[32];
+    struct cellar_cursor *cursor;
+    (void)state;
+    place_open(&place);
+    people_insert(&place);
+    struct cellar_txn *txn = face_begun(place.db);
+    ok(cellar_delete(txn, place.people, &(struct person){.id = 1}));
+    assert_int_equal(cellar_savepoint(txn), 0);
+    ok(cellar_delete(txn, place.people, &(struct person){.id = 2}));
+    ok(cellar_cursor_open(txn, CELLAR_SCAN(struct person, place.people), &cursor));
+    ok(cellar_delete(txn, place.people, &(struct person){.id = 3}));
+    assert_int_equal(cellar_cursor_next(cursor, 1, found), 1);
+    assert_int_equal(found[0].id, 3); /* as it was when the cursor was opened */
+    assert_int_equal(cellar_get(txn, place.people, 0, 0, &(struct person){.id = 3}), CELLAR_NOT_FOUND);
+    ok(cellar_rollback_to(txn, 0));
+    ok(cellar_delete(txn, place.people, &(struct person){.id = 4}));
+    assert_int_equal(cellar_cursor_next(cursor, 32, found), 17);
+    assert_int_equal(found[0].id, 4);
+    committed(txn);
+    txn = face_begun(place.db);
+    assert_int_equal(all_of(txn, CELLAR_SCAN(struct person, place.people), 32, found), 18);
+    assert_true(found[0].id == 2 && found[1].id == 3 && found[2].id == 5);
+    cellar_abort(txn);
+    face_close(place.db);
+}
+
+/* More rows than an attempt reads, and more own changes than a scan used to see. */
+static void scans_may_be_long(void **state)
+{
+    enum { ROWS = 3000 };
+    static struct person found[2 * ROWS];
+    struct place place;
+    (void)state;
+    place_open(&place);
+    for (uint64_t id = 0; id < ROWS; id += 500) {
+        struct cellar_txn *txn = face_begun(place.db);
+        for (uint64_t i = id; i < id + 500; i++)
+            ok(cellar_insert(txn, place.people, &(struct person){.id = 2 * i, .city = CELLAR_TEXT("Rome")}));
+        committed(txn);
+    }
+    struct cellar_txn *txn = face_begun(place.db);
+    for (uint64_t i = 0; i < ROWS; i++)
+        ok(cellar_insert(txn, place.people, &(struct person){.id = 2 * (ROWS - i) - 1, .city = CELLAR_TEXT("Rome")}));
+    for (uint32_t way = 0; way < 4; way++) {
+        const struct cellar_scan scan =
+            *CELLAR_SCAN(struct person, place.people, .flags = way & 1 ? CELLAR_BACKWARD : 0,
+                         .index = way & 2 ? place.by_city : NULL);
+        assert_int_equal(all_of(txn, &scan, 2 * ROWS, found), 2 * ROWS);
+        for (uint64_t i = 0; i < 2 * ROWS; i++) assert_int_equal(found[i].id, way & 1 ? 2 * ROWS - 1 - i : i);
+    }
+    cellar_abort(txn);
+    face_close(place.db);
+}
+
+/* ---- others ---- */
+
+static void others_meet_the_range(void **state)
+{
+    static const struct {
+        const char *city;
+        int code;
+    } cases[] = {{"Bonn", CELLAR_RETRY}, {"Bo", 0}, {"Bonna", 0}};
+    struct place place;
+    struct person found[32];
+    (void)state;
+    place_open(&place);
+    people_insert(&place);
+    for (uint32_t i = 0; i < 3; i++) {
+        struct cellar_txn *txn = face_begun(place.db), *other = face_begun(place.db);
+        const struct cellar_scan scan =
+            *CELLAR_SCAN(struct person, place.people, .index = place.by_city, .columns = CELLAR_COL(CITY),
+                         CELLAR_EQUAL(1, &(struct person){.city = CELLAR_TEXT("Bonn")}));
+        int before = all_of(txn, &scan, 32, found);
+        ok(cellar_insert(other, place.people, &(struct person){.id = 50 + i, .city = CELLAR_TEXT(cases[i].city)}));
+        committed(other);
+        ok(cellar_put(txn, place.people, CELLAR_COL(AGE), &(struct person){.id = 20, .age = before}));
+        int rc = cellar_commit(txn, NULL); /* the last ones may share a data cell of the index with the range */
+        assert_true(rc == cases[i].code || (i && rc == CELLAR_RETRY));
+    }
+    /* What a scan has read for update no other one changes. */
+    struct cellar_txn *txn = face_begun(place.db), *other;
+    ok(cellar_begin(place.db, CELLAR_TXN(.timeout_us = 1), &other));
+    struct cellar_cursor *cursor;
+    ok(cellar_cursor_open(txn,
+                          CELLAR_SCAN(struct person, place.people, .lock = CELLAR_COL(AGE), .to_columns = 1,
+                                      .to = &(struct person){.id = 2}),
+                          &cursor));
+    assert_int_equal(cellar_cursor_next(cursor, 32, found), 2);
+    assert_int_equal(txn->txn.session->hold.state, HOLD_ACTIVE);
+    cellar_abort(other);
+    committed(txn);
+    face_close(place.db);
+}
+
+static void unique_indexes_refuse(void **state)
+{
+    struct place place;
+    (void)state;
+    ok(cellar_open(NULL, CELLAR_OPTIONS(.bytes = BYTES), &place.db));
+    ok(cellar_table_open(place.db, words_def(3), 0, &place.words));
+    place.one = cellar_index_find(place.words, "one");
+    struct cellar_txn *txn = face_begun(place.db);
+    ok(cellar_insert(txn, place.words, &(struct word){"en", CELLAR_TEXT("pear"), 3}));
+    ok(cellar_insert(txn, place.words, &(struct word){"no", CELLAR_TEXT("pear"), 3}));
+    committed(txn);
+    txn = face_begun(place.db);
+    ok(cellar_insert(txn, place.words, &(struct word){"en", CELLAR_TEXT("plum"), 3}));
+    refused(cellar_commit(txn, NULL), CELLAR_EXISTS, "a unique index has another record");
+    txn = face_begun(place.db);
+    struct word found[4];
+    assert_int_equal(all_of(txn, CELLAR_SCAN(struct word, place.words, .index = place.one), 1, found), 2);
+    assert_true(text_is(found[0].text, "pear") && found[0].language[0] == 'e');
+    struct cellar_cursor *cursor;
+    ok(cellar_cursor_open(txn, CELLAR_SCAN(struct word, place.words, .index = place.one, .after = &found[0]), &cursor));
+    assert_int_equal(cellar_cursor_next(cursor, 4, found), 1);
+    assert_int_equal(found[0].language[0], 'n');
+    cellar_abort(txn);
+    face_close(place.db);
+}
+
+/* ---- misuse ---- */
+
+struct id {
+    uint64_t id;
+};
+static const struct cellar_column id_columns[] = {{CELLAR_FIELD(struct id, id), .flags = CELLAR_KEY}};
+
+static void cursors_are_refused(void **state)
+{
+    struct place place;
+    struct person found[4], row = person_of(3, "Rome", 0), low = person_of(1, "A", 0), high = person_of(1, "B", 0);
+    struct cellar_cursor *cursor, *more[CELLAR_CURSORS_MAX];
+    const struct cellar_table *ids;
+    uint64_t keys[2];
+    (void)state;
+    place_open(&place);
+    people_insert(&place);
+    ok(cellar_table_open(place.db, CELLAR_TABLE(struct id, id_columns, .name = "people"), 0, &ids));
+    struct cellar_txn *txn = face_begun(place.db);
+    const struct cellar_scan good = *CELLAR_SCAN(struct person, place.people, .index = place.by_city);
+    struct cellar_scan scan = good;
+#define REFUSES(says) refused(cellar_cursor_open(txn, &scan, &cursor), CELLAR_INVALID, says), scan = good
+    scan.size = 0;
+    REFUSES("cellar_scan.size is 0");
+    scan.flags = CELLAR_READ_ONLY;
+    REFUSES("unknown flags");
+    scan.reserved = 1;
+    REFUSES("unknown flags");
+    scan.table = NULL;
+    REFUSES("the table is NULL");
+    scan.row_bytes = 8;
+    REFUSES("table people: rows of 56 bytes, this one has 8");
+    scan.index = place.by_seen;
+    REFUSES("table people: index by_seen is of table words");
+    scan.columns = CELLAR_COL(5);
+    REFUSES("does not have");
+    scan.lock = CELLAR_COL(5);
+    REFUSES("does not have");
+    scan.from_columns = 1;
+    REFUSES("is to be read from, or written to, is NULL");
+    scan.to = &row;
+    scan.to_columns = 3;
+    REFUSES("table people: 3 columns of an order that has 2");
+    scan.from = &high;
+    scan.to = &low;
+    scan.from_columns = scan.to_columns = 1;
+    REFUSES("the ends of the range are reversed");
+    scan.table = ids;
+    scan.row_bytes = sizeof(struct id);
+    scan.from = &(struct id){1};
+    scan.from_columns = 1;
+    REFUSES("column city is of the order, and not of this struct");
+    scan.from = &(struct person){.city = {"a", 13}};
+    scan.from_columns = 1;
+    refused(cellar_cursor_open(txn, &scan, &cursor), CELLAR_TOO_LARGE, "column city: 13 bytes; it has room for 12");
+    scan.from = &(struct person){.city = {NULL, 3}};
+    REFUSES("column city: its data is NULL");
+    assert_null(cursor);
+    refused(cellar_cursor_open(txn, NULL, &cursor), CELLAR_INVALID, "NULL");
+    refused(cellar_cursor_open(txn, &good, NULL), CELLAR_INVALID, "NULL");
+    refused(cellar_cursor_open(NULL, &good, &cursor), CELLAR_INVALID, "");
+    refused(cellar_cursor_next(NULL, 4, found), CELLAR_INVALID, "the cursor is NULL");
+    refused(cellar_txn_scan(txn, place.by_city, &(struct cellar_range){.high_key = 9}, 0, 0, keys, 2), CELLAR_INVALID,
+            "typed columns");
+
+    for (int i = 0; i < CELLAR_CURSORS_MAX; i++) ok(cellar_cursor_open(txn, &good, &more[i]));
+    refused(cellar_cursor_open(txn, &good, &cursor), CELLAR_TOO_LARGE, "more cursors than may be open at once");
+    refused((cellar_cursor_next)(more[3], 4, NULL, sizeof *found), CELLAR_INVALID, "NULL");
+    refused((cellar_cursor_next)(more[3], 4, found, 8), CELLAR_INVALID, "rows of 56 bytes, this one has 8");
+    assert_int_equal(cellar_cursor_next(more[3], 0, found), 0);
+    assert_int_equal(cellar_cursor_next(more[3], 4, found), 4);
+    cellar_cursor_close(more[3]);
+    cellar_cursor_close(more[3]);
+    cellar_cursor_close(NULL);
+    refused(cellar_cursor_next(more[3], 4, found), CELLAR_INVALID, "the cursor is closed");
+    ok(cellar_cursor_open(txn, &good, &cursor));
+    assert_ptr_equal(cursor, more[3]);
+    cellar_abort(txn);
+    refused(cellar_cursor_next(cursor, 4, found), CELLAR_INVALID, "the transaction has ended");
+    cellar_cursor_close(cursor);
+    txn = face_begun(place.db);
+    refused(cellar_cursor_next(cursor, 4, found), CELLAR_INVALID, "the transaction has ended");
+    cellar_abort(txn);
+    ok(cellar_close(place.db));
+    refused(cellar_cursor_next(cursor, 4, found), CELLAR_CLOSED, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_come_in_order),         cmocka_unit_test(prefixes_are_exact),
+        cmocka_unit_test(floats_are_ordered),         cmocka_unit_test(covered_columns_need_no_rows),
+        cmocka_unit_test(rows_are_found_by_an_index), cmocka_unit_test(rows_may_change_under_a_cursor),
+        cmocka_unit_test(savepoints_and_cursors),     cmocka_unit_test(scans_may_be_long),
+        cmocka_unit_test(others_meet_the_range),      cmocka_unit_test(unique_indexes_refuse),
+        cmocka_unit_test(cursors_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
