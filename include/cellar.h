@@ -715,8 +715,9 @@ struct cellar_read {
 #define CELLAR_READ(table_, row_, ...)                                                                                 \
     ((struct cellar_read){.table = (table_), .row = (row_), .row_bytes = sizeof *(row_), __VA_ARGS__})
 /*
- * So many gets, of any tables, in the round trips of one, but for those with a lock, and true at one moment, but for
- * what was read before, and for BYTES beside rows. A row that is not there is no error.
+ * So many gets, of any tables, in the round trips of one, but for those with a lock or an index, and true at one
+ * moment, but for what was read before, for those with an index, and for BYTES beside rows. A row that is not there is
+ * no error, and is as it was; of one that an index finds the key is filled, too.
  */
 CELLAR_NODISCARD int cellar_get_many(struct cellar_txn *txn, struct cellar_read *reads, uint32_t count);
 /*

@@ -84,7 +84,7 @@ struct encoding {
     const void *row;
 };
 
-/* A column's bytes, as they ascend; with `text` those of a string alone, which has to be one. Negative: a code. */
+/* A column's bytes, as they ascend: how many. `is_prefix`: it has to be a string; `text_alone`: no more than it has. */
 static int field_encode(const struct encoding *encoding, uint32_t place, bool is_prefix, bool text_alone, uint8_t *to)
 {
     const struct rowview *view = encoding->view;

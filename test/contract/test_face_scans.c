@@ -2,6 +2,7 @@
  * test_face_scans.c - cursors over rows of typed columns, and reads by an index (docs/rows.md): orders, what is read,
  * what others bring into a range, what a cursor shows of its own transaction, and what is refused.
  */
+#include "cellar_proc.h"
 #include "face_calls.h"
 #include "plant.h"
 #include "session.h"
@@ -454,6 +455,30 @@ static void cursors_are_refused(void **state)
     refused(cellar_cursor_next(cursor, 4, found), CELLAR_CLOSED, "");
 }
 
+/* Procedures do not know rows of typed columns yet, nor ranges of them. */
+static int ranges_ask(struct cellar_txn *txn, void *arg)
+{
+    const struct place *place = arg;
+    const struct cellar_range all = {.high_key = UINT64_MAX};
+    uint64_t key;
+    int rc = cellar_proc_lookup(txn, place->by_city, &(struct person){.id = 1}, &key);
+    return rc == CELLAR_INVALID ? cellar_proc_cursor_open(txn, place->by_city, &all, 0, 0, 0, 1) : CELLAR_USER_ABORT;
+}
+
+static void procedures_are_refused(void **state)
+{
+    const struct cellar_proc_def def = {.name = "ranges", .fn = ranges_ask, .records_max = 10, .writes_max = 1};
+    struct place place;
+    const struct cellar_proc *proc;
+    struct cellar_result result;
+    (void)state;
+    place_open(&place);
+    ok(cellar_proc_register(place.db, &def, &proc));
+    assert_int_equal(cellar_proc_run(place.db, proc, &place, NULL, &result), CELLAR_INVALID);
+    assert_int_equal(result.detail.why, CELLAR_WHY_TYPED);
+    face_close(place.db);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -462,7 +487,7 @@ int main(void)
         cmocka_unit_test(rows_are_found_by_an_index), cmocka_unit_test(rows_may_change_under_a_cursor),
         cmocka_unit_test(savepoints_and_cursors),     cmocka_unit_test(scans_may_be_long),
         cmocka_unit_test(others_meet_the_range),      cmocka_unit_test(unique_indexes_refuse),
-        cmocka_unit_test(cursors_are_refused),
+        cmocka_unit_test(cursors_are_refused),        cmocka_unit_test(procedures_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
