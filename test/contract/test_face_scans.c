@@ -274,6 +274,54 @@ static void savepoints_and_cursors(void **state)
     face_close(place.db);
 }
 
+/* Rows of which a part is nothing but what the transaction has taken away: the next one begins right behind it. */
+static void rows_are_deleted_under_a_page(void **state)
+{
+    struct place place;
+    struct person found[32];
+    (void)state;
+    place_open(&place);
+    people_insert(&place);
+    struct cellar_txn *txn = face_begun(place.db);
+    for (uint64_t id = 3; id <= 5; id++) ok(cellar_delete(txn, place.people, &(struct person){.id = id}));
+    for (uint32_t page = 1; page <= 5; page++)
+        for (uint32_t backward = 0; backward < 2; backward++) {
+            const struct cellar_scan scan =
+                *CELLAR_SCAN(struct person, place.people, .flags = backward ? CELLAR_BACKWARD : 0);
+            assert_int_equal(all_of(txn, &scan, page, found), 17);
+            for (uint64_t i = 0; i < 17; i++) {
+                uint64_t at = backward ? 16 - i : i;
+                assert_int_equal(found[i].id, at < 2 ? at + 1 : at + 4);
+            }
+        }
+    cellar_abort(txn);
+    face_close(place.db);
+}
+
+/* The handle of a transaction that ended long ago is another one's by now: its cursor is closed all the same. */
+static void a_cursor_ends_with_its_transaction(void **state)
+{
+    struct place place;
+    struct person found[2];
+    struct cellar_cursor *cursor;
+    (void)state;
+    place_open(&place);
+    people_insert(&place);
+    struct cellar_txn *first = face_begun(place.db), *txn = NULL;
+    ok(cellar_cursor_open(first, CELLAR_SCAN(struct person, place.people), &cursor));
+    assert_int_equal(cellar_cursor_next(cursor, 2, found), 2);
+    cellar_abort(first);
+    for (int i = 0; i < SESSION_HANDLES && txn != first; i++) {
+        if (txn) cellar_abort(txn);
+        txn = face_begun(place.db);
+    }
+    assert_ptr_equal(txn, first);
+    ok(cellar_put(txn, place.people, CELLAR_COL(AGE), &(struct person){.id = 1, .age = 3}));
+    refused(cellar_cursor_next(cursor, 2, found), CELLAR_INVALID, "the cursor is closed");
+    committed(txn);
+    face_close(place.db);
+}
+
 /* More rows than an attempt reads, and more own changes than a scan used to see. */
 static void scans_may_be_long(void **state)
 {
@@ -456,38 +504,56 @@ static void cursors_are_refused(void **state)
 }
 
 /* Procedures do not know rows of typed columns yet, nor ranges of them. */
-static int ranges_ask(struct cellar_txn *txn, void *arg)
+static int range_open(struct cellar_txn *txn, void *arg)
 {
     const struct place *place = arg;
     const struct cellar_range all = {.high_key = UINT64_MAX};
+    int rc = cellar_proc_cursor_open(txn, place->by_city, &all, 0, 0, 0, 1);
+    return rc < 0 ? rc : 0;
+}
+
+static int row_look_up(struct cellar_txn *txn, void *arg)
+{
+    const struct place *place = arg;
     uint64_t key;
     int rc = cellar_proc_lookup(txn, place->by_city, &(struct person){.id = 1}, &key);
-    return rc == CELLAR_INVALID ? cellar_proc_cursor_open(txn, place->by_city, &all, 0, 0, 0, 1) : CELLAR_USER_ABORT;
+    return rc < 0 ? rc : 0;
 }
 
 static void procedures_are_refused(void **state)
 {
-    const struct cellar_proc_def def = {.name = "ranges", .fn = ranges_ask, .records_max = 10, .writes_max = 1};
+    const struct cellar_proc_def defs[] = {{.name = "open", .fn = range_open, .records_max = 10, .writes_max = 1},
+                                           {.name = "look up", .fn = row_look_up, .records_max = 10, .writes_max = 1}};
     struct place place;
     const struct cellar_proc *proc;
     struct cellar_result result;
     (void)state;
     place_open(&place);
-    ok(cellar_proc_register(place.db, &def, &proc));
-    assert_int_equal(cellar_proc_run(place.db, proc, &place, NULL, &result), CELLAR_INVALID);
-    assert_int_equal(result.detail.why, CELLAR_WHY_TYPED);
+    for (int i = 0; i < 2; i++) {
+        ok(cellar_proc_register(place.db, &defs[i], &proc));
+        assert_int_equal(cellar_proc_run(place.db, proc, &place, NULL, &result), CELLAR_INVALID);
+        assert_int_equal(result.detail.why, CELLAR_WHY_TYPED);
+    }
     face_close(place.db);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_come_in_order),         cmocka_unit_test(prefixes_are_exact),
-        cmocka_unit_test(floats_are_ordered),         cmocka_unit_test(covered_columns_need_no_rows),
-        cmocka_unit_test(rows_are_found_by_an_index), cmocka_unit_test(rows_may_change_under_a_cursor),
-        cmocka_unit_test(savepoints_and_cursors),     cmocka_unit_test(scans_may_be_long),
-        cmocka_unit_test(others_meet_the_range),      cmocka_unit_test(unique_indexes_refuse),
-        cmocka_unit_test(cursors_are_refused),        cmocka_unit_test(procedures_are_refused),
+        cmocka_unit_test(rows_come_in_order),
+        cmocka_unit_test(prefixes_are_exact),
+        cmocka_unit_test(floats_are_ordered),
+        cmocka_unit_test(covered_columns_need_no_rows),
+        cmocka_unit_test(rows_are_found_by_an_index),
+        cmocka_unit_test(rows_may_change_under_a_cursor),
+        cmocka_unit_test(savepoints_and_cursors),
+        cmocka_unit_test(scans_may_be_long),
+        cmocka_unit_test(others_meet_the_range),
+        cmocka_unit_test(unique_indexes_refuse),
+        cmocka_unit_test(cursors_are_refused),
+        cmocka_unit_test(procedures_are_refused),
+        cmocka_unit_test(rows_are_deleted_under_a_page),
+        cmocka_unit_test(a_cursor_ends_with_its_transaction),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
