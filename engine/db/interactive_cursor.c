@@ -183,6 +183,12 @@ static int range_follow(struct encoding *encoding, const void *after, bool backw
     return 0;
 }
 
+/* All strings begin with the empty prefix: an end that leaves those out has no bytes, and leaves out all rows. */
+static bool without_all_begins(uint32_t columns, const struct tree_end *end)
+{
+    return columns && end->excluded && !end->bytes;
+}
+
 static int range_make(struct session *session, const struct cellar_scan *scan, struct cellar_cursor *cursor)
 {
     struct encoding encoding = {.session = session, .view = cursor->view, .index = cursor->index};
@@ -194,7 +200,8 @@ static int range_make(struct session *session, const struct cellar_scan *scan, s
     if (rc) return rc;
     if (tree_ends_reversed(&low, &high)) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_RANGE);
     tree_range_make(&low, &high, &cursor->rest);
-    if (tree_range_is_empty(cursor->index, &cursor->rest))
+    bool without_all = without_all_begins(scan->from_columns, &low) || without_all_begins(scan->to_columns, &high);
+    if (without_all || tree_range_is_empty(cursor->index, &cursor->rest))
         cursor->ended = true;
     else if (scan->after)
         rc = range_follow(&encoding, scan->after, cursor->backward, &cursor->rest);
@@ -521,7 +528,7 @@ void cellar_cursor_close(struct cellar_cursor *cursor)
 {
     if (!cursor || !cursor->txn) return;
     struct session *session = interactive_session_of(cursor->txn);
-    if (!session_is_ours(session, cursor->txn)) return;
+    if (!session || atomic_load_explicit(&session->going, memory_order_relaxed) != cursor->txn) return;
     draft_unmark(&session->draft, cursor->mark);
     cursor->txn = NULL;
 }

@@ -296,6 +296,20 @@ void sim_cells_draw(const struct cells *cells, uint32_t client, uint32_t index, 
 
 /* ---- tables ---- */
 
+/* By the clients' rows; `columns` has room for one more than there are cells. */
+static struct cellar_table_def definition(const struct cells_table *table, struct cellar_column *columns)
+{
+    columns[0] =
+        (struct cellar_column){.name = "key", .bytes = sizeof(uint64_t), .type = CELLAR_UINT, .flags = CELLAR_KEY};
+    for (uint32_t cell = 0; cell < table->cells; cell++)
+        columns[cell + 1] = (struct cellar_column){.name = table->column_names[cell],
+                                                   .offset = table->offsets[cell],
+                                                   .bytes = table->columns[cell].bytes,
+                                                   .type = CELLAR_FIXED};
+    return (struct cellar_table_def){
+        .name = table->name, .row_bytes = table->client_bytes, .columns = columns, .column_count = table->cells + 1};
+}
+
 static int table_make(struct cells *cells, struct cellar *db, struct prng *prng, uint32_t number,
                       struct cellar_error *error)
 {
@@ -305,25 +319,17 @@ static int table_make(struct cells *cells, struct cellar *db, struct prng *prng,
     snprintf(table->name, sizeof table->name, "cells%u", number);
     table->cells = number == 0 ? plan->cells : (uint32_t)prng_between(prng, 1, plan->cells);
     table->all = table->cells == 32 ? UINT32_MAX : (1u << table->cells) - 1;
-    struct cellar_column columns[CELLAR_CELLS_MAX + 1] = {
-        {.name = "key", .bytes = sizeof(uint64_t), .type = CELLAR_UINT, .flags = CELLAR_KEY}};
     table->client_bytes = sizeof(uint64_t);
     for (uint32_t cell = 0; cell < table->cells; cell++) {
-        uint32_t bytes = (uint32_t)prng_between(prng, 8, plan->cell_bytes);
+        table->columns[cell].bytes = (uint32_t)prng_between(prng, 8, plan->cell_bytes);
         snprintf(table->column_names[cell], sizeof table->column_names[cell], "c%u", cell);
         table->offsets[cell] = table->client_bytes;
-        columns[cell + 1] = (struct cellar_column){
-            .name = table->column_names[cell], .offset = table->client_bytes, .bytes = bytes, .type = CELLAR_FIXED};
-        table->client_bytes += bytes;
+        table->client_bytes += table->columns[cell].bytes;
     }
-    uint64_t records_max = sizes[prng_below(prng, 3)]; /* draws in one expression have no order */
-    uint32_t cluster_bits = prng_below(prng, 4) == 0 ? 3 : 0;
-    const struct cellar_table_def def = {.name = table->name,
-                                         .row_bytes = table->client_bytes,
-                                         .columns = columns,
-                                         .column_count = table->cells + 1,
-                                         .rows = records_max,
-                                         .cluster_bits = cluster_bits};
+    struct cellar_column columns[CELLAR_CELLS_MAX + 1];
+    struct cellar_table_def def = definition(table, columns);
+    def.rows = sizes[prng_below(prng, 3)];
+    def.cluster_bits = prng_below(prng, 4) == 0 ? 3 : 0;
     int code = db_table_open(db, &def, 0, &table->table, error);
     if (code) return code;
     struct cellar_schema schema;
@@ -432,6 +438,20 @@ static int cells_fill(struct sim_load *load, struct cellar_lab_client *self, str
     return code;
 }
 
+/* Tables are loaded before they have an order. */
+static int sessions_filled(struct sim_load *load, struct cellar *db, struct cellar_error *error)
+{
+    struct cells *cells = cells_of(load);
+    struct cellar_column columns[CELLAR_CELLS_MAX + 1];
+    int code = 0;
+    for (uint32_t t = 0; t < load->plan->tables && load->plan->ordered && code == 0; t++) {
+        struct cellar_table_def def = definition(&cells->tables[t], columns);
+        def.flags = CELLAR_ORDERED;
+        code = db_table_open(db, &def, CELLAR_ADD, &cells->tables[t].table, error);
+    }
+    return code;
+}
+
 static bool reads_only(const struct cells_txn *txn)
 {
     for (uint32_t i = 0; i < txn->count; i++)
@@ -513,6 +533,7 @@ const struct sim_load_ops sim_load_sessions = {.concludes = true,
                                                .open = cells_open,
                                                .reopen = cells_reopen,
                                                .fill = cells_fill,
+                                               .filled = sessions_filled,
                                                .next = sessions_next,
                                                .check = cells_check,
                                                .close = cells_close};

@@ -18,6 +18,8 @@ struct sim_load_ops {
     int (*reopen)(struct sim_load *load, struct cellar *db, struct cellar_error *error);
     /* By each client, before anything else: its share of the rows, in bulk. */
     int (*fill)(struct sim_load *load, struct cellar_lab_client *client, struct cellar_error *error);
+    /* At rest, once all clients have filled them; NULL: nothing is to be done. */
+    int (*filled)(struct sim_load *load, struct cellar *db, struct cellar_error *error);
     /* Runs one transaction; returns its code. */
     int (*next)(struct sim_load *load, struct cellar_lab_client *client, uint32_t index,
                 const struct cellar_call_options *options, struct cellar_result *result);

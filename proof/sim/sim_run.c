@@ -265,6 +265,7 @@ static int fill(struct sim_state *state)
         state->clients[i].cn = i / (plan->threads * plan->coros);
     int code = sim_load_find(plan->workload)->open(plan, state->db, &state->load, state->error);
     if (code == 0) code = cellar_lab_run(state->db, fill_client, state);
+    if (code == 0 && state->load->ops->filled) code = state->load->ops->filled(state->load, state->db, state->error);
     if (code == 0) code = record(state);
     return code ? code : trace_begin(state);
 }

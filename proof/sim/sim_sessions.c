@@ -273,6 +273,119 @@ static int prefetch(struct dialog *dialog)
     return count ? cellar_prefetch(dialog->txn, reads, count) : 0;
 }
 
+/* ---- ranges ---- */
+
+/* What a cursor has shown of a row, cell by cell. */
+static int shown_again(struct dialog *dialog, uint32_t t, uint32_t key, const uint8_t *row)
+{
+    const struct cells_table *table = &dialog->cells->tables[t];
+    const struct cells_access access = {.table = t, .key = key};
+    int code = 0;
+    for (uint32_t cell = 0; cell < table->cells && code == 0; cell++) {
+        const uint8_t *value = row + table->offsets[cell];
+        if (!sim_cells_value_sound(value, table->columns[cell].bytes, t, key, cell))
+            snprintf(dialog->complaint, sizeof dialog->complaint,
+                     "table %s, key %u, cell %u: no such value, by a cursor", table->name, key, cell);
+        if (once_in(dialog, 4)) code = look_again(dialog, &access, cell, value);
+    }
+    return code;
+}
+
+/* A key that a cursor has passed, and not shown: there is no such row; one that came since, and no commit then. */
+static int passed_again(struct dialog *dialog, uint32_t t, uint32_t key)
+{
+    const struct cells_access access = {.table = t, .key = key};
+    uint8_t value[SIM_CELLS_VALUE_BYTES_MAX];
+    int code = get(dialog, &access, 0, value);
+    if (code == 0)
+        snprintf(dialog->complaint, sizeof dialog->complaint, "table %s, key %u, which its cursor had left out",
+                 dialog->cells->tables[t].name, key);
+    return code == CELLAR_NOT_FOUND ? 0 : code;
+}
+
+/* A scan of all of a table, and how far it has come. */
+struct walk {
+    uint32_t table;
+    bool backward, first;
+    uint64_t at; /* the last key that was shown, unless it is the first */
+};
+
+/* The next key of all that the clients have; its number. False: none is left. */
+static bool key_next(const struct dialog *dialog, const struct walk *walk, uint32_t *number)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < dialog->cells->load.plan->keys; i++) {
+        uint64_t key = sim_cells_key(i), best = found ? sim_cells_key(*number) : 0;
+        bool behind = walk->first || (walk->backward ? key < walk->at : key > walk->at);
+        if (!behind || (found && (walk->backward ? key < best : key > best))) continue;
+        *number = i;
+        found = true;
+    }
+    return found;
+}
+
+/* Keys that the cursor has left out up to that one (all: up to the end); false: it is none that comes next. */
+static bool left_out(struct dialog *dialog, struct walk *walk, bool all, uint64_t key, uint32_t *number, int *code)
+{
+    while (*code == 0 && key_next(dialog, walk, number)) {
+        if (!all && sim_cells_key(*number) == key) return true;
+        if (once_in(dialog, 3)) *code = passed_again(dialog, walk->table, *number);
+        walk->at = sim_cells_key(*number);
+        walk->first = false;
+    }
+    return *code != 0;
+}
+
+/* A row is the next one that gets know of. */
+static int row_again(struct dialog *dialog, struct walk *walk, const uint8_t *row)
+{
+    uint64_t key;
+    uint32_t number;
+    int code = 0;
+    memcpy(&key, row, sizeof key);
+    if (!left_out(dialog, walk, false, key, &number, &code))
+        sim_load_complain(
+            &dialog->cells->load,
+            "transaction %u, interactive: table %s: a cursor shows key %llu out of its order, or one that "
+            "no client has",
+            dialog->writer - 1, dialog->cells->tables[walk->table].name, (unsigned long long)key);
+    else if (code == 0)
+        code = shown_again(dialog, walk->table, number, row);
+    walk->at = key;
+    walk->first = false;
+    return code;
+}
+
+#define SCAN_PAGE 4
+
+/* In pages, between which the client thinks, and changes nothing. */
+static int scan(struct dialog *dialog)
+{
+    struct walk walk = {.table = (uint32_t)prng_below(&dialog->prng, dialog->cells->load.plan->tables), .first = true};
+    const struct cells_table *table = &dialog->cells->tables[walk.table];
+    uint8_t rows[SCAN_PAGE * SIM_CELLS_ROW_BYTES_MAX];
+    struct cellar_cursor *cursor;
+    walk.backward = once_in(dialog, 2);
+    const struct cellar_scan all = {.size = sizeof all,
+                                    .flags = walk.backward ? CELLAR_BACKWARD : 0,
+                                    .table = table->table,
+                                    .row_bytes = table->client_bytes};
+    int code = cellar_cursor_open(dialog->txn, &all, &cursor), count = 0, most = 0;
+    while (code == 0 && count == most) {
+        most = 1 + (int)prng_below(&dialog->prng, SCAN_PAGE);
+        count = (cellar_cursor_next)(cursor, (uint32_t)most, rows, table->client_bytes);
+        code = count < 0 ? count : 0;
+        for (int i = 0; i < count && code == 0; i++)
+            code = row_again(dialog, &walk, rows + (size_t)i * table->client_bytes);
+        if (once_in(dialog, 3)) break;
+        if (once_in(dialog, 3)) think(dialog);
+    }
+    uint32_t unused;
+    if (code == 0 && count < most) (void)left_out(dialog, &walk, true, 0, &unused, &code);
+    cellar_cursor_close(cursor);
+    return code;
+}
+
 /* ---- writing ---- */
 
 /* A whole row, whether there is one or not. */
@@ -358,6 +471,7 @@ static int play(struct dialog *dialog)
 {
     const struct cells_txn *todo = dialog->todo;
     int code = !once_in(dialog, 3) ? 0 : once_in(dialog, 2) ? many_get(dialog) : prefetch(dialog);
+    if (code == 0 && dialog->cells->load.plan->ordered && once_in(dialog, 3)) code = scan(dialog);
     for (uint32_t i = 0; i < todo->count && code == 0; i++) {
         code = step(dialog, &todo->accesses[i]);
         if (goes_on(&todo->accesses[i], code)) code = 0;

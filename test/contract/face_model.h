@@ -189,7 +189,7 @@ static inline void of_some(const struct some *some, struct all *row)
     row->note = some->note;
 }
 
-/* Though nobody comes between. */
+/* A call may end with RETRY, though no other transaction runs. */
 static inline bool may_retry(struct play *play)
 {
     play->retries += play->scanned;

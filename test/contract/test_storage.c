@@ -374,7 +374,7 @@ static void forged(void **state, const struct forgery *forgery)
     pool_close(&pool);
 }
 
-/* Who gives out a string of a row has room for the longest short one, and reads its length before it. */
+/* A call that lends a string of a row has room for the longest short one, and reads its length before it. */
 static void strings_that_do_not_fit_are_refused(void **state)
 {
     static const struct forgery forgeries[] = {{2, CELLAR_FIXED, CELLAR_BYTES, 0, CELLAR_CORRUPT},

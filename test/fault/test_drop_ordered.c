@@ -28,7 +28,7 @@ static void another_process_is_in_the_way(void **state)
     assert_int_equal(open_as(&run, 1, &other), 0);
     struct cellar *own = run.db;
     run.db = other;
-    assert_int_equal(ordered_make(&run, CELLAR_EXISTING), 0); /* who comes finds it, with its indexes */
+    assert_int_equal(ordered_make(&run, CELLAR_EXISTING), 0); /* the other process finds it, with its indexes */
     run.db = own;
     cellar_close(other);
     cellar_close(run.db);
