@@ -118,7 +118,7 @@ void outcome_read_hot(struct outcome *outcome, struct cellar *db)
     outcome->hot_count = cellar_lab_hot_read(db, records, OUTCOME_HOT_MAX);
     for (uint32_t i = 0; i < outcome->hot_count; i++) {
         struct outcome_hot *hot = &outcome->hot[i];
-        cellar_table_describe(records[i].table, &schema, columns);
+        cellar_schema_describe(records[i].table, &schema, columns);
         snprintf(hot->table, sizeof hot->table, "%s", schema.name);
         hot->key = records[i].key;
         hot->conflicts = records[i].conflicts;

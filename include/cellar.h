@@ -309,7 +309,8 @@ struct cellar_table_def {
  * The table of that name, for rows of this struct; made if there is none. Its key are columns of any type, at most
  * CELLAR_KEY_BYTES_MAX bytes together; up to 8 bytes without BYTES are quickest, and take no room in the row. Columns
  * that the struct leaves out are not touched; in rows that it inserts they are zero. The same definition gives the same
- * handle.
+ * handle. Without columns: all that the table has, in rows that the library lays out (cellar_table_describe); for
+ * programs that do not know their tables.
  *
  * Indexes, and the order of the key (ORDERED), are made with the table, all or nothing, or with flag ADD for one that
  * is there; at rest: BUSY, when transactions of this process are under way, or another process uses the pool. Columns
@@ -321,6 +322,17 @@ struct cellar_table_def {
  */
 CELLAR_NODISCARD int cellar_table_open(struct cellar *db, const struct cellar_table_def *def, uint32_t flags,
                                        const struct cellar_table **table);
+/*
+ * What a handle is of, as a definition: columns with their places in its rows, and the indexes that the table has now.
+ * def->size is the caller's to set. What it points to is the library's until cellar_close. INVALID, CLOSED, NOMEM.
+ */
+CELLAR_NODISCARD int cellar_table_describe(struct cellar *db, const struct cellar_table *table,
+                                           struct cellar_table_def *def);
+/*
+ * The name of the table that comes after that name (NULL: of the first), by their bytes; NULL: there is none. Of the
+ * tables that this process knows: those that were there when it opened the pool, and those that it has opened since.
+ */
+const char *cellar_table_next(struct cellar *db, const char *after);
 
 /* ---- tables whose keys are numbers beside the row --------------------------------------------------- */
 
@@ -362,7 +374,7 @@ struct cellar_schema {
     uint64_t variable;
     /* Of these: what does not fit into the rows, bytes of all records together. Sizes indexes. 0: 4 KiB for each */
     uint64_t long_bytes;
-    uint32_t typed; /* set by cellar_table_describe: cellar_table_open has made it, with so many columns of a key */
+    uint32_t typed; /* set by cellar_schema_describe: cellar_table_open has made it, with so many columns of a key */
 };
 #define CELLAR_BIT(column) ((uint64_t)1 << (column))
 /*
@@ -396,13 +408,13 @@ const struct cellar_table *cellar_table_find(struct cellar *db, const char *name
  * The tables that this process knows, in the order in which they were made: the one after that one, or (NULL) the
  * first. NULL: there are no more.
  */
-const struct cellar_table *cellar_table_next(struct cellar *db, const struct cellar_table *after);
+const struct cellar_table *cellar_schema_next(struct cellar *db, const struct cellar_table *after);
 /*
  * As what it was created, to create another like it. `columns` has room for CELLAR_COLUMNS_MAX; names stay valid until
  * cellar_close.
  */
-void cellar_table_describe(const struct cellar_table *table, struct cellar_schema *schema,
-                           struct cellar_schema_column *columns);
+void cellar_schema_describe(const struct cellar_table *table, struct cellar_schema *schema,
+                            struct cellar_schema_column *columns);
 
 /*
  * Drops a table with its indexes, or takes all its records. At rest: BUSY when transactions of this process are under

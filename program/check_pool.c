@@ -85,13 +85,13 @@ static int pool_open(struct pool_check *check, struct cellar_error *error)
 
 static int tables_list(struct pool_check *check)
 {
-    for (const struct cellar_table *table = NULL; (table = cellar_table_next(check->db, table));) {
+    for (const struct cellar_table *table = NULL; (table = cellar_schema_next(check->db, table));) {
         struct judged_table *tables = realloc(check->tables, (check->table_count + 1) * sizeof *tables);
         struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
         struct cellar_schema schema;
         if (!tables) return CELLAR_NOMEM;
         check->tables = tables;
-        cellar_table_describe(table, &schema, columns);
+        cellar_schema_describe(table, &schema, columns);
         tables += check->table_count++;
         *tables = (struct judged_table){.table = table, .name = schema.name, .columns = schema.column_count};
         for (const struct cellar_index *index = NULL; (index = cellar_index_next(table, index));) tables->indexes++;

@@ -279,8 +279,8 @@ static void offer_tables(const struct console *console, line_offer_fn offer, voi
 {
     struct cellar_schema schema;
     struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
-    for (const struct cellar_table *table = NULL; (table = cellar_table_next(console->db, table));) {
-        cellar_table_describe(table, &schema, columns);
+    for (const struct cellar_table *table = NULL; (table = cellar_schema_next(console->db, table));) {
+        cellar_schema_describe(table, &schema, columns);
         offer(arg, schema.name);
     }
 }

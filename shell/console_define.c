@@ -12,10 +12,10 @@ int console_tables(struct console *console)
 {
     struct cellar_schema schema;
     struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
-    for (const struct cellar_table *table = NULL; (table = cellar_table_next(console->db, table));) {
+    for (const struct cellar_table *table = NULL; (table = cellar_schema_next(console->db, table));) {
         uint32_t indexes = 0;
         for (const struct cellar_index *index = NULL; (index = cellar_index_next(table, index));) indexes++;
-        cellar_table_describe(table, &schema, columns);
+        cellar_schema_describe(table, &schema, columns);
         printf("%-31s %u columns, keys are %s, %u indexes, room for about %llu records\n", schema.name,
                schema.column_count, schema.key_bytes ? "byte strings" : "numbers", indexes,
                (unsigned long long)schema.records_max);
@@ -45,7 +45,7 @@ static void table_print(const struct cellar_table *table)
 {
     struct cellar_schema schema;
     struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
-    cellar_table_describe(table, &schema, columns);
+    cellar_schema_describe(table, &schema, columns);
     printf("create table %s records %llu", schema.name, (unsigned long long)schema.records_max);
     if (schema.key_bytes) printf(" key %s:%u", columns[0].name, schema.key_bytes);
     for (uint32_t i = schema.key_bytes > 0; i < schema.column_count; i++)
@@ -58,7 +58,7 @@ static void table_print(const struct cellar_table *table)
 int console_schema(struct console *console)
 {
     if (console->word_count == 1) {
-        for (const struct cellar_table *table = NULL; (table = cellar_table_next(console->db, table));)
+        for (const struct cellar_table *table = NULL; (table = cellar_schema_next(console->db, table));)
             table_print(table);
         return 0;
     }

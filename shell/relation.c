@@ -60,7 +60,7 @@ int relation_open(struct cellar *db, const char *name, const char *kinds, struct
 {
     *relation = (struct relation){.table = cellar_table_find(db, name)};
     if (!relation->table) return err_set(error, CELLAR_NOT_FOUND, "there is no table '%.40s'", name);
-    cellar_table_describe(relation->table, &relation->schema, relation->columns);
+    cellar_schema_describe(relation->table, &relation->schema, relation->columns);
     if (relation->schema.variable)
         return err_set(error, CELLAR_UNSUPPORTED,
                        "table '%.40s' has values of variable length, which have no fields here yet", name);

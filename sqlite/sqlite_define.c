@@ -87,7 +87,7 @@ static int describe(struct sqlite_define *define, const struct sqlite_args *args
 {
     struct cellar_schema schema;
     struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
-    cellar_table_describe(define->table, &schema, columns);
+    cellar_schema_describe(define->table, &schema, columns);
     define->row_bytes = schema.row_bytes;
     define->rows = schema.records_max;
     define->keyed = schema.key_bytes > 0;
@@ -146,7 +146,7 @@ static int match(struct sqlite_define *define, const struct sqlite_args *args, c
 {
     struct cellar_schema schema;
     struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
-    cellar_table_describe(define->table, &schema, columns);
+    cellar_schema_describe(define->table, &schema, columns);
     define->row_bytes = schema.row_bytes;
     define->rows = schema.records_max;
     define->key = args->key_column;
@@ -267,7 +267,7 @@ static bool is_typed(const struct cellar_table *table)
 {
     struct cellar_schema schema;
     struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
-    cellar_table_describe(table, &schema, columns);
+    cellar_schema_describe(table, &schema, columns);
     return schema.typed;
 }
 

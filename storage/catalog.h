@@ -119,7 +119,7 @@ struct catalog_typing {
     bool building; /* where one is made, its entry says BUILDING (reclaim.h) */
     bool made;     /* set: one was made */
 };
-/* Finds the table of that name, whatever its columns are, or makes it. */
+/* Finds the table of that name, whatever its columns are, or makes it. `existing`: of the schema the name is enough. */
 NODISCARD int catalog_typed_open(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
                                  const struct cellar_schema *schema, struct catalog_typing *typing,
                                  const struct table **out, struct cellar_error *error);

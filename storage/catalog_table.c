@@ -423,7 +423,8 @@ static int wish_serve(struct coro *co, struct fabric_ep *ep, struct catalog *cat
 {
     struct schema schema;
     *out = NULL;
-    int rc = wish_check(catalog, wish->from, &schema, error);
+    bool named = wish->typing && wish->typing->existing && !wish->from->column_count;
+    int rc = named ? 0 : wish_check(catalog, wish->from, &schema, error);
     if (rc) return rc;
     bool before = batch_bulk_enter(ep);
     rc = catalog_lock_take(co, ep, error);

@@ -159,7 +159,7 @@ int db_column_add(struct cellar *db, const struct cellar_table *handle, const ch
                        CELLAR_COLUMN_BYTES_MAX);
     if (cellar_column_of(handle, column) >= 0)
         return err_set(error, CELLAR_EXISTS, "table %s has a column %s", handle->table->name, column);
-    cellar_table_describe(handle, &schema, columns);
+    cellar_schema_describe(handle, &schema, columns);
     uint32_t offset = 0;
     for (uint32_t i = 0; i < schema.column_count; i++)
         if (columns[i].offset + columns[i].bytes > offset) offset = columns[i].offset + columns[i].bytes;
@@ -186,7 +186,7 @@ int db_column_drop(struct cellar *db, const struct cellar_table *handle, const c
     int number = cellar_column_of(handle, column);
     if (number < 0)
         return err_set(error, CELLAR_NOT_FOUND, "table %s has no column %.31s", handle->table->name, column);
-    cellar_table_describe(handle, &schema, columns);
+    cellar_schema_describe(handle, &schema, columns);
     if (schema.column_count == 1)
         return err_set(error, CELLAR_INVALID, "table %s: %s is its only column", handle->table->name, column);
     memmove(columns + number, columns + number + 1, (--schema.column_count - (uint32_t)number) * sizeof *columns);

@@ -6,6 +6,7 @@
 #include "client.h"
 #include "coordinator.h"
 #include "db_company.h"
+#include "db_describe.h"
 #include "db_index.h"
 #include "db_order.h"
 #include "db_plants.h"
@@ -101,6 +102,12 @@ static int indexes_check(const struct cellar_table_def *def, struct cellar_error
     return 0;
 }
 
+/* Is all of a table meant that is there, whatever its columns are? */
+static bool is_whole(const struct cellar_table_def *def)
+{
+    return !def->columns && def->column_count == 0 && def->row_bytes == 0;
+}
+
 static int def_check(const struct cellar_table_def *def, uint32_t flags, struct cellar_error *error)
 {
     int rc = 0;
@@ -110,6 +117,7 @@ static int def_check(const struct cellar_table_def *def, uint32_t flags, struct 
         return REFUSED(def, ": flags %#x: EXISTING and ADD are what there is", flags);
     if (def->flags & ~(uint32_t)CELLAR_ORDERED)
         return REFUSED(def, ": its own flags %#x: ORDERED is what there is", def->flags);
+    if (is_whole(def)) return indexes_check(def, error);
     if (!def->columns || def->column_count == 0 || def->column_count > CELLAR_COLUMNS_MAX)
         return REFUSED(def, ": %u columns; 1 to %d are possible", def->columns ? def->column_count : 0,
                        CELLAR_COLUMNS_MAX);
@@ -343,23 +351,48 @@ static int indexes_open(struct coro *co, struct coordinator *coordinator, const 
     return rc;
 }
 
+/* The handle of a table that is there, as the definition shows it. */
+static int table_show(struct coro *co, struct coordinator *coordinator, const struct table_open *open,
+                      const struct table *table)
+{
+    struct rowview view;
+    int rc = rowview_make(table, open->def, &view, open->error);
+    if (rc == 0) rc = indexes_open(co, coordinator, open, table);
+    return rc ? rc : view_find(open, &view);
+}
+
+/* All of the table of that name, which is there. */
+static int whole_open(struct coro *co, struct coordinator *coordinator, const struct table_open *open)
+{
+    const struct cellar_table_def *def = open->def;
+    struct definition named = {.schema = {.name = def->name}};
+    const struct table *table = NULL;
+    struct db_layout layout;
+    int rc = table_get(co, coordinator->worker, open, &named, true, &table);
+    if (rc) return rc;
+    db_layout_make(table, &layout);
+    layout.def.indexes = def->indexes;
+    layout.def.index_count = def->index_count;
+    layout.def.flags = def->flags;
+    struct table_open laid_out = *open;
+    laid_out.def = &layout.def;
+    return table_show(co, coordinator, &laid_out, table);
+}
+
 static int table_open(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     const struct table_open *open = arg;
-    struct worker *worker = coordinator->worker;
     const struct table *table = NULL;
     struct definition definition;
-    struct rowview view;
 
+    if (is_whole(open->def)) return whole_open(co, coordinator, open);
     int rc = definition_make(open->def, open->db->catalog, &definition, open->error);
     if (rc) return rc;
     bool indexed = index_wanted(open->def, 0), existing = open->flags & CELLAR_EXISTING;
-    rc = table_get(co, worker, open, &definition, existing || indexed, &table);
+    rc = table_get(co, coordinator->worker, open, &definition, existing || indexed, &table);
     if (rc == CELLAR_NOT_FOUND && indexed && !existing)
         rc = table_make_alone(co, coordinator, open, &definition, &table);
-    if (rc == 0) rc = rowview_make(table, open->def, &view, open->error);
-    if (rc == 0) rc = indexes_open(co, coordinator, open, table);
-    return rc ? rc : view_find(open, &view);
+    return rc ? rc : table_show(co, coordinator, open, table);
 }
 
 int db_table_open(struct cellar *db, const struct cellar_table_def *def, uint32_t flags,
@@ -377,6 +410,7 @@ void db_views_close(struct cellar *db)
     while (db->views) {
         struct rowview *view = db->views;
         db->views = view->next;
+        db_described_free(view->described);
         handle_drop(view, sizeof *view);
     }
 }

@@ -134,7 +134,7 @@ static void queues_say(struct page *page, struct cellar *db, const struct cellar
     for (uint32_t i = 0; i < count; i++) {
         struct cellar_schema schema;
         struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
-        cellar_table_describe(records[i].table, &schema, columns);
+        cellar_schema_describe(records[i].table, &schema, columns);
         say(page, "cellar_record_conflicts{table=\"");
         label_say(page, schema.name);
         say(page, "\",key=\"%" PRIu64 "\"} %" PRIu64 "\n", records[i].key, records[i].conflicts);
@@ -160,12 +160,12 @@ static void tables_say(struct page *page, struct cellar *db)
 {
     struct cellar_lab_table_tally tally;
     family(page, "table_records_total", "counter", "Records of a table, by what committed transactions did with them");
-    for (const struct cellar_table *table = NULL; (table = cellar_table_next(db, table));) {
+    for (const struct cellar_table *table = NULL; (table = cellar_schema_next(db, table));) {
         cellar_lab_table_read(db, table, &tally);
         table_say(page, table, &tally);
     }
     family(page, "table_conflicts_total", "counter", "Attempts that were aborted over a record of a table");
-    for (const struct cellar_table *table = NULL; (table = cellar_table_next(db, table));) {
+    for (const struct cellar_table *table = NULL; (table = cellar_schema_next(db, table));) {
         uint64_t conflicts = 0;
         cellar_lab_table_read(db, table, &tally);
         for (int i = 0; i < CELLAR_ABORT_REASONS; i++) conflicts += tally.conflicts[i];

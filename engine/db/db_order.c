@@ -2,6 +2,7 @@
 
 #include "bytekey.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define REFUSED(format, ...)                                                                                           \
@@ -294,6 +295,16 @@ static const char *name_of(const struct cellar_index *index, uint32_t i)
 {
     const struct rowkey_part *part = index->base->key.count ? part_at(index->base, index->places[i]) : NULL;
     return part ? part->name : index->base->schema.columns[index->columns[i]].name;
+}
+
+void db_order_print(const struct cellar_index *index, char *columns, char *covers)
+{
+    *columns = *covers = 0;
+    for (uint32_t i = 0; i < index->own_count; i++)
+        columns += sprintf(columns, "%s%s%s", i ? ", " : "", index->sortkey.columns[i].descending ? "-" : "",
+                           name_of(index, i));
+    for (uint32_t i = 0; i < index->covered_count; i++)
+        covers += sprintf(covers, "%s%s", i ? ", " : "", name_of(index, index->sortkey.column_count + i));
 }
 
 void db_order_describe(const struct cellar_index *index, struct cellar_schema_index *def,

@@ -27,6 +27,9 @@ NODISCARD int db_order_of_columns(const struct table *table, const struct cellar
  */
 NODISCARD bool db_order_decode(const struct table *base, const struct catalog_index *orders, struct cellar_index *index,
                                uint32_t *bytes);
+/* The columns that an index orders by, and those that it covers, as a definition has them: "city, -age". */
+#define DB_ORDER_TEXT_BYTES (CELLAR_INDEX_COLUMNS_MAX * (CELLAR_NAME_BYTES + 2))
+void db_order_print(const struct cellar_index *index, char *columns, char *covers);
 /* As cellar_index_describe. */
 void db_order_describe(const struct cellar_index *index, struct cellar_schema_index *def,
                        struct cellar_schema_index_column *columns);

@@ -58,7 +58,21 @@ const struct cellar_table *cellar_table_find(struct cellar *db, const char *name
     return table && is_users(table) ? &table->handle : NULL;
 }
 
-const struct cellar_table *cellar_table_next(struct cellar *db, const struct cellar_table *after)
+const char *cellar_table_next(struct cellar *db, const char *after)
+{
+    const char *next = NULL;
+    uint32_t *counted;
+    if (db_look_begin(db, &counted, NULL)) return NULL;
+    catalog_each(db->catalog, table)
+    {
+        bool follows = is_users(table) && (!after || strcmp(table->name, after) > 0);
+        if (follows && (!next || strcmp(table->name, next) < 0)) next = table->name;
+    }
+    db_call_end(db, counted);
+    return next;
+}
+
+const struct cellar_table *cellar_schema_next(struct cellar *db, const struct cellar_table *after)
 {
     uint32_t *counted;
     if (db_look_begin(db, &counted, NULL)) return NULL;
@@ -68,8 +82,8 @@ const struct cellar_table *cellar_table_next(struct cellar *db, const struct cel
     return catalog_handle(table);
 }
 
-void cellar_table_describe(const struct cellar_table *handle, struct cellar_schema *schema,
-                           struct cellar_schema_column *columns)
+void cellar_schema_describe(const struct cellar_table *handle, struct cellar_schema *schema,
+                            struct cellar_schema_column *columns)
 {
     const struct table *table = handle->table;
     *schema = (struct cellar_schema){0};

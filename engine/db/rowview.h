@@ -28,8 +28,9 @@ static inline bool rowview_is_long(const struct cellar_column *column)
 }
 
 struct rowview {
-    struct cellar_table handle; /* first: of what is shown */
-    struct rowview *next;       /* of the database's */
+    struct cellar_table handle;  /* first: of what is shown */
+    struct rowview *next;        /* of the database's */
+    struct described *described; /* what was told of it last (db_describe.h); NULL: nothing */
     uint32_t row_bytes, column_count;
     uint64_t all;          /* its columns, a bit each */
     uint64_t keys;         /* those of the key */

@@ -6,6 +6,7 @@
 #include "coordinator.h"
 #include "db_alter.h"
 #include "db_define.h"
+#include "db_describe.h"
 #include "db_drop.h"
 #include "db_failover.h"
 #include "db_index.h"
@@ -62,6 +63,16 @@ int cellar_table_open(struct cellar *db, const struct cellar_table_def *def, uin
     if (!def) return nothing_given();
     int rc = face_options_struct(&own, sizeof own, def, "cellar_table_def", &error);
     return err_last_is(rc ? rc : db_table_open(db, &own, flags, table, &error), &error);
+}
+
+int cellar_table_describe(struct cellar *db, const struct cellar_table *table, struct cellar_table_def *def)
+{
+    struct cellar_error error = {0};
+    struct cellar_table_def own;
+    if (!def) return nothing_given();
+    int rc = db_table_describe(db, table, &own, &error);
+    if (rc == 0) rc = face_options_give(def, &own, sizeof own, "cellar_table_def", &error);
+    return err_last_is(rc, &error);
 }
 
 int cellar_table_drop(struct cellar *db, const struct cellar_table *table)

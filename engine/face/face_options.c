@@ -10,19 +10,36 @@
 #define STRUCT_BYTES_MAX 4096 /* no struct ever has more: a size beyond is none */
 #define NS_PER_US 1000
 
+static int size_read(const void *from, const char *name, uint32_t *size, struct cellar_error *error)
+{
+    memcpy(size, from, sizeof *size);
+    if (*size >= sizeof *size && *size <= STRUCT_BYTES_MAX) return 0;
+    return err_set(error, CELLAR_INVALID, "%s.size is %u: the macro beside the struct sets it", name, *size);
+}
+
 int face_options_struct(void *own, uint32_t bytes, const void *from, const char *name, struct cellar_error *error)
 {
     uint32_t size = bytes;
     memset(own, 0, bytes);
-    if (from) memcpy(&size, from, sizeof size);
-    if (size < sizeof size || size > STRUCT_BYTES_MAX)
-        return err_set(error, CELLAR_INVALID, "%s.size is %u: the macro beside the struct sets it", name, size);
+    int rc = from ? size_read(from, name, &size, error) : 0;
+    if (rc) return rc;
     if (from) memcpy(own, from, size < bytes ? size : bytes);
     for (uint32_t i = bytes; i < size; i++)
         if (((const unsigned char *)from)[i])
             return err_set(error, CELLAR_INVALID,
                            "%s has %u bytes, this library knows %u of them: it is older than the header", name, size,
                            bytes);
+    return 0;
+}
+
+int face_options_give(void *to, const void *own, uint32_t bytes, const char *name, struct cellar_error *error)
+{
+    uint32_t size;
+    int rc = size_read(to, name, &size, error);
+    if (rc) return rc;
+    memset(to, 0, size);
+    memcpy(to, own, size < bytes ? size : bytes);
+    memcpy(to, &size, sizeof size);
     return 0;
 }
 

@@ -12,6 +12,9 @@
  */
 NODISCARD int face_options_struct(void *own, uint32_t bytes, const void *from, const char *name,
                                   struct cellar_error *error);
+/* The reverse, of all that this library knows: as much as the user's struct says that it has; else zeros. INVALID. */
+NODISCARD int face_options_give(void *to, const void *own, uint32_t bytes, const char *name,
+                                struct cellar_error *error);
 /* What cellar_begin and cellar_run ask for. INVALID. */
 NODISCARD int face_options_txn(struct session_options *to, const struct cellar_txn_options *options,
                                struct cellar_error *error);

@@ -333,7 +333,7 @@ static int table_make(struct cells *cells, struct cellar *db, struct prng *prng,
     int code = db_table_open(db, &def, 0, &table->table, error);
     if (code) return code;
     struct cellar_schema schema;
-    cellar_table_describe(table->table, &schema, table->columns);
+    cellar_schema_describe(table->table, &schema, table->columns);
     table->row_bytes = schema.row_bytes;
     return 0;
 }

@@ -65,8 +65,8 @@ static void a_column_comes_and_goes(void **state)
     MUST(&api.error, db_column_add(api.db, old, "more", 8, &more, &table, &api.error));
     assert_true(old->table->dropped && table != old);
     assert_ptr_equal(cellar_table_find(api.db, "items"), table);
-    assert_ptr_equal(cellar_table_next(api.db, NULL), table);
-    assert_null(cellar_table_next(api.db, table));
+    assert_ptr_equal(cellar_schema_next(api.db, NULL), table);
+    assert_null(cellar_schema_next(api.db, table));
     api.items = table;
     assert_int_equal(cellar_column_of(table, "more"), ITEM_COLUMNS);
     assert_records(&api, 500, more, offsetof(struct wide, more));
@@ -111,7 +111,7 @@ static void a_schema_changes_as_a_whole(void **state)
     api_open_with(&api, *state, roomy);
     api_load(&api, 0, 300);
     MUST(&api.error, db_table_alter(api.db, api.items, &schema, &row, &table, &api.error));
-    cellar_table_describe(table, &described, all);
+    cellar_schema_describe(table, &described, all);
     assert_true(described.records_max == 20000 && described.cluster_bits == 2 && described.column_count == 4);
     MUST(&api.error, db_table_create(api.db, &schema, &again, &api.error)); /* as who opens it next will ask */
     assert_ptr_equal(again, table);
@@ -180,7 +180,7 @@ static void what_cannot_be_is_refused(void **state)
     const struct cellar_schema_index def = {.name = "by_key"};
     api_open_with(&api, *state, roomy);
     api_load(&api, 0, 10);
-    cellar_table_describe(api.items, &schema, columns);
+    cellar_schema_describe(api.items, &schema, columns);
 #define REFUSES(call, code, word)                                                                                      \
     FAILS(&api.error, call, code, word);                                                                               \
     assert_null(out)

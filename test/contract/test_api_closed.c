@@ -127,7 +127,7 @@ static void db_looks(struct cellar *db, const struct cellar_table *items, struct
     EXPECT(finding, cellar_durable_epoch(db), 0);
     EXPECT(finding, cellar_lab_durable_read(db, &durable), CELLAR_CLOSED);
     EXPECT(finding, cellar_table_find(db, "items") != NULL, false);
-    EXPECT(finding, cellar_table_next(db, NULL) != NULL, false);
+    EXPECT(finding, cellar_schema_next(db, NULL) != NULL, false);
     EXPECT(finding, cellar_lab_proc_next(db, NULL) != NULL, false);
 }
 

@@ -69,7 +69,7 @@ static void space_is_used_again(void **state)
         MUST(&api.error, db_table_drop(api.db, api.items, &api.error));
         assert_int_equal(used_bytes(&api), used);
         assert_null(cellar_table_find(api.db, "items"));
-        assert_ptr_equal(cellar_table_next(api.db, NULL), other);
+        assert_ptr_equal(cellar_schema_next(api.db, NULL), other);
         api_audit_clean(&api);
     }
     api_close(&api);
@@ -117,7 +117,7 @@ static void handles_say_that_they_lead_nowhere(void **state)
     assert_code(api_run(&api, touch_body, &touch), CELLAR_DROPPED);
     assert_code(api_run(&api, row_add, &touch), CELLAR_DROPPED);
     assert_code(api_alone(&api, gone_job, &api), 0);
-    cellar_table_describe(api.items, &told, columns); /* what it was can still be asked */
+    cellar_schema_describe(api.items, &told, columns); /* what it was can still be asked */
     assert_string_equal(told.name, "items");
     if (index) {
         const struct cellar_index *again;

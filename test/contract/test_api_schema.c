@@ -36,11 +36,11 @@ static void tables_are_listed(void **state)
     const struct cellar_table *wide;
     const struct cellar_schema schema = {"wide", sizeof(struct wide), wide_columns, WIDE_COLUMNS, 700, 3, 0, 0, 0, 0};
     api_open(&api, *state);
-    assert_ptr_equal(cellar_table_next(api.db, NULL), api.items);
-    assert_null(cellar_table_next(api.db, api.items));
+    assert_ptr_equal(cellar_schema_next(api.db, NULL), api.items);
+    assert_null(cellar_schema_next(api.db, api.items));
     MUST(&api.error, db_table_create(api.db, &schema, &wide, &api.error));
-    assert_ptr_equal(cellar_table_next(api.db, api.items), wide);
-    assert_null(cellar_table_next(api.db, wide));
+    assert_ptr_equal(cellar_schema_next(api.db, api.items), wide);
+    assert_null(cellar_schema_next(api.db, wide));
     api_close(&api);
 }
 
@@ -54,7 +54,7 @@ static void a_table_tells_its_schema(void **state)
     struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
     api_open(&api, *state);
     MUST(&api.error, db_table_create(api.db, &schema, &wide, &api.error));
-    cellar_table_describe(wide, &told, columns);
+    cellar_schema_describe(wide, &told, columns);
     assert_string_equal(told.name, "wide");
     assert_int_equal(told.row_bytes, sizeof(struct wide));
     assert_int_equal(told.column_count, WIDE_COLUMNS);
@@ -97,7 +97,7 @@ static void an_index_tells_its_definition(void **state)
     assert_ptr_equal(cellar_index_next(api.items, NULL), first);
     assert_ptr_equal(cellar_index_next(api.items, first), second);
     assert_null(cellar_index_next(api.items, second));
-    assert_null(cellar_table_next(api.db, api.items)); /* its nodes are no table of the user's */
+    assert_null(cellar_schema_next(api.db, api.items)); /* its nodes are no table of the user's */
     cellar_index_describe(second, &told, columns);
     assert_string_equal(told.name, "by_a");
     assert_int_equal(told.flags, CELLAR_UNIQUE);

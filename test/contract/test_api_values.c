@@ -302,10 +302,10 @@ static void a_file_keeps_them(void **state)
     struct cellar_schema schema;
     struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
     uint32_t tables = 0;
-    for (const struct cellar_table *table = NULL; (table = cellar_table_next(docs.api.db, table)) != NULL;) tables++;
+    for (const struct cellar_table *table = NULL; (table = cellar_schema_next(docs.api.db, table)) != NULL;) tables++;
     assert_int_equal(tables, 2); /* items, docs, and no extents */
     assert_null(cellar_table_find(docs.api.db, "docs//1"));
-    cellar_table_describe(docs.table, &schema, columns);
+    cellar_schema_describe(docs.table, &schema, columns);
     assert_int_equal(schema.variable, docs_schema().variable);
     assert_true(schema.long_bytes > 0);
     MUST(&docs.api.error, db_table_create(docs.api.db, &schema, &docs.table, &docs.api.error));
