@@ -59,12 +59,12 @@ int main(void)
     struct cellar_cursor *cursor;
     pthread_t threads[THREADS];
     int64_t sum = 0;
-    check(cellar_open(NULL, NULL, &db)); /* in memory; with a path durable, in a folder */
+    check(cellar_open(NULL, NULL, &db)); /* NULL: in memory; a path: a folder, durable */
     check(cellar_table_open(db, CELLAR_TABLE(struct account, columns, .name = "accounts", .flags = CELLAR_ORDERED), 0,
                             &accounts));
     check(cellar_begin(db, NULL, &txn));
-    for (uint64_t id = 0; id < ACCOUNTS; id++)
-        check(cellar_insert(txn, accounts, &(struct account){id, CENTS_EACH, CELLAR_TEXT("Ada")}));
+    for (uint64_t id = 0; id < ACCOUNTS; id++) /* a put of all columns makes the row, or sets it anew */
+        check(cellar_put(txn, accounts, CELLAR_ALL, &(struct account){id, CENTS_EACH, CELLAR_TEXT("Ada")}));
     check(cellar_commit(txn, NULL));
 
     for (int i = 0; i < THREADS; i++)
