@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 enum way { OPTIMISTIC, LOCKED, PROCEDURE, WAYS };
-enum { THREADS = 2 * WAYS, TURNS = 500, HITS = 1 };
+enum { THREADS = 2 * WAYS, TURNS = 1000, HITS = 1 };
 
 struct counter {
     uint64_t id, value;
