@@ -165,7 +165,7 @@ template <typename Row, auto... Members> struct definition {
         constexpr bool same[] = {std::is_same_v<named<Wanted>, named<Members>>...};
         constexpr std::size_t number = static_cast<std::size_t>(std::ranges::find(same, true) - std::begin(same));
         static_assert(number < sizeof...(Members), "the definition has no column of this member");
-        return CELLAR_COL(number);
+        return std::uint64_t{1} << number;
     }
 };
 template <typename Row, auto... Members> definition(const column<Row, Members> &...) -> definition<Row, Members...>;
@@ -258,7 +258,7 @@ template <typename Row> class cursor
   public:
     cursor() = default;
     cursor(cursor &&other) noexcept
-        : handle_(std::exchange(other.handle_, nullptr)), code_(std::exchange(other.code_, CELLAR_INVALID)),
+        : handle_(std::exchange(other.handle_, nullptr)), code_(std::exchange(other.code_, 0)),
           over_(std::move(other.over_))
     {
     }
@@ -267,19 +267,19 @@ template <typename Row> class cursor
         if (this == &other) return *this;
         reset();
         handle_ = std::exchange(other.handle_, nullptr);
-        code_ = std::exchange(other.code_, CELLAR_INVALID);
+        code_ = std::exchange(other.code_, 0);
         over_ = std::move(other.over_);
         return *this;
     }
     ~cursor() { reset(); }
     explicit operator bool() const { return get() != nullptr; }
     ::cellar_cursor *get() const { return over_ && !*over_ ? handle_ : nullptr; }
-    /* 0; of one that could not be opened, the code that says why. */
+    /* 0; of one that could not be opened, why: cellar_last_error has the line. */
     int code() const { return code_; }
     /* How many rows, fewer than asked for at the end; or a code: `code`, if it could not be opened. */
     [[nodiscard]] int next(std::span<Row> rows)
     {
-        if (!handle_ && code_ != CELLAR_INVALID) return code_;
+        if (code_) return code_;
         auto most = static_cast<std::uint32_t>(std::min<std::size_t>(rows.size(), INT32_MAX));
         return (::cellar_cursor_next)(get(), most, rows.data(), sizeof(Row));
     }
@@ -287,14 +287,14 @@ template <typename Row> class cursor
     {
         ::cellar_cursor_close(get());
         handle_ = nullptr;
-        code_ = CELLAR_INVALID;
+        code_ = 0;
         over_.reset();
     }
 
   private:
     friend class transaction;
     ::cellar_cursor *handle_ = nullptr;
-    int code_ = CELLAR_INVALID;
+    int code_ = 0;
     std::shared_ptr<const bool> over_; /* has the transaction ended? */
 };
 
@@ -487,9 +487,9 @@ class database
     template <transacting F> [[nodiscard]] int run(F &&work, const txn_options &options = {}) const
     {
         auto db = handle_; /* whatever `work` does with this owner */
-        called<std::remove_reference_t<F>> called{work, nullptr};
-        int code = ::cellar_run(db.get(), called.call, &called, &options, nullptr);
-        if (called.thrown) std::rethrow_exception(called.thrown);
+        called<std::remove_reference_t<F>> frame{work, nullptr};
+        int code = ::cellar_run(db.get(), frame.call, &frame, &options, nullptr);
+        if (frame.thrown) std::rethrow_exception(frame.thrown);
         return code;
     }
 
