@@ -7,20 +7,26 @@
 #define CLIENTS_MOST 128          /* that have a worker, or an interactive transaction, of their own */
 #define CLIENT_BYTES (1ull << 20) /* a log, and slots that a worker keeps */
 
-static int table_create(struct cells *cells)
+/* A key of 8 bytes is the record's number, for procedures and loads; what they see of a row is its `row`. */
+static int table_open(struct cells *cells)
 {
     static const char *const names[] = {"cell0", "cell1", "cell2", "cell3"};
     const struct peer_work *work = cells->setup.work;
-    struct cellar_schema_column columns[4];
+    struct cellar_column columns[5] = {{CELLAR_FIELD(struct cells_row, key), .flags = CELLAR_KEY}};
     for (uint32_t i = 0; i < work->columns; i++)
-        columns[i] =
-            (struct cellar_schema_column){names[i], i * work->column_bytes, work->column_bytes, CELLAR_OWN_CELL};
-    const struct cellar_schema schema = {.name = "records",
-                                         .row_bytes = work->row_bytes,
+        columns[1 + i] = (struct cellar_column){
+            .name = names[i],
+            .offset = (uint32_t)offsetof(struct cells_row, row) + i * work->column_bytes,
+            .bytes = work->column_bytes,
+            .type = CELLAR_FIXED,
+        };
+    const struct cellar_table_def def = {.size = sizeof def,
+                                         .row_bytes = sizeof(struct cells_row),
+                                         .name = "records",
                                          .columns = columns,
-                                         .column_count = work->columns,
-                                         .records_max = cells->setup.records};
-    return cellar_table_create(cells->db, &schema, &cells->table);
+                                         .column_count = 1 + work->columns,
+                                         .rows = cells->setup.records};
+    return cellar_table_open(cells->db, &def, 0, &cells->table);
 }
 
 int cells_refused(void) { return peer_fail("Cellar: %s", cellar_last_error()->text); }
@@ -38,7 +44,7 @@ int cells_open(struct cells *cells, const struct peer_setup *setup, uint32_t thr
                            CELLAR_OPTIONS(.bytes = cells_pool_bytes(setup), .threads = threads, .txns_max = txns,
                                           .lab = CELLAR_LAB(.coros = 1, .way = setup->way)),
                            &cells->db);
-    if (code == 0 && (code = table_create(cells)) < 0) cells_close(cells);
+    if (code == 0 && (code = table_open(cells)) < 0) cells_close(cells);
     return code < 0 ? cells_refused() : 0;
 }
 

@@ -8,10 +8,17 @@
 #include "cellar_lab.h"
 #include "peer.h"
 
+struct cells_row {
+    uint64_t key;
+    union peer_row row;
+};
+/* The columns of a set of cells: the first one is the key. */
+static inline uint64_t cells_columns(uint8_t cells) { return (uint64_t)cells << 1; }
+
 struct cells {
     struct peer_setup setup;
     struct cellar *db;
-    const struct cellar_table *table; /* column i is cell i */
+    const struct cellar_table *table; /* of procedures column i is cell i, of rows column i + 1 */
 };
 
 /* Of its memory node. */

@@ -1,15 +1,18 @@
 /*
- * peer_session.c - Cellar in its default mode by interactive transactions: each client begins, reads, writes and
- * commits cell by cell, from its own thread.
+ * peer_session.c - Cellar in its default mode by interactive transactions: each client begins, reads its rows in
+ * one go, puts them one by one and commits, from its own thread.
  */
 #include "peer.h"
 #include "peer_cells.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 struct session {
     const struct cells *cells;
     struct cellar_txn *txn;
+    const struct peer_plan *plan;
+    struct cells_row rows[PEER_PER_TXN]; /* of the plan's parts */
 };
 
 static int judged(int code)
@@ -57,38 +60,40 @@ static int begin(void *arg, bool writes)
     return judged(cellar_begin(session->cells->db, writes ? NULL : reads, &session->txn));
 }
 
-/* Of what is asked for cell by cell afterwards: in one go. */
+/* All that is asked for row by row afterwards. */
 static int prefetch(void *arg, const struct peer_plan *plan)
 {
     struct session *session = arg;
-    struct cellar_txn_read reads[PEER_PER_TXN];
-    for (uint32_t i = 0; i < plan->count; i++)
-        reads[i] = (struct cellar_txn_read){session->cells->table, plan->parts[i].key, plan->parts[i].read};
-    return judged(cellar_prefetch(session->txn, reads, plan->count));
+    struct cellar_read reads[PEER_PER_TXN];
+    session->plan = plan;
+    for (uint32_t i = 0; i < plan->count; i++) {
+        session->rows[i].key = plan->parts[i].key;
+        reads[i] = CELLAR_READ(session->cells->table, &session->rows[i], .columns = cells_columns(plan->parts[i].read));
+    }
+    int rc = judged(cellar_get_many(session->txn, reads, plan->count));
+    for (uint32_t i = 0; rc == 0 && i < plan->count; i++)
+        if (reads[i].code) rc = peer_fail("Cellar: no record %" PRIu32, plan->parts[i].key);
+    return rc;
+}
+
+static struct cells_row *row_of(struct session *session, const struct peer_part *part)
+{
+    return &session->rows[part - session->plan->parts];
 }
 
 static int get(void *arg, const struct peer_part *part, union peer_row *row)
 {
     struct session *session = arg;
-    const struct cells *cells = session->cells;
-    const struct peer_work *work = cells->setup.work;
-    int code = 0;
-    for (uint32_t i = 0; code == 0 && i < work->columns; i++)
-        if (part->read >> i & 1)
-            code = cellar_txn_get(session->txn, cells->table, part->key, (int)i, row->bytes + i * work->column_bytes);
-    return judged(code);
+    peer_work_copy(session->cells->setup.work, part->read, row, &row_of(session, part)->row);
+    return 0;
 }
 
 static int put(void *arg, const struct peer_part *part, const union peer_row *row)
 {
     struct session *session = arg;
-    const struct cells *cells = session->cells;
-    const struct peer_work *work = cells->setup.work;
-    int code = 0;
-    for (uint32_t i = 0; code == 0 && i < work->columns; i++)
-        if (part->write >> i & 1)
-            code = cellar_txn_put(session->txn, cells->table, part->key, (int)i, row->bytes + i * work->column_bytes);
-    return judged(code);
+    struct cells_row *changed = row_of(session, part);
+    peer_work_copy(session->cells->setup.work, part->write, &changed->row, row);
+    return judged(cellar_put(session->txn, session->cells->table, cells_columns(part->write), changed));
 }
 
 static int end(void *arg, enum peer_end end)

@@ -2,20 +2,15 @@
 
 #include "core/db_factory.h"
 
-#include <atomic>
-#include <cstring>
 #include <mutex>
 #include <stdexcept>
+#include <unordered_map>
 
 namespace ycsbc {
 namespace {
 
 constexpr uint32_t kKeyBytes = 32;  // "user" and 20 digits, with room
-struct Key {
-  uint16_t bytes, twins;
-  uint8_t text[kKeyBytes];
-};
-constexpr uint32_t kKeyColumn = 0;
+constexpr uint64_t kKey = CELLAR_COL(0);
 
 // What all client threads share: open while one of them is.
 struct Shared {
@@ -23,10 +18,10 @@ struct Shared {
   int users = 0;
   cellar *db = nullptr;
   const cellar_table *table = nullptr;
-  const cellar_index *by_key = nullptr;
-  uint32_t field_count = 0, field_bytes = 0, row_bytes = 0;
-  std::vector<std::string> names;
-  std::vector<cellar_schema_column> columns;
+  std::vector<std::string> fields;
+  std::unordered_map<std::string, uint32_t> columns;  // their numbers
+  size_t width() const { return 1 + fields.size(); }
+  size_t row_bytes() const { return width() * sizeof(cellar_bytes); }
 };
 
 Shared &shared() {
@@ -38,29 +33,46 @@ Shared &shared() {
   throw std::runtime_error("cellar: " + what + ": " + cellar_last_error()->text);
 }
 
-// A field is its length and its bytes; each has a cell of its own as far as cells go.
-void Describe(Shared &all, uint32_t field_count, uint32_t field_bytes) {
-  all.field_count = field_count;
-  all.field_bytes = field_bytes;
-  uint32_t slot = (uint32_t)(sizeof(uint16_t) + field_bytes + 1) / 2 * 2;
-  all.names = {"key"};
-  for (uint32_t i = 0; i < field_count; i++) all.names.push_back("field" + std::to_string(i));
-  all.columns = {{all.names[0].c_str(), 0, sizeof(Key), 0}};
-  for (uint32_t i = 0; i < field_count; i++)
-    all.columns.push_back({all.names[i + 1].c_str(), (uint32_t)sizeof(Key) + i * slot,
-                           (uint32_t)sizeof(uint16_t) + field_bytes, (int32_t)(1 + i % (CELLAR_CELLS_MAX - 1))});
-  all.row_bytes = (uint32_t)sizeof(Key) + field_count * slot;
+cellar_bytes Bytes(const std::string &of) { return {of.data(), of.size()}; }
+
+// A row: the key, and the fields.
+using Row = std::vector<cellar_bytes>;
+Row RowOf(const std::string &key) {
+  Row row(shared().width());
+  row[0] = Bytes(key);
+  return row;
+}
+
+cellar_column Column(const char *name, uint32_t number, uint32_t flags, uint32_t bytes_max) {
+  return {name, number * (uint32_t)sizeof(cellar_bytes), sizeof(cellar_bytes), CELLAR_BYTES, flags, bytes_max, 0};
+}
+
+void OpenTable(Shared &all, uint32_t field_count, uint32_t field_bytes, uint64_t records) {
+  std::vector<cellar_column> columns = {Column("key", 0, CELLAR_KEY, kKeyBytes)};
+  all.fields.clear();
+  all.columns.clear();
+  for (uint32_t i = 0; i < field_count; i++) all.fields.push_back("field" + std::to_string(i));
+  for (const std::string &field : all.fields) {
+    all.columns[field] = (uint32_t)columns.size();
+    columns.push_back(Column(field.c_str(), (uint32_t)columns.size(), 0, field_bytes));
+  }
+  cellar_table_def def = {};
+  def.size = sizeof def;
+  def.row_bytes = (uint32_t)all.row_bytes();
+  def.name = "usertable";
+  def.columns = columns.data();
+  def.column_count = (uint32_t)columns.size();
+  def.rows = records * 2;
+  def.flags = CELLAR_ORDERED;
+  if (cellar_table_open(all.db, &def, 0, &all.table)) Fail("usertable");
 }
 
 void Open(Shared &all, const utils::Properties &props) {
   cellar_options options = {};
   cellar_cluster cluster = {};
   cellar_lab lab = {};
-  cellar_schema schema = {};
   const std::string pool = props.GetProperty("cellar.pool", ""), nodes = props.GetProperty("cellar.memnodes", "");
   const uint64_t records = std::stoull(props.GetProperty("cellar.records", props.GetProperty("recordcount", "100000")));
-  Describe(all, (uint32_t)std::stoul(props.GetProperty("fieldcount", "10")),
-           (uint32_t)std::stoul(props.GetProperty("fieldlength", "100")));
   cluster.size = sizeof cluster;
   cluster.memnodes = nodes.c_str();
   cluster.node = (uint32_t)std::stoul(props.GetProperty("cellar.cn", "0"));
@@ -73,24 +85,45 @@ void Open(Shared &all, const utils::Properties &props) {
   options.cluster = nodes.empty() ? nullptr : &cluster;
   options.lab = &lab;
   if (cellar_open(pool.empty() ? nullptr : pool.c_str(), &options, &all.db)) Fail("opening");
-  schema.name = "usertable";
-  schema.row_bytes = all.row_bytes;
-  schema.columns = all.columns.data();
-  schema.column_count = (uint32_t)all.columns.size();
-  schema.records_max = records * 2;
-  schema.key_bytes = kKeyBytes;
-  const cellar_schema_index_column by[] = {{all.names[0].c_str(), CELLAR_SORT_BYTES, false}};
-  cellar_schema_index def = {};
-  def.name = "by_key";
-  def.columns = by;
-  def.column_count = 1;
-  if (cellar_table_create(all.db, &schema, &all.table)) Fail("usertable");
-  if (cellar_index_create(all.db, all.table, &def, &all.by_key)) Fail("by_key");
+  OpenTable(all, (uint32_t)std::stoul(props.GetProperty("fieldcount", "10")),
+            (uint32_t)std::stoul(props.GetProperty("fieldlength", "100")), records);
 }
 
-int KeySet(std::vector<char> &row, const std::string &key) {
-  return cellar_key_set(row.data(), sizeof(Key), key.data(), key.size());
+// Sets the columns of these fields in the row, and their numbers in `columns`. False: there is no such field.
+bool Set(Row &row, const std::vector<DB::Field> &values, uint64_t &columns) {
+  for (auto &[name, value] : values) {
+    auto column = shared().columns.find(name);
+    if (column == shared().columns.end()) return false;
+    row[column->second] = Bytes(value);
+    columns |= CELLAR_COL(column->second);
+  }
+  return true;
 }
+
+// What is read: all fields, or some.
+struct Wanted {
+  const std::vector<std::string> &names;
+  std::vector<uint32_t> numbers;
+  uint64_t columns = kKey;
+  bool known = true;
+
+  explicit Wanted(const std::vector<std::string> *fields) : names(fields ? *fields : shared().fields) {
+    for (const std::string &name : names) {
+      auto column = shared().columns.find(name);
+      known = known && column != shared().columns.end();
+      if (!known) return;
+      numbers.push_back(column->second);
+      columns |= CELLAR_COL(column->second);
+    }
+  }
+  void Give(const cellar_bytes *row, std::vector<DB::Field> &result) const {
+    result.clear();
+    for (size_t i = 0; i < names.size(); i++) {
+      const cellar_bytes &field = row[numbers[i]];
+      result.push_back({names[i], std::string(static_cast<const char *>(field.data), field.bytes)});
+    }
+  }
+};
 
 }  // namespace
 
@@ -116,109 +149,67 @@ DB::Status CellarDB::Run(const Body &body) {
   return code == 0 ? kOK : code == CELLAR_NOT_FOUND ? kNotFound : kError;
 }
 
-// The column of "fieldN"; -1: there is none.
-int CellarDB::FieldColumn(const std::string &name) const {
-  int column = cellar_column_of(shared().table, name.c_str());
-  return column == (int)kKeyColumn ? -1 : column;
-}
-
-bool CellarDB::Encode(int column, const std::string &value, std::vector<char> &bytes) const {
-  if (column < 0 || value.size() > shared().field_bytes) return false;
-  uint16_t length = (uint16_t)value.size();
-  bytes.assign(sizeof length + shared().field_bytes, 0);
-  std::memcpy(bytes.data(), &length, sizeof length);
-  std::memcpy(bytes.data() + sizeof length, value.data(), length);
-  return true;
-}
-
-int CellarDB::Fetch(cellar_txn *txn, uint64_t record, const std::vector<std::string> *fields,
-                    std::vector<Field> &result) {
-  const Shared &all = shared();
-  const std::vector<std::string> everything(all.names.begin() + 1, all.names.end());
-  const std::vector<std::string> &names = fields ? *fields : everything;
-  cellar_cells cells = 0;
-  for (const std::string &name : names) cells |= cellar_cells_of(all.table, name.c_str());
-  const cellar_txn_read read = {all.table, record, cells};
-  std::vector<char> bytes(sizeof(uint16_t) + all.field_bytes);
-  int code = cellar_prefetch(txn, &read, 1);
-  for (size_t i = 0; i < names.size() && code == 0; i++) {
-    uint16_t length;
-    int column = FieldColumn(names[i]);
-    code = column < 0 ? CELLAR_INVALID : cellar_txn_get(txn, all.table, record, column, bytes.data());
-    if (code < 0) break;
-    std::memcpy(&length, bytes.data(), sizeof length);
-    if (length > all.field_bytes) return CELLAR_CORRUPT;
-    result.push_back({names[i], std::string(bytes.data() + sizeof length, length)});
-  }
-  return code;
-}
-
 DB::Status CellarDB::Read(const std::string &, const std::string &key, const std::vector<std::string> *fields,
                           std::vector<Field> &result) {
+  const Wanted wanted(fields);
+  Row row = RowOf(key);
+  if (!wanted.known) return kError;
   return Run([&](cellar_txn *txn) {
-    uint64_t record;
-    result.clear();
-    int code = cellar_txn_find(txn, shared().table, key.data(), (uint32_t)key.size(), &record);
-    return code < 0 ? code : Fetch(txn, record, fields, result);
+    int code = (cellar_get)(txn, shared().table, wanted.columns, 0, row.data(), shared().row_bytes());
+    if (code == 0) wanted.Give(row.data(), result);
+    return code;
   });
 }
 
 DB::Status CellarDB::Scan(const std::string &, const std::string &key, int record_count,
                           const std::vector<std::string> *fields, std::vector<std::vector<Field>> &result) {
   const Shared &all = shared();
-  std::vector<char> low(all.row_bytes);
-  if (record_count < 1 || record_count > CELLAR_TXN_RECORDS_MAX || KeySet(low, key)) return kError;
-  cellar_range range = {};
-  range.low.row = low.data();
-  range.low.columns = 1;
-  std::vector<uint64_t> records((size_t)record_count);
+  const Wanted wanted(fields);
+  const Row low = RowOf(key);
+  if (!wanted.known || record_count < 1) return kError;
+  Row rows((size_t)record_count * all.width());
+  cellar_scan scan = {};
+  scan.size = sizeof scan;
+  scan.table = all.table;
+  scan.from = low.data();
+  scan.from_columns = 1;
+  scan.columns = wanted.columns;
+  scan.row_bytes = (uint32_t)all.row_bytes();
   return Run([&](cellar_txn *txn) {
-    result.clear();
-    int found = cellar_txn_scan(txn, all.by_key, &range, CELLAR_ALL_CELLS, 0, records.data(), records.size());
-    int code = found < 0 ? found : 0;
-    for (int i = 0; i < found && code == 0; i++) {
-      result.emplace_back();
-      code = Fetch(txn, records[(size_t)i], fields, result.back());
-    }
-    return code;
+    cellar_cursor *cursor;
+    int code = cellar_cursor_open(txn, &scan, &cursor);
+    int found = code ? code : (cellar_cursor_next)(cursor, (uint32_t)record_count, rows.data(), all.row_bytes());
+    result.resize(found < 0 ? 0 : (size_t)found);
+    for (size_t i = 0; i < result.size(); i++) wanted.Give(&rows[i * all.width()], result[i]);
+    return found < 0 ? found : 0;
   });
 }
 
+// A put of all fields would make the row, and a delete does not mind that there is none: both ask first.
 DB::Status CellarDB::Update(const std::string &, const std::string &key, std::vector<Field> &values) {
-  const Shared &all = shared();
+  Row row = RowOf(key);
+  uint64_t columns = kKey;
+  if (!Set(row, values, columns)) return kError;
   return Run([&](cellar_txn *txn) {
-    uint64_t record;
-    std::vector<char> bytes;
-    int code = cellar_txn_find(txn, all.table, key.data(), (uint32_t)key.size(), &record);
-    for (auto &[name, value] : values) {
-      int column = FieldColumn(name);
-      if (code == 0 && !Encode(column, value, bytes)) code = CELLAR_INVALID;
-      if (code == 0) code = cellar_txn_put(txn, all.table, record, column, bytes.data());
-    }
-    return code;
+    int code = (cellar_get)(txn, shared().table, kKey, 0, row.data(), shared().row_bytes());
+    return code ? code : (cellar_put)(txn, shared().table, columns, row.data(), shared().row_bytes());
   });
 }
 
 DB::Status CellarDB::Insert(const std::string &, const std::string &key, std::vector<Field> &values) {
-  const Shared &all = shared();
-  std::vector<char> row(all.row_bytes), bytes;
-  if (KeySet(row, key)) return kError;
-  for (auto &[name, value] : values) {
-    int column = FieldColumn(name);
-    if (!Encode(column, value, bytes)) return kError;
-    std::memcpy(row.data() + all.columns[(size_t)column].offset, bytes.data(), bytes.size());
-  }
+  Row row = RowOf(key);
+  uint64_t columns = kKey;
+  if (!Set(row, values, columns)) return kError;
   return Run([&](cellar_txn *txn) {
-    uint64_t record;
-    return cellar_txn_add(txn, all.table, row.data(), &record);
+    return (cellar_insert)(txn, shared().table, row.data(), shared().row_bytes());
   });
 }
 
 DB::Status CellarDB::Delete(const std::string &, const std::string &key) {
+  Row row = RowOf(key);
   return Run([&](cellar_txn *txn) {
-    uint64_t record;
-    int code = cellar_txn_find(txn, shared().table, key.data(), (uint32_t)key.size(), &record);
-    return code < 0 ? code : cellar_txn_remove(txn, shared().table, record);
+    int code = (cellar_get)(txn, shared().table, kKey, 0, row.data(), shared().row_bytes());
+    return code ? code : (cellar_delete)(txn, shared().table, row.data(), shared().row_bytes());
   });
 }
 

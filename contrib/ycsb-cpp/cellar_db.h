@@ -34,9 +34,6 @@ class CellarDB : public DB {
  private:
   using Body = std::function<int(cellar_txn *)>;
   Status Run(const Body &body);
-  int Fetch(cellar_txn *txn, uint64_t record, const std::vector<std::string> *fields, std::vector<Field> &result);
-  int FieldColumn(const std::string &name) const;
-  bool Encode(int column, const std::string &value, std::vector<char> &bytes) const;
 };
 
 }  // namespace ycsbc
