@@ -854,7 +854,8 @@ class _Transactions:
         txn.__exit__(*raised)
 
     def __call__(self, function):
-        if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
+        if any(is_one(function) for is_one in (inspect.isgeneratorfunction, inspect.iscoroutinefunction,
+                                               inspect.isasyncgenfunction)):
             raise TypeError(f"{function!r} would go on when its transaction has ended")
 
         @functools.wraps(function)
@@ -941,6 +942,7 @@ class Database:
                 kept.callback(txn.lock.release)
                 if txn.lent:
                     raise Error(BUSY, "a call of a transaction has not returned")
+            for txn in list(self._txns):
                 if txn.thread == threading.get_ident():
                     _lib.cellar_abort(txn)
                     self._ended(txn)

@@ -58,6 +58,9 @@ def rows(people):
         assert found == [person(3), None, {"id": 4, "name": "p4"}, person(12)], found
         assert txn.get_many([]) == []
         refused(cellar.Invalid, "read-only", lambda: txn.put(people, id=1, cents=1))
+        for locks in (lambda: txn.get(people, 1, lock="cents"), lambda: next(txn.scan(people, lock=True)),
+                      lambda: txn.get_many([cellar.Read(people, 1, lock=["rank"])])):
+            refused(cellar.Invalid, "read-only", locks)
     with db.begin() as txn:  # what is rolled back, and what is not
         txn.put(people, {"id": 1, "cents": 5}, cents=1000, name="first")
         point = txn.savepoint()

@@ -28,6 +28,7 @@ constants = {name: f"CELLAR_{name}" for name in
               "PRIVATE", "ADD", "ORDERED", "KEY", "UNIQUE", "READ_ONLY", "BACKWARD", "PREFIX", "FROM_EXCLUDED",
               "TO_EXCLUDED", "MEMORY", "DURABLE", "UINT", "INT", "FLOAT", "FIXED", "BYTES")}
 lines += [f'    printf("{name} %d\\n", {told});' for name, told in constants.items()]
+lines.append('    printf("bytes %zu %zu\\n", sizeof(struct cellar_bytes), offsetof(struct cellar_bytes, bytes));')
 lines.append('    for (int i = 0; i < CELLAR_ABORT_REASONS; i++) puts(reasons[i]);')
 with open(f"{folder}/layout.c", "w") as source:
     source.write("#include <cellar_cluster.h>\n#include <cellar_lab.h>\n#include <ctype.h>\n#include <stdio.h>\n"
@@ -45,6 +46,7 @@ for name, struct in STRUCTS.items():
         place = getattr(struct, field)
         wanted.append(f"{name}.{field} {place.offset} {place.size}")
 wanted += [f"{name} {getattr(cellar, name)}" for name in constants]
+wanted.append("bytes 16 8")  # as _Field has it: QQ
 wanted += [reason.upper() for reason in cellar.ABORT_REASONS]
 
 for c, python in zip(told, wanted):
