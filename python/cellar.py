@@ -45,6 +45,7 @@ import ctypes.util
 import functools
 import inspect
 import itertools
+import numbers
 import operator
 import os
 import random
@@ -353,10 +354,10 @@ class _Field:
         try:
             struct.pack("=" + self.code, value)
         except (struct.error, OverflowError):
-            if not hasattr(value, "__float__" if self.type == FLOAT else "__index__"):
-                kind = "a number" if self.type == FLOAT else "an integer"
-                raise TypeError(f"column {self.name} is {kind}, not {_shown(value)}") from None
-            raise Invalid(f"column {self.name}: {_shown(value)} is out of the range of {self.code}") from None
+            if isinstance(value, numbers.Real) if self.type == FLOAT else hasattr(value, "__index__"):
+                raise Invalid(f"column {self.name}: {_shown(value)} is out of the range of {self.code}") from None
+            kind = "a number" if self.type == FLOAT else "an integer"
+            raise TypeError(f"column {self.name} is {kind}, not {_shown(value)}") from None
 
 
 class _Shape:
@@ -371,11 +372,10 @@ class _Shape:
             at = field.offset + field.bytes
         self.struct = struct.Struct(f"{code}{row_bytes - at}x")
         self._checks = [(place, field.check) for place, field in enumerate(self.fields) if field.check]
-        # Columns that are an address and a length there, the last one first.
-        self._lent = [place for place, field in enumerate(self.fields) if field.type == BYTES][::-1]
-        slots = [(place + before, self.fields[place].code == "str")
-                 for before, place in enumerate(reversed(self._lent))]
-        self._slots = slots[::-1]
+        # Columns that are an address and a length there, and where that is; the last one first.
+        lent = [place for place, field in enumerate(self.fields) if field.type == BYTES]
+        self._lent = lent[::-1]
+        self._slots = [(place + i, self.fields[place].code == "str") for i, place in enumerate(lent)][::-1]
         self._pointers = ctypes.c_char_p * len(self._lent)
         self._addresses = struct.Struct(f"{len(self._lent)}P")
 
@@ -506,6 +506,9 @@ class TableIndex(_Order):
     def __init__(self, table, index):
         self.database, self.name = table.database, index.name
         handle = _lib.cellar_index_find(table.handle, index.name.encode())
+        if not handle:  # by another thread, since the table was opened; without one a scan would go by the key
+            self.database._usable()
+            raise NotFound(NOT_FOUND, f"index {index.name} of {table} was dropped")
         super().__init__(table, handle, index.order())
 
     def __repr__(self):
@@ -560,7 +563,12 @@ class Read:
         self.of, self.key, self.columns, self.lock = of, key, columns, lock
 
 
-class Cursor:
+class _Uncopied:
+    def __reduce_ex__(self, _):
+        raise TypeError(f"a {type(self).__name__.lower()} cannot be copied")
+
+
+class Cursor(_Uncopied):
     """Rows of a scan, an iterator. It closes at its end, by close(), after `with`, or when nobody holds it any more."""
 
     _handle = None
@@ -578,9 +586,6 @@ class Cursor:
     def __del__(self):
         if self._handle:  # others may be in a call of the transaction: its next one closes it
             self._txn._handle.dropped.append(self._handle)
-
-    def __reduce_ex__(self, _):
-        raise TypeError("a cursor cannot be copied")
 
     def __iter__(self):
         return self
@@ -637,7 +642,7 @@ def _commit(handle):
     return _lib.cellar_commit(handle, None)
 
 
-class Transaction:
+class Transaction(_Uncopied):
     """One interactive transaction. With `with` it commits at the end, and an exception aborts it."""
 
     def __init__(self, database, options):
@@ -658,9 +663,6 @@ class Transaction:
 
     def __del__(self):
         self.abort()
-
-    def __reduce_ex__(self, _):
-        raise TypeError("a transaction cannot be copied")
 
     def _live(self):
         """Raises, if it is over."""
@@ -866,7 +868,7 @@ class _Transactions:
 
 # ---- databases ----
 
-class Database:
+class Database(_Uncopied):
     """An open database."""
 
     def __init__(self, handle):
@@ -878,9 +880,6 @@ class Database:
 
     def __exit__(self, *_):
         self.close()
-
-    def __reduce_ex__(self, _):
-        raise TypeError("a database cannot be copied")
 
     def _forked(self):
         return self._process != os.getpid()
