@@ -324,6 +324,22 @@ class Model:
         keys = [self.key() for _ in range(self.random.randrange(6))]
         assert txn.get_many([(self.table, *key) for key in keys]) == [self.rows.get(key) for key in keys]
 
+    def lookup(self, txn):
+        """By an index: the first row, or all of them, also of those that begin so."""
+        name = self.random.choice(list(self.table.indexes))
+        index, row, places = self.table.indexes[name], self.row(self.key()), self.orders[name]
+        equal = [other for other in self.sorted(name) if self.place(other, places) == self.place(row, places)]
+        values = tuple(row[column] for column in index.order)
+        assert txn.get(index, *values, default=None) == (equal[0] if equal else None)
+        assert list(txn.scan(index, equal=values)) == equal
+        for of, name in ((self.table, "key"), (self.table.indexes["by_data"], "by_data")):
+            column = of.order[0]
+            if isinstance(row[column], (str, bytes)):
+                start = row[column][:self.random.randrange(3)]
+                wanted = [other for other in self.sorted(name) if other[column].startswith(start)]
+                assert list(txn.scan(of, prefix=start)) == wanted
+                assert list(txn.scan(of, prefix=(start,), backward=True)) == wanted[::-1]
+
     def scan(self, txn):
         """A range of which both ends are drawn as rows are; pages of it by `after`; changes between the rows."""
         name = self.random.choice(list(self.orders))
@@ -372,7 +388,7 @@ class Model:
     def attempt(self, before):
         points, txn = [], db.begin()
         for _ in range(self.random.randrange(1, 14)):
-            self.random.choice((self.change, self.change, self.many, self.scan))(txn)
+            self.random.choice((self.change, self.change, self.many, self.lookup, self.scan))(txn)
             kind = self.random.randrange(8)
             if kind == 0:
                 points.append((txn.savepoint(), dict(self.rows)))
@@ -407,7 +423,7 @@ def models():
         table = db.table(f"model{seed}", {**codes, **keys}, names, ordered=True,
                          indexes={name: ", ".join(places) for name, places in orders.items()})
         model = Model(seed, table, values, columns, {"key": names, **orders})
-        for _ in range(500):
+        for _ in range(400):
             model.transaction()
             db.run(model.all)
         db.drop(table)
