@@ -961,6 +961,10 @@ class Database(_Uncopied):
         if isinstance(indexes, Mapping):
             indexes = [Index(*item) for item in indexes.items()]
         definitions = [_is(Index, "an index", index).definition() for index in indexes]
+        for index in indexes:
+            for column in index.order():
+                if column not in columns:
+                    raise Invalid(f"index {index.name} of table {name}: no column {column!r} is given")
         definition = _TableDef(
             size=ctypes.sizeof(_TableDef), row_bytes=row_bytes, name=_name("a table's name", name),
             columns=(_Column * len(fields))(*[field.column() for field in fields]), column_count=len(fields),

@@ -181,6 +181,8 @@ def definitions(people):
     refused(cellar.Error, "height", lambda: db.table("people", {**PEOPLE, "height": "H"}, "id"))
     some = {name: PEOPLE[name] for name in ("id", "share", "rank")}
     by_share = cellar.Index("by_share", "share")
+    refused(ValueError, "by_mark", lambda: db.table("people", some, "id", indexes={"by_mark": "mark"}, add=True))
+    refused(cellar.Error, "by_mark", lambda: db.table("people", PEOPLE, "id", indexes={"by_mark": "mark"}))
     refused(cellar.Error, "by_share", lambda: db.table("people", some, "id", indexes=[by_share]))
     view = db.table("people", some, "id", indexes=[by_share], add=True)
     with db.begin() as txn:
