@@ -531,6 +531,19 @@ def _fields(columns, key):
     return fields, _uint32("a row's bytes", row_bytes)
 
 
+def _definition(name, fields, row_bytes, indexes):
+    """For the engine. Indexes are of columns that are given: of others it would make what cannot be scanned here."""
+    columns = (_Column * len(fields))(*[field.column() for field in fields])
+    orders = (_IndexDef * len(indexes))(*[_is(Index, "an index", index).definition() for index in indexes])
+    given = [field.name for field in fields]
+    for index in indexes:
+        for column in index.order():
+            if column not in given:
+                raise Invalid(f"index {index.name} of table {name}: no column {column!r} is given")
+    return _TableDef(size=ctypes.sizeof(_TableDef), row_bytes=row_bytes, name=_name("a table's name", name),
+                     columns=columns, column_count=len(columns), indexes=orders, index_count=len(orders))
+
+
 def _of(database, thing, kind=Table):
     """The table of a table, or of an index: for the engine any pointer is one."""
     if not isinstance(thing, kind):
@@ -958,18 +971,9 @@ class Database(_Uncopied):
         that it lacks are made.
         """
         fields, row_bytes = _fields(columns, key)
-        if isinstance(indexes, Mapping):
-            indexes = [Index(*item) for item in indexes.items()]
-        definitions = [_is(Index, "an index", index).definition() for index in indexes]
-        for index in indexes:
-            for column in index.order():
-                if column not in columns:
-                    raise Invalid(f"index {index.name} of table {name}: no column {column!r} is given")
-        definition = _TableDef(
-            size=ctypes.sizeof(_TableDef), row_bytes=row_bytes, name=_name("a table's name", name),
-            columns=(_Column * len(fields))(*[field.column() for field in fields]), column_count=len(fields),
-            rows=_uint64("rows", rows), indexes=(_IndexDef * len(definitions))(*definitions),
-            index_count=len(definitions), flags=ORDERED if ordered else 0)
+        indexes = [Index(*item) for item in indexes.items()] if isinstance(indexes, Mapping) else list(indexes)
+        definition = _definition(name, fields, row_bytes, indexes)
+        definition.rows, definition.flags = _uint64("rows", rows), ORDERED if ordered else 0
         flags = (EXISTING if existing else 0) | (ADD if add else 0)
         handle = _made(_lib.cellar_table_open, self._usable(), ctypes.byref(definition), flags)
         return Table(self, name, handle, fields, row_bytes, indexes)

@@ -184,6 +184,7 @@ def definitions(people):
     refused(ValueError, "by_mark", lambda: db.table("people", some, "id", indexes={"by_mark": "mark"}, add=True))
     refused(cellar.Error, "by_mark", lambda: db.table("people", PEOPLE, "id", indexes={"by_mark": "mark"}))
     refused(cellar.Error, "by_share", lambda: db.table("people", some, "id", indexes=[by_share]))
+    assert len(db.table("people", PEOPLE, "id", indexes=iter(ORDERS)).indexes) == 3
     view = db.table("people", some, "id", indexes=[by_share], add=True)
     with db.begin() as txn:
         assert next(txn.scan(view.indexes["by_share"], backward=True)) == {"id": 49, "share": 12.25, "rank": 4}
