@@ -541,7 +541,7 @@ def _definition(name, fields, row_bytes, indexes):
             if column not in given:
                 raise Invalid(f"index {index.name} of table {name}: no column {column!r} is given")
     return _TableDef(size=ctypes.sizeof(_TableDef), row_bytes=row_bytes, name=_name("a table's name", name),
-                     columns=columns, column_count=len(columns), indexes=orders, index_count=len(orders))
+                     columns=columns, column_count=len(columns), indexes=orders or None, index_count=len(orders))
 
 
 def _of(database, thing, kind=Table):
