@@ -194,6 +194,7 @@ def _load():
         "cellar_open": [ctypes.c_char_p, ctypes.POINTER(_Options), out],
         "cellar_close": [handle],
         "cellar_table_open": [handle, ctypes.POINTER(_TableDef), count, out],
+        "cellar_table_describe": [handle, handle, ctypes.POINTER(_TableDef)],
         "cellar_table_drop": [handle, handle],
         "cellar_table_truncate": [handle, handle],
         "cellar_index_drop": [handle, handle],
@@ -219,6 +220,7 @@ def _load():
         function = getattr(library, name)
         function.argtypes, function.restype = arguments, None
     library.cellar_index_find.argtypes, library.cellar_index_find.restype = [handle, ctypes.c_char_p], handle
+    library.cellar_table_next.argtypes, library.cellar_table_next.restype = [handle, ctypes.c_char_p], ctypes.c_char_p
     library.cellar_last_error.argtypes, library.cellar_last_error.restype = [], ctypes.POINTER(_CError)
     return library
 
@@ -318,6 +320,16 @@ class _Field:
         self.bytes = struct.calcsize("=" + self.format)
         self.check = {"?": self._bool, "s": self._bytes, "bytes": self._bytes, "str": self._str}.get(self.code)
         self.offset = 0
+
+    @classmethod
+    def described(cls, column):
+        """Of what the engine says; a str is bytes to it."""
+        codes = {UINT: " BH I   Q", INT: " bh i   q", FLOAT: "    f   d"}.get(column.type)
+        code = codes[column.bytes] if codes else f"{column.bytes}s" if column.type == FIXED else (
+            f"bytes:{column.bytes_max or VALUE_BYTES_MAX}")
+        field = cls(column.name.decode(), code, bool(column.flags & KEY))
+        field.offset = column.offset
+        return field
 
     def place(self, at):
         """Puts it where it can be in a row of which so many bytes are taken: how many are then."""
@@ -963,13 +975,26 @@ class Database(_Uncopied):
                 raise _error(code, "another thread has a transaction that has not ended")
             self._handle = None
 
-    def table(self, name, columns, key, *, ordered=False, indexes=(), rows=65536, existing=False, add=False):
+    def tables(self):
+        """Their names, sorted."""
+        names, name = [], _lib.cellar_table_next(self._usable(), None)
+        while name is not None:
+            names.append(name.decode())
+            name = _lib.cellar_table_next(self._usable(), name)
+        return names
+
+    def table(self, name, columns=None, key=(), *, ordered=False, indexes=(), rows=65536, existing=False, add=False):
         """
         Opens a table, or makes it. `columns` are codes by name (above), all or some of the table's; `key`: the names of
         those of the key. `ordered`: it can be scanned by its key. `indexes`: cellar.Index, or their columns by name.
         `rows`: how many are expected, of one that is made. `existing`: NotFound where there is none. `add`: indexes
-        that it lacks are made.
+        that it lacks are made. Without columns: one that is there, with all that it has; what is a str elsewhere is
+        bytes then.
         """
+        if columns is None:
+            if key or indexes or ordered or add:
+                raise Invalid("without columns a table is opened as it is")
+            return self._described(name)
         fields, row_bytes = _fields(columns, key)
         indexes = [Index(*item) for item in indexes.items()] if isinstance(indexes, Mapping) else list(indexes)
         definition = _definition(name, fields, row_bytes, indexes)
@@ -977,6 +1002,15 @@ class Database(_Uncopied):
         flags = (EXISTING if existing else 0) | (ADD if add else 0)
         handle = _made(_lib.cellar_table_open, self._usable(), ctypes.byref(definition), flags)
         return Table(self, name, handle, fields, row_bytes, indexes)
+
+    def _described(self, name):
+        definition = _TableDef(size=ctypes.sizeof(_TableDef), name=_name("a table's name", name))
+        handle = _made(_lib.cellar_table_open, self._usable(), ctypes.byref(definition), EXISTING)
+        self._done(_lib.cellar_table_describe(self._usable(), handle, ctypes.byref(definition)))
+        fields = [_Field.described(column) for column in definition.columns[:definition.column_count]]
+        indexes = [Index(index.name.decode(), index.columns.decode(), (index.covers or b"").decode(),
+                         bool(index.flags & UNIQUE)) for index in definition.indexes[:definition.index_count]]
+        return Table(self, name, handle, fields, definition.row_bytes, indexes)
 
     def drop(self, of):
         """Drops a table with its indexes, or an index. At rest, as truncate."""

@@ -199,6 +199,18 @@ def definitions(people):
         refused(ValueError, "a key is of columns", lambda: db.table("bad", {"id": "H"}, key))
     refused(ValueError, "key", lambda: db.table("bad", {"id": "H"}, ()))
     refused(ValueError, "key", lambda: db.table("bad", {"id": bytes}, "id"))
+    described = db.table("people")
+    assert set(described.indexes) == {"by_cents", "by_rank", "by_name"} and described.columns == tuple(PEOPLE)
+    with db.begin() as txn:
+        row = {**person(44), "name": b"p44", "active": 1}
+        assert txn.get(described, 44) == row == txn.get(described.indexes["by_name"], b"p44")
+        assert list(txn.scan(described.indexes["by_rank"], equal=(4, 44))) == [row]
+        assert list(txn.scan(described, equal=44)) == [row]
+        txn.put(described, row, name=b"new")
+        assert txn.get(people, 44)["name"] == "new"
+        txn.abort()
+    refused(cellar.NotFound, "nothing", lambda: db.table("nothing"))
+    assert db.tables() == ["people", "words"]
     unordered = db.table("unordered", {"id": "H"}, "id")
     refused(ValueError, "ORDERED", lambda: db.run(lambda txn: txn.scan(unordered)))
     db.run(lambda txn: txn.put(unordered, id=4))  # no column but the key

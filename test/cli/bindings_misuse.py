@@ -78,6 +78,7 @@ def database_calls(db, plain):
     return {
         "table": lambda: db.table("other", PLAIN, "id"), "drop": lambda: db.drop(plain),
         "drop_index": lambda: db.drop(plain.indexes["by_cents"]), "truncate": lambda: db.truncate(plain),
+        "tables": lambda: db.tables(), "described": lambda: db.table("plain"),
         "tally": lambda: db.table_tally(plain), "begin": lambda: db.begin(), "run": lambda: db.run(lambda txn: None),
         "with": lambda: db.transaction().__enter__(), "decorated": db.transaction()(lambda txn: None),
     }
@@ -814,7 +815,9 @@ def texts():
             refused(TypeError, "is a str", lambda: db.table(strange, PLAIN, "id"))
             refused(TypeError, "is a str", lambda: db.table("t", PLAIN, "id", indexes=[cellar.Index(strange, "cents")]))
             refused(TypeError, "is a str", lambda: db.table("t", {"a": "q", strange: "q"}, "a"))
-        for columns in (7, None, ["a"], [("a", "q")], "a"):
+        for given in ({"key": "id"}, {"indexes": {"by": "cents"}}, {"ordered": True}, {"add": True}):
+            refused(cellar.Invalid, "without columns", lambda: db.table("plain", **given))
+        for columns in (7, ["a"], [("a", "q")], "a"):
             refused(TypeError, "is a Mapping", lambda: db.table("t", columns, "a"))
         for key in (7, None):
             refused(TypeError, "", lambda: db.table("t", PLAIN, key))
