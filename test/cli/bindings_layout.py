@@ -10,10 +10,9 @@ import cellar
 
 STRUCTS = {
     "cellar_error": cellar._CError, "cellar_options": cellar._Options,
-    "cellar_cluster": cellar._Cluster, "cellar_lab": cellar._Lab, "cellar_schema_column": cellar._Column,
-    "cellar_schema": cellar._Schema, "cellar_schema_index_column": cellar._IndexColumn,
-    "cellar_schema_index": cellar._IndexDef,
-    "cellar_bound": cellar._Bound, "cellar_range": cellar._Range, "cellar_txn_options": cellar._TxnOptions,
+    "cellar_cluster": cellar._Cluster, "cellar_lab": cellar._Lab, "cellar_column": cellar._Column,
+    "cellar_index_def": cellar._IndexDef, "cellar_table_def": cellar._TableDef, "cellar_read": cellar._Read,
+    "cellar_scan": cellar._Scan, "cellar_txn_options": cellar._TxnOptions,
     "cellar_lab_table_tally": cellar._TableTally,
 }
 include, folder = sys.argv[1:]
@@ -24,10 +23,12 @@ for name, struct in STRUCTS.items():
     for field, *_ in struct._fields_:
         lines.append(f'    printf("{name}.{field} %zu %zu\\n", offsetof(struct {name}, {field}),'
                      f' sizeof(((struct {name} *)0)->{field}));')
-constants = {**{name: f"CELLAR_{name}" for name in
-                ("INVALID", "NOT_FOUND", "EXISTS", "TOO_LARGE", "CLOSED", "RETRY", "BUSY", "EXISTING", "PRIVATE",
-                 "MEMORY", "DURABLE", "READ_ONLY", "BACKWARD", "COVERED", "TXN_RECORDS_MAX", "VALUE_BYTES_MAX")}}
+constants = {name: f"CELLAR_{name}" for name in
+             ("INVALID", "NOT_FOUND", "EXISTS", "TOO_LARGE", "CLOSED", "RETRY", "BUSY", "VALUE_BYTES_MAX", "EXISTING",
+              "PRIVATE", "ADD", "ORDERED", "KEY", "UNIQUE", "READ_ONLY", "BACKWARD", "PREFIX", "FROM_EXCLUDED",
+              "TO_EXCLUDED", "MEMORY", "DURABLE", "UINT", "INT", "FLOAT", "FIXED", "BYTES")}
 lines += [f'    printf("{name} %d\\n", {told});' for name, told in constants.items()]
+lines.append('    printf("bytes %zu %zu\\n", sizeof(struct cellar_bytes), offsetof(struct cellar_bytes, bytes));')
 lines.append('    for (int i = 0; i < CELLAR_ABORT_REASONS; i++) puts(reasons[i]);')
 with open(f"{folder}/layout.c", "w") as source:
     source.write("#include <cellar_cluster.h>\n#include <cellar_lab.h>\n#include <ctype.h>\n#include <stdio.h>\n"
@@ -45,6 +46,7 @@ for name, struct in STRUCTS.items():
         place = getattr(struct, field)
         wanted.append(f"{name}.{field} {place.offset} {place.size}")
 wanted += [f"{name} {getattr(cellar, name)}" for name in constants]
+wanted.append("bytes 16 8")  # as _Field has it: QQ
 wanted += [reason.upper() for reason in cellar.ABORT_REASONS]
 
 for c, python in zip(told, wanted):
