@@ -648,7 +648,7 @@ struct cellar_detail {
 };
 
 struct cellar_result {
-    int code;                    /* 0 committed, else negative; a code other than INDETERMINATE means: no effect */
+    int code; /* 0: committed, else what the call has returned; one other than INDETERMINATE means: no effect */
     uint32_t attempts;           /* 1 when it committed at once */
     uint64_t latency_ns;         /* from the call to the acknowledgement */
     uint64_t txn_id[2];          /* (compute node, coordinator, incarnation), sequence */
@@ -737,7 +737,8 @@ CELLAR_NODISCARD int cellar_get_many(struct cellar_txn *txn, struct cellar_read 
  * lie beside rows, a row that was not read yet is looked for. Where the transaction knows already whether there is such
  * a row, NOT_FOUND and EXISTS come at once, else from cellar_commit.
  *
- * cellar_put changes columns of a row; with all columns of the definition it also makes the row: NOT_FOUND never.
+ * cellar_put changes columns of a row: NOT_FOUND. With all columns of the definition, the key's among them, as
+ * CELLAR_ALL has them, it makes the row where there is none.
  * cellar_insert makes one: EXISTS. After cellar_delete there is none; that there was none is no error.
  */
 CELLAR_NODISCARD int cellar_put(struct cellar_txn *txn, const struct cellar_table *table, uint64_t columns,
@@ -759,10 +760,11 @@ struct cellar_scan {
     uint32_t from_columns, to_columns; /* ... so many columns of the order count; 0: there is no bound */
     /*
      * NULL, or the row with which an earlier scan has ended: goes on behind it (backward: before it), by the columns of
-     * the order and the key, whether or not there is such a row any more.
+     * the order and the key, whether or not there is such a row any more. Its BYTES are to be the program's own by
+     * then: those that a transaction has lent end with it.
      */
     const void *after;
-    uint64_t columns, lock; /* as in cellar_get; those of the order and of the key are filled always */
+    uint64_t columns, lock; /* as in cellar_get, of the rows that are shown; order and key are filled always */
     uint32_t row_bytes, reserved;
 };
 #define CELLAR_SCAN(type, of, ...)                                                                                     \
@@ -783,7 +785,7 @@ CELLAR_NODISCARD int cellar_cursor_open(struct cellar_txn *txn, const struct cel
  * of them are of one moment; what is longer takes several. BYTES are lent until the transaction ends.
  */
 CELLAR_NODISCARD int cellar_cursor_next(struct cellar_cursor *cursor, uint32_t max, void *rows, size_t row_bytes);
-/* NULL, and one that has ended: nothing. */
+/* NULL, and one that has ended (as long as no more than 64 were opened since): nothing. */
 void cellar_cursor_close(struct cellar_cursor *cursor);
 
 /*

@@ -460,7 +460,7 @@ class database
                                          static_cast<std::uint32_t>(columns.as_c.size()),
                                          def.cluster_bits,
                                          def.rows,
-                                         indexes.data(),
+                                         count ? indexes.data() : nullptr,
                                          static_cast<std::uint32_t>(count),
                                          def.flags};
         const ::cellar_table *opened = nullptr;

@@ -126,14 +126,14 @@ static void describe(const struct rowview *view, struct described *described)
                                                .columns = described->columns,
                                                .column_count = view->column_count,
                                                .cluster_bits = table->index.cluster_bits,
-                                               .rows = table->records_max,
-                                               .indexes = described->indexes};
+                                               .rows = table->records_max};
     for (uint32_t i = 0; i < view->column_count; i++) column_describe(view, i, &described->columns[i]);
     described->index_count = table->ordered_count;
     for (uint32_t i = 0; i < table->ordered_count; i++) {
         described->of[i] = table->ordered[i];
         index_describe(described, table->ordered[i]);
     }
+    if (described->def.index_count) described->def.indexes = described->indexes;
 }
 
 /* Has the table the indexes that it had then? Nothing else of it changes. */

@@ -412,7 +412,7 @@ int cellar_put(struct cellar_txn *txn, const struct cellar_table *handle, uint64
     struct changing changing;
     int rc = change_begin(txn, handle, &columns, row, row_bytes, &changing);
     if (rc) return rc;
-    bool all = (columns | changing.view->keys) == changing.view->all, absent = is_absent(&changing);
+    bool all = columns == changing.view->all, absent = is_absent(&changing);
     if (!all && absent) return changing_failed(&changing, CELLAR_NOT_FOUND);
     bool adds = all && PLANT(row_put_inserts) && !absent && draft_known(changing.record) == DRAFT_ANYTHING;
     return whole_write(&changing, columns, all, adds);

@@ -77,7 +77,8 @@ static void rows_are_written_and_read(void **state)
     txn = face_begun(words.db);
     row = word_of("plum", 1);
     refused(cellar_put(txn, words.words, CELLAR_COL(SEEN + 1), &row), CELLAR_INVALID, "does not have");
-    ok(cellar_put(txn, words.words, CELLAR_COL(SEEN), &row)); /* all but the key is all */
+    refused(cellar_put(txn, words.words, CELLAR_COL(SEEN), &row), CELLAR_NOT_FOUND, "text plum"); /* that is not all */
+    ok(cellar_put(txn, words.words, CELLAR_COL(LANGUAGE) | CELLAR_COL(TEXT) | CELLAR_COL(SEEN), &row));
     ok(cellar_put(txn, words.words, CELLAR_COL(SEEN), &(struct word){4, CELLAR_TEXT("pear"), "en"}));
     ok(cellar_delete(txn, words.words, &none));
     ok(cellar_delete(txn, words.words, &none));

@@ -66,12 +66,12 @@ static bool done(struct play *play, uint32_t key, int rc, int expected)
 static void put_call(struct play *play, uint32_t key)
 {
     bool some = drawn(play, 2);
-    uint64_t own, columns = drawn_columns(play, some, &own), all = KEY_COLUMNS;
+    uint64_t own, columns = drawn_columns(play, some, &own), all = 0;
     for (uint32_t i = 0; i < play->shapes[some].count; i++) all |= CELLAR_COL(play->shapes[some].as_all[i]);
     struct all row = drawn_row(play, key), *model = &play->now.rows[key];
     struct some shown;
     to_some(&row, &shown);
-    bool makes = (columns | KEY_COLUMNS) == all;
+    bool makes = columns == all;
     int rc = some ? cellar_put(play->txn, play->some, own, &shown) : cellar_put(play->txn, play->all, own, &row);
     if (!done(play, key, rc, makes || play->now.there[key] ? 0 : CELLAR_NOT_FOUND)) return;
     if (!play->now.there[key]) *model = (struct all){0};
@@ -216,6 +216,7 @@ static bool tables_open(struct play *play)
     play->ordered = rc == 0;
     if (rc == CELLAR_UNSUPPORTED) { /* nor any order */
         if (play->longs) return false;
+        all.indexes = NULL;
         all.index_count = all.flags = 0;
         rc = cellar_table_open(play->db, &all, 0, &play->all);
     }

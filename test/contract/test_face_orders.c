@@ -60,6 +60,9 @@ static void definitions_are_refused(void **state)
     refused(cellar_table_open(place.db, &def, 0, &table), CELLAR_INVALID, "two indexes named by_city");
     def.index_count = CELLAR_INDEXES_MAX + 1;
     refused(cellar_table_open(place.db, &def, 0, &table), CELLAR_INVALID, "9 indexes; 0 to 8");
+    def.index_count = 0;
+    refused(cellar_table_open(place.db, &def, 0, &table), CELLAR_INVALID, "indexes, and index_count 0");
+    def.index_count = 1;
     def.indexes = NULL;
     refused(cellar_table_open(place.db, &def, 0, &table), CELLAR_INVALID, "0 indexes; 0 to 8");
     def.index_count = 0;

@@ -58,8 +58,8 @@ static const struct cellar_table_def *people_def(void)
 static const struct cellar_table_def *words_def(uint32_t index_count)
 {
     static struct cellar_table_def def;
-    def = *CELLAR_TABLE(struct word, word_columns, .name = "words", .indexes = word_indexes, .index_count = index_count,
-                        .flags = CELLAR_ORDERED);
+    def = *CELLAR_TABLE(struct word, word_columns, .name = "words", .indexes = index_count ? word_indexes : NULL,
+                        .index_count = index_count, .flags = CELLAR_ORDERED);
     return &def;
 }
 
