@@ -11,6 +11,7 @@
 #include "db_define.h"
 #include "mode.h"
 #include "prng.h"
+#include "sim_people.h"
 #include "sim_sessions.h"
 #include "sim_texts.h"
 
@@ -419,7 +420,8 @@ static int cells_reopen(struct sim_load *load, struct cellar *db, struct cellar_
 {
     struct cells *cells = cells_of(load);
     sim_sessions_end(cells->sessions);
-    return cells_make(cells, db, error);
+    int code = cells_make(cells, db, error);
+    return code == 0 && load->plan->people ? sim_people_make(db, &cells->people, error) : code;
 }
 
 static int cells_fill(struct sim_load *load, struct cellar_lab_client *self, struct cellar_error *error)
@@ -438,7 +440,7 @@ static int cells_fill(struct sim_load *load, struct cellar_lab_client *self, str
     return code;
 }
 
-/* Tables are loaded before they have an order. */
+/* Tables are loaded before they have an order; one that has orders at once is made while nothing else runs, too. */
 static int sessions_filled(struct sim_load *load, struct cellar *db, struct cellar_error *error)
 {
     struct cells *cells = cells_of(load);
@@ -449,7 +451,7 @@ static int sessions_filled(struct sim_load *load, struct cellar *db, struct cell
         def.flags = CELLAR_ORDERED;
         code = db_table_open(db, &def, CELLAR_ADD, &cells->tables[t].table, error);
     }
-    return code;
+    return code == 0 && load->plan->people ? sim_people_make(db, &cells->people, error) : code;
 }
 
 static bool reads_only(const struct cells_txn *txn)

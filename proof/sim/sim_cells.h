@@ -57,8 +57,9 @@ struct cells {
     uint32_t kind_weights[CELLS_KINDS];
     bool seen[SIM_CELLS_KEYS_MAX]; /* by the final scan of a table */
     uint32_t scanning;
-    struct sim_sessions *sessions;    /* of interactive transactions; NULL: procedures only */
-    const struct cellar_table *texts; /* whose values have variable length (sim_texts.h); NULL: there is none */
+    struct sim_sessions *sessions;     /* of interactive transactions; NULL: procedures only */
+    const struct cellar_table *texts;  /* whose values have variable length (sim_texts.h); NULL: there is none */
+    const struct cellar_table *people; /* with orders, and keys of two columns (sim_people.h); NULL: likewise */
 };
 
 /* Keys at both ends of their range are as good as any. */

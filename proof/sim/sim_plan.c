@@ -27,6 +27,7 @@
 #define STREAM_SESSIONS 0x73657373ull
 #define STREAM_VALUES 0x76616c75ull
 #define STREAM_ORDERED 0x6f726465726564ull
+#define STREAM_PEOPLE 0x70656f706c65ull
 #define STREAM_SIZE 0x73697a65ull
 #define WEIGHTS 20         /* of `all`: what other workloads leave is cells' */
 #define SESSIONS_ONE_IN 10 /* seeds that would run cells; and ranges, likewise */
@@ -201,6 +202,7 @@ static uint64_t chunks_least(const struct sim_plan *plan)
         uint64_t rows = (uint64_t)plan->keys * (3 * ROW_VALUE_BYTES_MAX), workers = plan->cns * plan->threads;
         if (plan->values) chunks += VALUES_CHUNKS + workers * VALUES_CHUNKS_WORKER;
         if (plan->ordered) chunks += plan->tables * (RANGES_CHUNKS + workers * ORDERED_CHUNKS_WORKER);
+        if (plan->people) chunks += 3 * (RANGES_CHUNKS + workers * ORDERED_CHUNKS_WORKER); /* of three orders */
         return chunks + plan->tables * (6 + rows / LAYOUT_CHUNK_BYTES);
     }
     return chunks;
@@ -227,7 +229,7 @@ static void draw_memory(struct sim_plan *plan, struct prng *prng)
     uint64_t chunks = DRAW(prng, spare);
 
     plan->log_bytes = (uint64_t)DRAW(prng, logs) << 10;
-    if (plan->ordered) plan->log_bytes = RANGES_LOG_BYTES;
+    if (plan->ordered || plan->people) plan->log_bytes = RANGES_LOG_BYTES;
     if (!strcmp(plan->workload, "ranges")) {
         plan->log_bytes = RANGES_LOG_BYTES;
         chunks = RANGES_CHUNKS + plan->cns * plan->threads * 16;
@@ -314,6 +316,14 @@ static void draw_ordered(struct sim_plan *plan, uint64_t seed)
     struct prng prng;
     prng_seed_stream(&prng, seed, STREAM_ORDERED);
     plan->ordered = !prng_below(&prng, 3) && !strcmp(plan->workload, "sessions") && !mode_of(plan->cc)->versions;
+}
+
+/* Likewise; in half of the runs. */
+static void draw_people(struct sim_plan *plan, uint64_t seed)
+{
+    struct prng prng;
+    prng_seed_stream(&prng, seed, STREAM_PEOPLE);
+    plan->people = prng_below(&prng, 2) && !strcmp(plan->workload, "sessions") && !mode_of(plan->cc)->versions;
 }
 
 /*
@@ -465,6 +475,7 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
     draw_txns(plan, &prng, fixed);
     draw_values(plan, seed);
     draw_ordered(plan, seed);
+    draw_people(plan, seed);
     draw_memory(plan, &prng);
     draw_faults(plan, &prng, fixed);
     bool en_small = prng_below(&prng, 2);

@@ -62,6 +62,7 @@ struct sim_plan {
     const char *way;       /* mode cellar: rules by which compute nodes turn; NULL: usual ones, which never do here */
     bool upserts;          /* cells, sessions: some of what inserts a key if absent updates it if present */
     bool values;           /* sessions: some transactions change values of variable length, too */
+    bool people;           /* sessions: some work on a table with keys of two columns, and indexes (sim_people.h) */
     bool ordered;          /* sessions: tables have the order of their keys, and some transactions read ranges */
     /* faults */
     struct fabric_sim_faults faults;

@@ -11,6 +11,7 @@
 #include "coordinator.h"
 #include "prng.h"
 #include "session.h"
+#include "sim_people.h"
 #include "sim_texts.h"
 
 #include <stdlib.h>
@@ -23,6 +24,7 @@ struct sim_sessions {
     uint32_t count;
     uint8_t (*rows)[SIM_ACCESSES_MAX][SIM_CELLS_ROW_BYTES_MAX]; /* some for each: that it reads at once */
     struct sim_texts *texts;                                    /* one for each; NULL: the plan has no values */
+    struct sim_people *people;                                  /* likewise */
     struct session sessions[];
 };
 
@@ -32,7 +34,8 @@ struct dialog {
     struct cellar_lab_client *client;
     struct session *session;
     const struct cells_txn *todo;
-    struct sim_texts *texts; /* NULL: the plan has no values */
+    struct sim_texts *texts;   /* NULL: the plan has no values */
+    struct sim_people *people; /* NULL: it has no people */
     uint8_t (*rows)[SIM_CELLS_ROW_BYTES_MAX];
     struct cellar_txn *txn;
     struct prng prng;    /* of the client's manners: drawn anew by each try */
@@ -53,9 +56,11 @@ int sim_sessions_open(struct cells *cells, struct cellar_error *error)
     cells->sessions->count = count;
     cells->sessions->rows = calloc(count, sizeof *cells->sessions->rows);
     if (!cells->sessions->rows) return err_set(error, CELLAR_NOMEM, "no memory for rows");
-    if (!cells->load.plan->values) return 0;
-    cells->sessions->texts = calloc(count, sizeof *cells->sessions->texts);
-    return cells->sessions->texts ? 0 : err_set(error, CELLAR_NOMEM, "no memory for values");
+    const struct sim_plan *plan = cells->load.plan;
+    if (plan->values) cells->sessions->texts = calloc(count, sizeof *cells->sessions->texts);
+    if (plan->people) cells->sessions->people = calloc(count, sizeof *cells->sessions->people);
+    bool all = (cells->sessions->texts || !plan->values) && (cells->sessions->people || !plan->people);
+    return all ? 0 : err_set(error, CELLAR_NOMEM, "no memory for values");
 }
 
 void sim_sessions_end(struct sim_sessions *sessions)
@@ -68,6 +73,7 @@ void sim_sessions_close(struct sim_sessions *sessions)
 {
     sim_sessions_end(sessions);
     if (sessions) free(sessions->texts);
+    if (sessions) free(sessions->people);
     if (sessions) free(sessions->rows);
     free(sessions);
 }
@@ -102,7 +108,7 @@ static const struct cells_table *row_begin(const struct dialog *dialog, const st
     return &dialog->cells->tables[access->table];
 }
 
-static int row_get(struct dialog *dialog, const struct cells_access *access, uint32_t cell, uint8_t *value)
+static int get(struct dialog *dialog, const struct cells_access *access, uint32_t cell, uint8_t *value)
 {
     uint8_t row[SIM_CELLS_ROW_BYTES_MAX];
     const struct cells_table *table = row_begin(dialog, access, row);
@@ -154,13 +160,6 @@ static int row_delete(struct dialog *dialog, const struct cells_access *access)
 
 /* ---- reading ---- */
 
-static int get(struct dialog *dialog, const struct cells_access *access, uint32_t cell, uint8_t *value)
-{
-    const struct cells_table *table = &dialog->cells->tables[access->table];
-    if (once_in(dialog, 2)) return row_get(dialog, access, cell, value);
-    return cellar_txn_get(dialog->txn, table->table, sim_cells_key(access->key), (int)cell, value);
-}
-
 /* What it has been shown it is shown again. */
 static int look_again(struct dialog *dialog, const struct cells_access *access, uint32_t cell, const uint8_t *value)
 {
@@ -176,18 +175,16 @@ static int look_again(struct dialog *dialog, const struct cells_access *access, 
 /* Savepoints take back what is behind them: bytes that no client may ever see. */
 static int change_mind(struct dialog *dialog, const struct cells_access *access, uint32_t cell, const uint8_t *value)
 {
-    const struct cells_table *table = &dialog->cells->tables[access->table];
     uint8_t never[SIM_CELLS_ROW_BYTES_MAX];
-    uint64_t key = sim_cells_key(access->key);
     int savepoint = cellar_savepoint(dialog->txn), code;
     if (savepoint < 0) return savepoint;
     memset(never, 0xee, sizeof never);
     if (once_in(dialog, 3))
-        code = once_in(dialog, 2) ? row_delete(dialog, access) : cellar_txn_delete(dialog->txn, table->table, key);
+        code = row_delete(dialog, access);
     else if (once_in(dialog, 3))
         code = row_put_all(dialog, access, never);
     else
-        code = cellar_txn_put(dialog->txn, table->table, key, (int)cell, never);
+        code = row_put(dialog, access, cell, never);
     if (code) return code;
     think(dialog);
     code = cellar_rollback_to(dialog->txn, savepoint);
@@ -256,21 +253,6 @@ static int many_get(struct dialog *dialog)
     for (uint32_t i = 0; i < count && code == 0; i++)
         if (once_in(dialog, 3)) code = many_again(dialog, accesses[i], &reads[i]);
     return code;
-}
-
-/* The same, cell by cell. */
-static int prefetch(struct dialog *dialog)
-{
-    struct cellar_txn_read reads[SIM_ACCESSES_MAX];
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < dialog->todo->count; i++) {
-        const struct cells_access *access = &dialog->todo->accesses[i];
-        if (!access->read) continue;
-        reads[count++] = (struct cellar_txn_read){.table = dialog->cells->tables[access->table].table,
-                                                  .key = sim_cells_key(access->key),
-                                                  .cells = access->read};
-    }
-    return count ? cellar_prefetch(dialog->txn, reads, count) : 0;
 }
 
 /* ---- ranges ---- */
@@ -409,10 +391,7 @@ static int put(struct dialog *dialog, const struct cells_access *access)
         uint32_t cell = (uint32_t)__builtin_ctz(cells);
         sim_cells_value_make(value, table->columns[cell].bytes,
                              sim_cells_identity(dialog->writer, access->table, access->key, cell), dialog->digest);
-        if (once_in(dialog, 2))
-            code = row_put(dialog, access, cell, value);
-        else
-            code = cellar_txn_put(dialog->txn, table->table, sim_cells_key(access->key), (int)cell, value);
+        code = row_put(dialog, access, cell, value);
         if (code == 0 && once_in(dialog, 6)) code = look_again(dialog, access, cell, value);
     }
     return code;
@@ -424,8 +403,7 @@ static int insert(struct dialog *dialog, const struct cells_access *access)
     uint8_t row[SIM_CELLS_ROW_BYTES_MAX];
     if (once_in(dialog, 3)) return put_all(dialog, access);
     sim_cells_row_make(table, access->table, access->key, dialog->writer, dialog->digest, row);
-    int code = once_in(dialog, 2) ? row_insert(dialog, access, row)
-                                  : cellar_txn_insert(dialog->txn, table->table, sim_cells_key(access->key), row);
+    int code = row_insert(dialog, access, row);
     if (code == 0 && once_in(dialog, 6)) code = look_again(dialog, access, 0, row + table->columns[0].offset);
     return code;
 }
@@ -434,13 +412,10 @@ static int insert(struct dialog *dialog, const struct cells_access *access)
 
 static int step(struct dialog *dialog, const struct cells_access *access)
 {
-    const struct cells_table *table = &dialog->cells->tables[access->table];
     if (access->block) think(dialog);
     if (access->kind == CELLS_INSERT) return access->if_absent && dialog->found ? 0 : insert(dialog, access);
     int code = take(dialog, access);
-    if (code == 0 && access->kind == CELLS_DELETE && once_in(dialog, 2)) return row_delete(dialog, access);
-    if (code == 0 && access->kind == CELLS_DELETE)
-        return cellar_txn_delete(dialog->txn, table->table, sim_cells_key(access->key));
+    if (code == 0 && access->kind == CELLS_DELETE) return row_delete(dialog, access);
     return code ? code : put(dialog, access);
 }
 
@@ -467,10 +442,27 @@ static int texts(struct dialog *dialog)
     return code;
 }
 
+/* Two of three transactions. */
+static int people(struct dialog *dialog)
+{
+    struct sim_people *people = dialog->people;
+    uint32_t steps = once_in(dialog, 3) ? 0 : sim_people_begin(people, dialog->txn, &dialog->prng, dialog->writer);
+    int code = 0;
+    for (uint32_t i = 0; i < steps && code == 0; i++) {
+        if (once_in(dialog, 3)) think(dialog);
+        code = sim_people_step(people);
+    }
+    if (steps && people->complaint[0]) snprintf(dialog->complaint, sizeof dialog->complaint, "%s", people->complaint);
+    if (steps && people->contradiction[0])
+        sim_load_complain(&dialog->cells->load, "transaction %u, interactive: %s", dialog->writer - 1,
+                          people->contradiction);
+    return code;
+}
+
 static int play(struct dialog *dialog)
 {
     const struct cells_txn *todo = dialog->todo;
-    int code = !once_in(dialog, 3) ? 0 : once_in(dialog, 2) ? many_get(dialog) : prefetch(dialog);
+    int code = once_in(dialog, 3) ? many_get(dialog) : 0;
     if (code == 0 && dialog->cells->load.plan->ordered && once_in(dialog, 3)) code = scan(dialog);
     for (uint32_t i = 0; i < todo->count && code == 0; i++) {
         code = step(dialog, &todo->accesses[i]);
@@ -478,6 +470,7 @@ static int play(struct dialog *dialog)
         if (code == 0 && once_in(dialog, 24)) code = cellar_check(dialog->txn);
     }
     if (code == 0 && dialog->texts) code = texts(dialog);
+    if (code == 0 && dialog->people) code = people(dialog);
     think(dialog);
     return code == 0 && todo->user_abort ? CELLAR_USER_ABORT : code;
 }
@@ -536,6 +529,10 @@ int sim_sessions_next(struct cells *cells, struct cellar_lab_client *client, uin
         dialog.texts->table = cells->texts;
         dialog.texts->half_bytes = plan->log_bytes / 2;
         dialog.texts->ring_only = mode_of(plan->cc)->undo;
+    }
+    if (cells->people) {
+        dialog.people = &cells->sessions->people[number];
+        dialog.people->table = cells->people;
     }
     sim_cells_draw(cells, number, index, &todo);
     prng_seed_stream(&dialog.prng, plan->seed ^ STREAM_CLIENTS, (uint64_t)index << 32 | (number + 1));

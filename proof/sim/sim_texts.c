@@ -1,32 +1,32 @@
 #include "sim_texts.h"
 
-#include "db_schema.h"
+#include "db_define.h"
 #include "sim_cells.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#undef cellar_get
+#undef cellar_put
+#undef cellar_insert
+#undef cellar_delete
+
 #define KEYS 4
-#define HEAD_BYTES 16 /* whose it is, and how long */
+#define ROWS (KEYS * SIM_TEXTS_BYTES_MAX / 4096) /* of 4 KiB each, as a table counts on (db_define.c) */
+#define HEAD_BYTES 16                            /* whose it is, and how long */
 
 struct text_row {
-    uint64_t stamp;
-    CELLAR_VALUE(24) text;
+    uint64_t key, stamp;
+    struct cellar_bytes text;
 };
-enum { TEXT_STAMP, TEXT_TEXT };
+enum { KEY, STAMP, TEXT };
 
 int sim_texts_make(struct cellar *db, const struct cellar_table **table, struct cellar_error *error)
 {
-    static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct text_row, stamp),
-                                                          CELLAR_COLUMN(struct text_row, text)};
-    const struct cellar_schema schema = {.name = "texts",
-                                         .row_bytes = sizeof(struct text_row),
-                                         .columns = columns,
-                                         .column_count = 2,
-                                         .records_max = KEYS,
-                                         .variable = CELLAR_BIT(TEXT_TEXT),
-                                         .long_bytes = KEYS * SIM_TEXTS_BYTES_MAX};
-    return db_table_create(db, &schema, table, error);
+    static const struct cellar_column columns[] = {{CELLAR_FIELD(struct text_row, key), .flags = CELLAR_KEY},
+                                                   {CELLAR_FIELD(struct text_row, stamp)},
+                                                   {CELLAR_FIELD(struct text_row, text)}};
+    return db_table_open(db, CELLAR_TABLE(struct text_row, columns, .name = "texts", .rows = ROWS), 0, table, error);
 }
 
 /* ---- values ---- */
@@ -45,16 +45,17 @@ static void text_make(struct sim_texts *texts, uint32_t key, uint64_t bytes)
     }
 }
 
-static bool text_sound(const struct sim_texts *texts, uint32_t key, uint64_t bytes)
+static bool text_sound(const struct cellar_bytes *text, uint32_t key)
 {
+    const uint64_t bytes = text->bytes;
     uint64_t id;
     if (bytes == 0) return true;
-    if (bytes < HEAD_BYTES) return false;
-    memcpy(&id, texts->bytes, sizeof id);
+    if (bytes < HEAD_BYTES || bytes > SIM_TEXTS_BYTES_MAX) return false;
+    memcpy(&id, text->data, sizeof id);
     bool sound = (uint32_t)id == (uint32_t)sim_cells_identity(0, 0, key, 0);
     for (uint64_t at = 0, i = 0; at < bytes && sound; at += 8, i++) {
         uint64_t word = word_of(id, bytes, i);
-        sound = memcmp(texts->bytes + at, &word, bytes - at < 8 ? bytes - at : 8) == 0;
+        sound = memcmp((const uint8_t *)text->data + at, &word, bytes - at < 8 ? bytes - at : 8) == 0;
     }
     return sound;
 }
@@ -77,19 +78,18 @@ static uint64_t length_draw(struct sim_texts *texts)
 /* *digest: of what it has. */
 static int look(struct sim_texts *texts, uint32_t key, uint64_t *digest)
 {
-    size_t bytes;
-    int code =
-        cellar_txn_get_bytes(texts->txn, texts->table, key, TEXT_TEXT, texts->bytes, SIM_TEXTS_BYTES_MAX, &bytes);
+    struct text_row row = {.key = key};
+    int code = cellar_get(texts->txn, texts->table, CELLAR_COL(TEXT), 0, &row, sizeof row);
     if (code) return code;
-    *digest = bytes;
-    for (uint64_t at = 0; at + 8 <= bytes; at += 8) {
+    *digest = row.text.bytes;
+    for (uint64_t at = 0; at + 8 <= row.text.bytes; at += 8) {
         uint64_t word;
-        memcpy(&word, texts->bytes + at, sizeof word);
+        memcpy(&word, (const uint8_t *)row.text.data + at, sizeof word);
         *digest = sim_cells_mix(*digest, word);
     }
-    if (!text_sound(texts, key, bytes))
+    if (!text_sound(&row.text, key))
         snprintf(texts->complaint, sizeof texts->complaint, "texts, key %u: %zu bytes that no client wrote so", key,
-                 bytes);
+                 row.text.bytes);
     return 0;
 }
 
@@ -104,6 +104,12 @@ static int look_again(struct sim_texts *texts, uint32_t key, uint64_t digest)
     return code;
 }
 
+static int text_put(struct sim_texts *texts, uint32_t key, uint64_t bytes, uint64_t columns)
+{
+    const struct text_row row = {key, texts->writer, {texts->bytes, bytes}};
+    return cellar_put(texts->txn, texts->table, columns, &row, sizeof row);
+}
+
 /* Bytes that no client may ever see. */
 static int change_mind(struct sim_texts *texts, uint32_t key, uint64_t digest)
 {
@@ -111,25 +117,18 @@ static int change_mind(struct sim_texts *texts, uint32_t key, uint64_t digest)
     int savepoint = cellar_savepoint(texts->txn);
     if (savepoint < 0) return savepoint;
     memset(texts->bytes, 0xee, bytes);
-    int code = cellar_txn_put_bytes(texts->txn, texts->table, key, TEXT_TEXT, texts->bytes, bytes);
+    int code = text_put(texts, key, bytes, CELLAR_COL(TEXT));
     if (code == 0) code = cellar_rollback_to(texts->txn, savepoint);
     return code ? code : look_again(texts, key, digest);
 }
 
-static int put(struct sim_texts *texts, uint32_t key)
+static int put(struct sim_texts *texts, uint32_t key, uint64_t columns)
 {
     uint64_t digest, bytes = length_draw(texts);
     text_make(texts, key, bytes);
-    int code = cellar_txn_put_bytes(texts->txn, texts->table, key, TEXT_TEXT, texts->bytes, bytes);
+    int code = text_put(texts, key, bytes, columns);
     if (code || !once_in(texts, 4)) return code;
     return (code = look(texts, key, &digest)) ? code : look_again(texts, key, digest);
-}
-
-static int insert(struct sim_texts *texts, uint32_t key)
-{
-    struct text_row row = {.stamp = texts->writer};
-    int code = cellar_txn_insert(texts->txn, texts->table, key, &row);
-    return code ? code : put(texts, key);
 }
 
 uint32_t sim_texts_begin(struct sim_texts *texts, struct cellar_txn *txn, struct prng *prng, uint32_t writer)
@@ -149,9 +148,10 @@ int sim_texts_step(struct sim_texts *texts)
     uint32_t key = texts->key;
     texts->key = (key + 1) % KEYS;
     int code = look(texts, key, &digest);
-    if (code == CELLAR_NOT_FOUND) return insert(texts, key);
+    if (code == CELLAR_NOT_FOUND) return put(texts, key, CELLAR_ALL);
     if (code == 0 && once_in(texts, 6)) code = look_again(texts, key, digest);
     if (code == 0 && once_in(texts, 6)) code = change_mind(texts, key, digest);
     if (code || (!texts->large && once_in(texts, 3))) return code;
-    return once_in(texts, 8) ? cellar_txn_delete(texts->txn, texts->table, key) : put(texts, key);
+    if (!once_in(texts, 8)) return put(texts, key, CELLAR_COL(TEXT));
+    return cellar_delete(texts->txn, texts->table, &(const struct text_row){.key = key}, sizeof(struct text_row));
 }
