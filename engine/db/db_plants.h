@@ -27,6 +27,10 @@
     /* rows of typed columns */                                                                                        \
     X(row_put_lost, "a put of a whole row that is not there makes none")                                               \
     X(row_put_inserts, "a put of a whole row inserts one, whether there is one or not")                                \
+    X(cursor_page_skips, "a page goes on behind all rows that are equal in the order's columns")                       \
+    X(cursor_page_repeats, "a page begins with the row that the last one has ended with")                              \
+    X(scan_own_missed, "a scan does not show what its transaction has inserted")                                       \
+    X(cursor_handle_reused, "the handle of a cursor that was closed is the next one's at once")                        \
     X(row_put_whole, "a put of some columns changes the others of its struct as well")                                 \
     /* keys of bytes and long values */                                                                                \
     X(bytekey_twins_uncounted, "the first record of a hash is not told that another one is there")                     \

@@ -7,6 +7,7 @@
 #include "interactive_rows.h"
 
 #include "db_order.h"
+#include "db_plants.h"
 #include "interactive.h"
 
 #undef cellar_cursor_next
@@ -159,12 +160,21 @@ static int entry_encode(const struct encoding *encoding, uint8_t *entry)
     return 0;
 }
 
+/* Planted: to the last of those that are equal in the index's own columns. */
+static void entry_widen(const struct cellar_index *index, bool backward, uint8_t *entry)
+{
+    uint32_t own = 0;
+    for (uint32_t i = 0; i < index->own_count; i++) own += index->sortkey.columns[i].bytes;
+    memset(entry + own, backward ? 0 : UINT8_MAX, index->sortkey.bytes - own);
+}
+
 /*
  * From that entry on. The number of a wide key's record does not count, since the key's columns are in the entry: which
  * of several twins it is may change.
  */
 static void range_pass(const struct cellar_index *index, bool backward, uint8_t *entry, struct tree_range *range)
 {
+    if (PLANT(cursor_page_skips)) entry_widen(index, backward, entry);
     if (index->base->key.wide) treenode_number_put(entry + index->sortkey.bytes, backward ? 0 : UINT64_MAX);
     tree_range_pass(index, entry, backward, range);
 }
@@ -272,6 +282,16 @@ static int flags_check(struct session *session, const struct cellar_scan *scan)
     return known ? 0 : interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_OPTIONS);
 }
 
+/* A handle that is closed; those closed last are told from it for a while. */
+static struct cellar_cursor *place_next(struct session *session, int mark)
+{
+    struct cellar_cursor *cursor = &session->cursors[mark];
+    if (PLANT(cursor_handle_reused)) return cursor;
+    do cursor = &session->cursors[++session->cursor_turn % SESSION_CURSORS];
+    while (cursor->txn);
+    return cursor;
+}
+
 int interactive_cursor_open(struct cellar_txn *txn, const struct cellar_scan *scan, struct cellar_cursor **out)
 {
     int rc;
@@ -286,9 +306,15 @@ int interactive_cursor_open(struct cellar_txn *txn, const struct cellar_scan *sc
     if (cursor.mark < 0)
         return interactive_too_large(session, CELLAR_WHY_CURSORS, CELLAR_CURSORS_MAX, view->handle.table, 0);
     cursor.txn = txn;
-    session->cursors[cursor.mark] = cursor;
-    *out = &session->cursors[cursor.mark];
+    *out = session->marked[cursor.mark] = place_next(session, cursor.mark);
+    **out = cursor;
     return 0;
+}
+
+void interactive_cursors_end(struct session *session)
+{
+    for (uint32_t marked = session->draft.marked; marked; marked &= marked - 1)
+        session->marked[__builtin_ctz(marked)]->txn = NULL;
 }
 
 /* ---- rows ---- */
@@ -470,6 +496,7 @@ static int rows_read(struct cellar_txn *txn, struct session *session, struct cel
     }
     if (rc) return rc;
     cursor->ended = *count < most;
+    if (*count > 1 && PLANT(cursor_page_repeats)) filling_set(&filling, *count - 2, rows);
     if (*count) range_pass(cursor->index, cursor->backward, filling.entry, &cursor->rest);
     return 0;
 }

@@ -30,8 +30,9 @@ int interactive_columns_lock(struct session *session, const struct rowview *view
 /* ---- interactive_cursor.c ---- */
 
 /*
- * Rows of a range, and how far it has come. A session has CELLAR_CURSORS_MAX of them, each with the draft's mark of its
- * number: what is read for it is read, and shown, as the draft was then (INV-DRAFT-7).
+ * Rows of a range, and how far it has come. Each has a mark of the draft's: what is read for it is read, and shown, as
+ * the draft was then (INV-DRAFT-7). Handles are used in turn: one that is closed, or whose transaction has ended, is
+ * told from the one that is open, as long as no more than SESSION_CURSORS were opened since.
  */
 struct cellar_cursor {
     struct cellar_txn *txn; /* NULL: it is closed */
@@ -51,5 +52,7 @@ struct cellar_cursor {
 /* As cellar_cursor_open, of a struct that the library knows all of. */
 NODISCARD int interactive_cursor_open(struct cellar_txn *txn, const struct cellar_scan *scan,
                                       struct cellar_cursor **cursor);
+/* The transaction has ended, and its cursors with it. */
+void interactive_cursors_end(struct session *session);
 /* Of many reads, one by an index: its row, if there is one, and the code to the read. 0, or another code. */
 NODISCARD int interactive_index_read(struct cellar_txn *txn, struct session *session, struct cellar_read *read);

@@ -7,6 +7,7 @@
  * change is put in. How many there are of the second kind is not bounded: of those in the part as many are kept, in
  * their order, as are asked for.
  */
+#include "db_plants.h"
 #include "interactive.h"
 
 #include <string.h>
@@ -211,7 +212,7 @@ static int part_take(struct scan *scan, uint32_t moved)
     uint32_t kept = moved ? found_drop(scan) : scan->found;
     if (moved) {
         struct treenode_entry *own = entries + DRAFT_ENTRIES_MAX - wanted;
-        uint32_t own_count = own_entries(scan, &part, wanted, own);
+        uint32_t own_count = PLANT(scan_own_missed) ? 0 : own_entries(scan, &part, wanted, own);
         runs_merge(scan, entries + scan->count, kept, own, own_count);
         kept += own_count;
     }

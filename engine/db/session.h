@@ -30,6 +30,7 @@
 
 /* A handle that has ended is told from the one that goes on as long as no more than so many were begun since. */
 #define SESSION_HANDLES 16
+#define SESSION_CURSORS 64     /* likewise of cursors */
 #define SESSION_COORDINATORS 2 /* its attempts' own; the holder's (hold.h), which has a log once it is needed */
 
 enum session_state {
@@ -58,7 +59,9 @@ struct session { /* a handle */
     bool ready;     /* its coordinator can run */
     bool has_draft; /* its draft's memory is mapped */
     struct draft draft;
-    struct cellar_cursor cursors[CELLAR_CURSORS_MAX]; /* by the draft's marks */
+    struct cellar_cursor cursors[SESSION_CURSORS];    /* what its client is handed, one after the other; */
+    uint32_t cursor_turn;                             /* ... the one that was handed out last; */
+    struct cellar_cursor *marked[CELLAR_CURSORS_MAX]; /* ... those that are open, by the draft's marks */
     /* What its client is handed, one after the other; none of their own functions is to run on them. */
     struct cellar_txn handles[SESSION_HANDLES];
     uint32_t turn;                    /* the one that was handed out last */

@@ -1,6 +1,7 @@
 /* test_face_scans_misuse.c - what cursors over rows of typed columns are refused for, and when they end. */
 #include "cellar_proc.h"
 #include "face_calls.h"
+#include "plant.h"
 #include "session.h"
 #include "typed_people.h"
 
@@ -102,17 +103,72 @@ static void cursors_are_refused(void **state)
     cellar_cursor_close(NULL);
     refused(cellar_cursor_next(more[3], 4, found), CELLAR_INVALID, "the cursor is closed");
     ok(cellar_cursor_open(txn, &good, &cursor));
-    assert_ptr_equal(cursor, more[3]);
+    refused(cellar_cursor_next(more[3], 4, found), CELLAR_INVALID, "the cursor is closed");
     cellar_abort(txn);
     refused(cellar_cursor_next(cursor, 4, found), CELLAR_INVALID, "the transaction has ended");
     refused(cellar_cursor_next(NULL, 4, found), CELLAR_INVALID, "the cursor is NULL");
     cellar_cursor_close(cursor); /* says nothing */
     assert_non_null(strstr(cellar_last_error()->text, "the cursor is NULL"));
     txn = face_begun(place.db);
-    refused(cellar_cursor_next(cursor, 4, found), CELLAR_INVALID, "the transaction has ended");
+    refused(cellar_cursor_next(cursor, 4, found), CELLAR_INVALID, "the cursor is closed");
     cellar_abort(txn);
     ok(cellar_close(place.db));
     refused(cellar_cursor_next(cursor, 4, found), CELLAR_CLOSED, "");
+}
+
+/* A cursor is another one's neither with its own transaction's next one, nor with the next transaction's. */
+static bool is_its_own(void)
+{
+    struct place place;
+    struct person found[2];
+    struct cellar_cursor *old, *now[CELLAR_CURSORS_MAX];
+    bool own = true;
+    place_open(&place);
+    people_insert(&place);
+    const struct cellar_scan *all = CELLAR_SCAN(struct person, place.people, .columns = CELLAR_ALL);
+    struct cellar_txn *txn = face_begun(place.db);
+    ok(cellar_cursor_open(txn, all, &old));
+    for (int round = 0; round < 2 && own; round++) {
+        if (round == 0) cellar_cursor_close(old);
+        if (round == 1) cellar_abort(txn);
+        if (round == 1) txn = face_begun(place.db);
+        for (int i = 0; i < CELLAR_CURSORS_MAX - 1; i++) ok(cellar_cursor_open(txn, all, &now[i]));
+        own = cellar_cursor_next(old, 1, found) == CELLAR_INVALID;
+        cellar_cursor_close(old);
+        for (int i = 0; i < CELLAR_CURSORS_MAX - 1 && own; i++) own = cellar_cursor_next(now[i], 1, found) == 1;
+        old = now[0];
+    }
+    cellar_abort(txn);
+    face_close(place.db);
+    return own;
+}
+
+static void handles_are_used_in_turn(void **state)
+{
+    struct place place;
+    struct person found[2];
+    struct cellar_cursor *kept, *cursor;
+    (void)state;
+    assert_true(is_its_own());
+#ifdef CELLAR_PLANTS
+    assert_true(plant_choose("cursor_handle_reused"));
+    assert_false(is_its_own());
+    assert_true(plant_choose(NULL));
+#endif
+    /* One that stays open keeps its place, whatever comes and goes beside it. */
+    place_open(&place);
+    people_insert(&place);
+    struct cellar_txn *txn = face_begun(place.db);
+    ok(cellar_cursor_open(txn, CELLAR_SCAN(struct person, place.people, .columns = CELLAR_ALL), &kept));
+    for (int i = 0; i < 3 * SESSION_CURSORS; i++) {
+        ok(cellar_cursor_open(txn, CELLAR_SCAN(struct person, place.people, .columns = CELLAR_ALL), &cursor));
+        assert_ptr_not_equal(cursor, kept);
+        cellar_cursor_close(cursor);
+    }
+    assert_int_equal(cellar_cursor_next(kept, 2, found), 2);
+    assert_int_equal(found[0].id, 1);
+    cellar_abort(txn);
+    face_close(place.db);
 }
 
 /* Procedures do not know rows of typed columns yet, nor ranges of them. */
@@ -155,6 +211,7 @@ int main(void)
         cmocka_unit_test(cursors_are_refused),
         cmocka_unit_test(procedures_are_refused),
         cmocka_unit_test(a_cursor_ends_with_its_transaction),
+        cmocka_unit_test(handles_are_used_in_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

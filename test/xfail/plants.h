@@ -79,7 +79,7 @@ struct plants_search {
         const char *way;          /* mode cellar: rules of ways; NULL: usual ones */
         uint32_t reopen;          /* enum sim_reopen */
         bool decides;             /* a register decides which nodes are lost; else none does */
-        bool values;              /* sessions: such as the seed draws; else none */
+        bool values, people;      /* sessions: such as the seed draws; else none */
     } shape;
 };
 

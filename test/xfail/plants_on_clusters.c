@@ -49,6 +49,7 @@ static void plan_draw(const struct plants_shape *shape, uint64_t seed, struct si
     sim_plan_draw(plan, seed, fixed);
     plan->upserts = false;
     plan->values = plan->values && shape->values;
+    plan->people = plan->people && shape->people;
     plan->way = shape->way;
     if (shape->words) plan->words = true;
     FIX(keys, 0);

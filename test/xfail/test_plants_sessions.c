@@ -44,6 +44,22 @@ static const struct plants_search searches[] = {
      .method = PLANTS_CLUSTER,
      .checker = "logs",
      .shape = {.workload = "sessions", .faults = "none", .txns = 10, .values = true}},
+    {.plant = "draft_mark_unasked",
+     .method = PLANTS_CLUSTER,
+     .checker = "workload",
+     .shape = {.workload = "sessions", .faults = "none", .txns = 10, .people = true}},
+    {.plant = "cursor_page_skips",
+     .method = PLANTS_CLUSTER,
+     .checker = "workload",
+     .shape = {.workload = "sessions", .faults = "none", .txns = 10, .people = true}},
+    {.plant = "cursor_page_repeats",
+     .method = PLANTS_CLUSTER,
+     .checker = "workload",
+     .shape = {.workload = "sessions", .faults = "none", .txns = 10, .people = true}},
+    {.plant = "scan_own_missed",
+     .method = PLANTS_CLUSTER,
+     .checker = "workload",
+     .shape = {.workload = "sessions", .faults = "none", .txns = 10, .people = true}},
 };
 
 int main(int argc, char **argv) { return plants_main(argc, argv, searches, sizeof searches / sizeof *searches); }
