@@ -13,9 +13,11 @@
 #define SETTLE_TURNS 10000
 
 struct row {
-    uint64_t value;
+    uint64_t key, value;
 };
-static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct row, value)};
+enum { KEY, VALUE };
+static const struct cellar_column columns[] = {{CELLAR_FIELD(struct row, key), .flags = CELLAR_KEY},
+                                               {CELLAR_FIELD(struct row, value)}};
 
 struct work {
     const struct cellar_table *table;
@@ -23,14 +25,12 @@ struct work {
     uint64_t turns, key;
 };
 
-static int load(struct cellar_lab_client *client, void *arg)
+static int fill(struct cellar_txn *txn, void *arg)
 {
     const struct work *work = arg;
     int code = 0;
-    for (uint64_t key = 0; key < RECORDS && code == 0; key++) {
-        struct row row = {key};
-        code = cellar_lab_load(client, work->table, key, &row);
-    }
+    for (uint64_t key = 0; key < RECORDS && code == 0; key++)
+        code = cellar_insert(txn, work->table, &(struct row){key, key});
     return code;
 }
 
@@ -70,12 +70,12 @@ static int call_all(struct cellar *db, struct work *work)
 static int add_session(struct cellar *db, const struct work *work, uint64_t key)
 {
     struct cellar_txn *txn;
-    uint64_t value = 0;
+    struct row row = {.key = key};
     int code = cellar_begin(db, NULL, &txn);
     if (code) return code;
-    code = cellar_txn_get(txn, work->table, key, 0, &value);
-    value++;
-    if (code == 0) code = cellar_txn_put(txn, work->table, key, 0, &value);
+    code = cellar_get(txn, work->table, CELLAR_COL(VALUE), 0, &row);
+    row.value++;
+    if (code == 0) code = cellar_put(txn, work->table, CELLAR_COL(VALUE), &row);
     return code ? code : cellar_commit(txn, NULL);
 }
 
@@ -108,13 +108,13 @@ int main(int argc, char **argv)
 {
     struct cellar *db;
     struct work work = {.turns = argc == 3 ? strtoull(argv[2], NULL, 10) : 0};
-    const struct cellar_schema schema = {"rows", sizeof(struct row), columns, 1, RECORDS, 0, 0, 0, 0, 0};
     const struct cellar_proc_def def = {.name = "add", .fn = add_proc, .records_max = 1, .writes_max = 1};
     if (!work.turns) return 2;
     int code = cellar_open(NULL, CELLAR_OPTIONS(.lab = CELLAR_LAB(.coros = 1)), &db);
-    if (code == 0) code = cellar_table_create(db, &schema, &work.table);
+    if (code == 0)
+        code = cellar_table_open(db, CELLAR_TABLE(struct row, columns, .name = "rows", .rows = RECORDS), 0, &work.table);
     if (code == 0) code = cellar_proc_register(db, &def, &work.proc);
-    if (code == 0) code = cellar_lab_run(db, load, &work);
+    if (code == 0) code = cellar_run(db, fill, &work, NULL, NULL);
     if (code == 0) code = settle(db, &work);
     if (code == 0)
         code = strcmp(argv[1], "exec") == 0   ? cellar_lab_run(db, exec_all, &work)
