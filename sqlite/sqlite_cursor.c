@@ -340,7 +340,6 @@ static int late_result(struct sqlite_cursor *cursor, const struct sqlite_column 
                                 row_of(cursor, cursor->at), &cursor->late);
     if (code == CELLAR_NOT_FOUND) return SQLITE_OK; /* the connection itself has deleted it meanwhile: NULL */
     if (code) return sqlite_txn_failed(txn, cursor->base.pVtab, code);
-    txn->reads += 2; /* a value beside the row is read after it */
     const struct sqlite_scalar scalar = sqlite_value_get(column, cursor->late.rows);
     sqlite_value_result(&scalar, context);
     return SQLITE_OK;

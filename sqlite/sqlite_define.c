@@ -201,7 +201,7 @@ static int whole_find(struct sqlite_define *define, const struct sqlite_args *ar
     if (code == CELLAR_NOT_FOUND)
         return sqlite_args_refuse(message, "pool %s has no table %s", args->pool, args->table);
     if (code == CELLAR_MISMATCH)
-        return sqlite_args_refuse(message, "%s: SQL knows tables that cellar_table_open has made",
+        return sqlite_args_refuse(message, "%s; SQL knows those that cellar_table_open makes",
                                   cellar_last_error()->text);
     if (code) return told(message);
     uint32_t visible = 0;

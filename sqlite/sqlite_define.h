@@ -63,7 +63,7 @@ int sqlite_args_refuse(char **message, const char *format, ...) CELLAR_PRINTF(2,
 
 /* ---- sqlite_make.c ---- */
 
-/* The table of the arguments' columns, made if it is not there. order[i]: which of the handle's columns SQL's i-th is. */
+/* The table of the arguments' columns, made if it is not there. order[i]: which column of the handle SQL's i-th is. */
 int sqlite_make_table(const struct sqlite_args *args, struct cellar *db, const struct cellar_table **table,
                       uint32_t order[SQLITE_DEFINE_COLUMNS], char **message);
 /* The column of a table that SQL has made without an INTEGER PRIMARY KEY: no column of SQL's has a colon. */

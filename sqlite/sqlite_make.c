@@ -189,7 +189,7 @@ static int told(char **message, int code)
 {
     const char *text = cellar_last_error()->text;
     if (code != CELLAR_MISMATCH) return sqlite_args_refuse(message, "%s", text);
-    return sqlite_args_refuse(message, "%s: name the table as it was made, or without columns", text);
+    return sqlite_args_refuse(message, "%s; name the table as it was made, or without columns", text);
 }
 
 /* A table that is there has no columns but these. */

@@ -6,8 +6,8 @@
  *
  * Files, from the outside to the inside: the module (here); rows that are read (sqlite_cursor), how they are reached
  * (sqlite_plan), rows that are changed (sqlite_update); what a table is (sqlite_args, sqlite_make, sqlite_define), what
- * its rows must be (sqlite_rules), what a value is (sqlite_value); transactions (sqlite_txn, sqlite_listen), their calls
- * (sqlite_calls), and rows as those give them (sqlite_row); open databases (sqlite_pool).
+ * its rows must be (sqlite_rules), what a value is (sqlite_value); transactions (sqlite_txn, sqlite_listen), the calls
+ * that they make (sqlite_calls), and what those give (sqlite_row); open databases (sqlite_pool).
  */
 #include "sqlite_listen.h"
 #include "sqlite_update.h"

@@ -1,7 +1,7 @@
 /*
- * sqlite_row.h - rows of a pool's table: structs of that table's handle, as cellar_table_describe tells of them; and the
- * same columns *packed*, one behind the other, BYTES as their length and themselves. Packed rows are what is written
- * down of calls, what is compared, and what stands for a key of several columns in SQL.
+ * sqlite_row.h - rows of a pool's table: structs of that table's handle, as cellar_table_describe tells of them; and
+ * the same columns *packed*, one behind the other, BYTES as their length and themselves. Packed rows are what is
+ * written down of calls, what is compared, and what stands for a key of several columns in SQL.
  */
 #pragma once
 

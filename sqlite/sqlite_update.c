@@ -148,7 +148,7 @@ static int key_set(struct change *change, int64_t key)
                              (int)column->bytes, key);
 }
 
-/* The largest key: 1 and the key, 0: there is none, or a code of Cellar. Those that are negative in SQL do not count. */
+/* The largest key: 1 and the key, 0: there is none, or a code. Halved ones that are negative in SQL do not count. */
 static int key_last(struct change *change, int64_t *key)
 {
     const struct sqlite_column *column = rowid_of(change);

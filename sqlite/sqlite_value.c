@@ -393,7 +393,8 @@ static enum sqlite_reach real_bound(const struct sqlite_column *column, sqlite3_
     double real = sqlite3_value_double(value);
     float narrow = (float)real;
     /* An integer may lie between two doubles, and any number between two floats. */
-    if (type == SQLITE_INTEGER) real = nextafter(real, low ? -INFINITY : INFINITY);
+    bool between = type == SQLITE_INTEGER && (real >= TWO_63 || (int64_t)real != sqlite3_value_int64(value));
+    if (between) real = nextafter(real, low ? -INFINITY : INFINITY);
     if (column->bytes == sizeof narrow && narrow != real) real = nextafterf(narrow, low ? -INFINITY : INFINITY);
     real_put(column, real, row);
     return SQLITE_REACH_BOUND;

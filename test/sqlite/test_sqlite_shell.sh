@@ -173,7 +173,7 @@ SQL
 prints "tables that cannot be" "Runtime error near line 2: pool='FILE' is wanted
 Runtime error near line 3: pool no-such.pool: there is no such file (14)
 Runtime error near line 4: pool shop.pool has no table nuts
-Runtime error near line 5: table fruit has no column n:r: name the table as it was made, or without columns
+Runtime error near line 5: table fruit has no column n:r; name the table as it was made, or without columns
 Runtime error near line 6: table fruit of the pool has other columns than these
 Runtime error near line 7: unknown option sise: there are pool, table, text, blob, size, rows, processes
 Runtime error near line 8: column n: a type is wanted: INTEGER, REAL, TEXT(n) or BLOB(n)

@@ -1,7 +1,7 @@
 /*
  * test_sqlite_tables.c - tables that a program has made, as SQL sees them: columns of every type, keys of one and of
- * several columns, indexes of both orders; and rows that SQL has made, as a program sees them. The pool is the library's
- * here, and closed before cellar.so opens it, and the other way round.
+ * several columns, indexes of both orders; and rows that SQL has made, as a program sees them. The pool is the
+ * library's, and closed before cellar.so opens it, and the other way round.
  */
 #include "cellar.h"
 #include "sqlite_run.h"
@@ -175,7 +175,7 @@ static void rows_are_read(void **state)
     assert_gives(db, "SELECT key, count FROM words ORDER BY key", "t:apple|i:2\nt:fig|i:3\nt:pear|i:1\n");
     assert_gives(db, "SELECT number FROM rows JOIN words ON name = words.key WHERE count = 1", "i:0\n");
     assert_int_equal(sqlite_run_only(db, "CREATE VIRTUAL TABLE old USING cellar(pool='%s')", pool), SQLITE_ERROR);
-    assert_non_null(strstr(sqlite3_errmsg(db), "SQL knows tables that cellar_table_open has made"));
+    assert_non_null(strstr(sqlite3_errmsg(db), "SQL knows those that cellar_table_open makes"));
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
     unlink(pool);
 }
