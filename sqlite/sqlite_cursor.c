@@ -6,6 +6,7 @@
 SQLITE_EXTENSION_INIT3
 
 #define BATCH_FIRST 32
+#define ROWS_AT_ONCE 512           /* that are of one moment */
 #define BATCH_LONG 32              /* where values beside the rows come with them */
 #define BATCH_BYTES_MAX (1u << 20) /* of its rows' structs */
 
@@ -83,16 +84,6 @@ static void columns_set(struct sqlite_cursor *cursor)
     while ((uint64_t)cursor->most * define->shape.row_bytes > BATCH_BYTES_MAX) cursor->most /= 2;
 }
 
-/* Values beside the rows are read after these: of two moments. */
-static void reads_count(struct sqlite_cursor *cursor)
-{
-    const struct sqlite_define *define = define_of(cursor);
-    uint32_t reads = 1;
-    for (uint32_t i = 0; i < define->column_count; i++)
-        if (sqlite_value_is_long(&define->columns[i]) && (cursor->columns >> define->columns[i].number & 1)) reads = 2;
-    table_of(cursor)->txn->reads += reads;
-}
-
 /* The half of the range that comes next, in SQL's order. False: there is none. */
 static bool half_next(struct sqlite_cursor *cursor)
 {
@@ -118,7 +109,7 @@ static int scan(struct sqlite_cursor *cursor)
     const struct sqlite_define *define = define_of(cursor);
     if (cursor->batch > cursor->most) cursor->batch = cursor->most;
     cursor->scan.columns = cursor->columns;
-    reads_count(cursor);
+    table_of(cursor)->txn->reads += cursor->batch > ROWS_AT_ONCE ? 2 : 1;
     int count = sqlite_calls_scan(calls_of(cursor), &define->shape, &cursor->scan, index_of(cursor)->order,
                                   cursor->batch, &cursor->rows);
     if (count < 0) return count;
@@ -268,7 +259,7 @@ static int point(struct sqlite_cursor *cursor, sqlite3_value **argv)
 {
     int found = key_set(cursor, argv);
     if (found <= 0) return -found;
-    reads_count(cursor);
+    table_of(cursor)->txn->reads++;
     int code =
         sqlite_calls_get(calls_of(cursor), &define_of(cursor)->shape, cursor->columns, cursor->from, &cursor->rows);
     return code == CELLAR_NOT_FOUND ? 0 : code;

@@ -16,7 +16,7 @@ struct sqlite_table {
     bool named; /* the pool's table has a name of its own */
 };
 
-#define SQLITE_CURSOR_ROWS 512 /* of a batch: so many are of one moment */
+#define SQLITE_CURSOR_ROWS 1024 /* of a batch */
 
 struct sqlite_cursor {
     sqlite3_vtab_cursor base; /* first */

@@ -66,7 +66,7 @@ static int keep(struct change *change, const bool *needed)
     for (uint32_t i = 0; i < define->column_count; i++)
         if (needed[i] && !change->built[i]) columns |= CELLAR_COL(define->columns[i].number);
     if (!columns) return 0;
-    change->table->txn->reads += 2; /* values beside the row are read after it */
+    change->table->txn->reads++;
     int code = sqlite_calls_get(calls_of(change), &define->shape, columns, change->old, &change->rows);
     for (uint32_t i = 0; i < define->column_count && code == 0; i++) {
         if (!(columns >> define->columns[i].number & 1)) continue;
