@@ -180,6 +180,29 @@ static void rows_are_read(void **state)
     unlink(pool);
 }
 
+/* blob= says which numbers are bytes: they are equal or not, and in SQL's order, which is not the pool's. */
+static void numbers_may_be_bytes(void **state)
+{
+    (void)state;
+    pool_make();
+    sqlite3 *db = sqlite_run_open(":memory:");
+    assert_int_equal(
+        sqlite_run_only(db, "CREATE VIRTUAL TABLE rows USING cellar(pool='%s', blob='number, port, key')", pool),
+        SQLITE_OK);
+    assert_gives(db, "SELECT port, number FROM rows WHERE number = x'0a000000'", "b:e9fd|b:0a000000\n");
+    assert_gives(db, "SELECT number FROM rows WHERE number > x'00ff' ORDER BY number DESC", "b:14000000\nb:0a000000\n");
+    assert_gives(db, "SELECT tiny FROM rows WHERE key = x'ffffffffffffffff'", "i:0\n");
+    assert_gives(db, "SELECT tiny FROM rows WHERE key = x'ff' OR number = x'0a' OR port = 65000", "");
+    sqlite_run_must(db, "UPDATE rows SET port = x'0102', key = x'0000000000000001' WHERE number = x'0a000000'");
+    assert_refused(db, "UPDATE rows SET port = x'01'", SQLITE_MISMATCH, "has 2 bytes, not 1");
+    assert_refused(db, "UPDATE rows SET port = 1", SQLITE_MISMATCH, "is BLOB, and the value is INTEGER");
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    db = sql_open();
+    assert_gives(db, "SELECT key, port FROM rows WHERE port < 1000", "i:72057594037927936|i:513\n");
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    unlink(pool);
+}
+
 static void rows_are_changed(void **state)
 {
     (void)state;
@@ -581,15 +604,11 @@ static void scans_nest_and_rows_move(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_read),
-        cmocka_unit_test(rows_are_changed),
-        cmocka_unit_test(every_type_is_read),
-        cmocka_unit_test(every_type_is_changed),
-        cmocka_unit_test(rows_of_sql_are_a_programs),
-        cmocka_unit_test(keys_of_several_columns),
-        cmocka_unit_test(scans_go_on_behind_a_batch),
-        cmocka_unit_test(halves_change_places),
-        cmocka_unit_test(scans_nest_and_rows_move),
+        cmocka_unit_test(rows_are_read),           cmocka_unit_test(rows_are_changed),
+        cmocka_unit_test(numbers_may_be_bytes),    cmocka_unit_test(every_type_is_read),
+        cmocka_unit_test(every_type_is_changed),   cmocka_unit_test(rows_of_sql_are_a_programs),
+        cmocka_unit_test(keys_of_several_columns), cmocka_unit_test(scans_go_on_behind_a_batch),
+        cmocka_unit_test(halves_change_places),    cmocka_unit_test(scans_nest_and_rows_move),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
