@@ -149,21 +149,14 @@ static int refill(struct sqlite_cursor *cursor)
 
 /* ---- where it begins ---- */
 
-/* What a value leaves of one column, at both ends. */
-struct reached {
-    enum sqlite_reach low, high;
-    bool exact; /* they are the same */
-};
-
-static struct reached column_reach(const struct sqlite_column *column, sqlite3_value *value, uint8_t *low,
-                                   uint8_t *high)
+/* column = value, as both its ends. */
+static enum sqlite_reach equal_bound(const struct sqlite_column *column, sqlite3_value *value, uint8_t *low,
+                                     uint8_t *high)
 {
-    struct reached reached = {.low = sqlite_value_bound(column, value, SQLITE_SIDE_LOW, low),
-                              .high = sqlite_value_bound(column, value, SQLITE_SIDE_HIGH, high)};
-    if (reached.low != SQLITE_REACH_BOUND || reached.high != SQLITE_REACH_BOUND) return reached;
-    if (sqlite_value_is_less(column, high, low)) reached.low = SQLITE_REACH_NONE; /* 1.5, of an integer */
-    reached.exact = !sqlite_value_is_less(column, low, high);
-    return reached;
+    enum sqlite_reach above = sqlite_value_bound(column, value, SQLITE_SIDE_LOW, low);
+    enum sqlite_reach below = sqlite_value_bound(column, value, SQLITE_SIDE_HIGH, high);
+    if (above != SQLITE_REACH_BOUND || below != SQLITE_REACH_BOUND) return above < below ? above : below;
+    return sqlite_value_is_less(column, high, low) ? SQLITE_REACH_NONE : SQLITE_REACH_BOUND; /* 1.5, of an integer */
 }
 
 /* What the first columns equal; false: there are no rows. A value that bounds nothing ends what is used. */
@@ -172,16 +165,15 @@ static bool equals_set(struct sqlite_cursor *cursor, sqlite3_value **argv)
     const struct sqlite_index *index = index_of(cursor);
     for (uint32_t i = 0; i < cursor->plan.equals; i++) {
         bool turned = index->descending[i];
-        const struct reached reached =
-            column_reach(&define_of(cursor)->columns[index->columns[i]], argv[i], turned ? cursor->to : cursor->from,
-                         turned ? cursor->from : cursor->to);
-        if (reached.low == SQLITE_REACH_NONE || reached.high == SQLITE_REACH_NONE) return false;
-        bool both = reached.low == SQLITE_REACH_BOUND && reached.high == SQLITE_REACH_BOUND;
-        if (both) cursor->scan.from_columns = cursor->scan.to_columns = i + 1;
-        if (reached.exact) continue;
-        cursor->plan.low = cursor->plan.high = false; /* ... and what comes after it */
-        cursor->plan.equals = both ? index->count : i;
-        break;
+        enum sqlite_reach reach = equal_bound(&define_of(cursor)->columns[index->columns[i]], argv[i],
+                                              turned ? cursor->to : cursor->from, turned ? cursor->from : cursor->to);
+        if (reach == SQLITE_REACH_NONE) return false;
+        if (reach == SQLITE_REACH_ALL) {
+            cursor->plan.equals = i;
+            cursor->plan.low = cursor->plan.high = false; /* ... and what comes after it */
+        } else {
+            cursor->scan.from_columns = cursor->scan.to_columns = i + 1;
+        }
     }
     return true;
 }
@@ -241,24 +233,21 @@ static bool range_set(struct sqlite_cursor *cursor, sqlite3_value **argv)
 
 /* ---- one row ---- */
 
-/* Its key into cursor->from: 1, or 0: there is none, or -1: the values do not say which. */
-static int key_set(struct sqlite_cursor *cursor, sqlite3_value **argv)
+/* Its key into cursor->from. ALL: the values do not say which. */
+static enum sqlite_reach key_set(struct sqlite_cursor *cursor, sqlite3_value **argv)
 {
     const struct sqlite_define *define = define_of(cursor);
-    for (uint32_t i = 0; i < define->key_count; i++) {
-        const struct reached reached =
-            column_reach(&define->columns[define->keys[i]], argv[i], cursor->from, cursor->to);
-        if (reached.low == SQLITE_REACH_NONE || reached.high == SQLITE_REACH_NONE) return 0;
-        if (!reached.exact) return -1;
-    }
-    return 1;
+    enum sqlite_reach reach = SQLITE_REACH_BOUND;
+    for (uint32_t i = 0; i < define->key_count && reach == SQLITE_REACH_BOUND; i++)
+        reach = equal_bound(&define->columns[define->keys[i]], argv[i], cursor->from, cursor->to);
+    return reach;
 }
 
 /* 0, with its row, or none; 1: the values do not say which row; or a code of Cellar. */
 static int point(struct sqlite_cursor *cursor, sqlite3_value **argv)
 {
-    int found = key_set(cursor, argv);
-    if (found <= 0) return -found;
+    enum sqlite_reach reach = key_set(cursor, argv);
+    if (reach != SQLITE_REACH_BOUND) return reach == SQLITE_REACH_ALL;
     table_of(cursor)->txn->reads++;
     int code =
         sqlite_calls_get(calls_of(cursor), &define_of(cursor)->shape, cursor->columns, cursor->from, &cursor->rows);

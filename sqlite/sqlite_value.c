@@ -383,20 +383,15 @@ static enum sqlite_reach integer_bound(const struct sqlite_column *column, sqlit
     return integer < low ? SQLITE_REACH_NONE : SQLITE_REACH_ALL;
 }
 
+/* Rounded as the column's values are: what is above it stays above, or becomes the same. */
 static enum sqlite_reach real_bound(const struct sqlite_column *column, sqlite3_value *value, enum sqlite_side side,
                                     uint8_t *row)
 {
     int type = sqlite3_value_numeric_type(value);
-    bool low = side == SQLITE_SIDE_LOW;
     if (type == SQLITE_NULL) return SQLITE_REACH_NONE;
-    if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) return low ? SQLITE_REACH_NONE : SQLITE_REACH_ALL;
-    double real = sqlite3_value_double(value);
-    float narrow = (float)real;
-    /* An integer may lie between two doubles, and any number between two floats. */
-    bool between = type == SQLITE_INTEGER && (real >= TWO_63 || (int64_t)real != sqlite3_value_int64(value));
-    if (between) real = nextafter(real, low ? -INFINITY : INFINITY);
-    if (column->bytes == sizeof narrow && narrow != real) real = nextafterf(narrow, low ? -INFINITY : INFINITY);
-    real_put(column, real, row);
+    if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
+        return side == SQLITE_SIDE_LOW ? SQLITE_REACH_NONE : SQLITE_REACH_ALL;
+    real_put(column, sqlite3_value_double(value), row);
     return SQLITE_REACH_BOUND;
 }
 

@@ -88,7 +88,7 @@ enum sqlite_reach {
 enum sqlite_side { SQLITE_SIDE_LOW, SQLITE_SIDE_HIGH };
 /*
  * column >= value, or column <= value, as a bound in the row, which has its spots behind it: never less than what
- * SQLite would let pass, which looks again. Where a value of the column equals it, both bounds are that value.
+ * SQLite would let pass, which looks again. Both bounds of a value are the same, or the low one is above the other.
  */
 enum sqlite_reach sqlite_value_bound(const struct sqlite_column *column, sqlite3_value *value, enum sqlite_side side,
                                      uint8_t *row);
