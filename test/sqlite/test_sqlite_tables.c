@@ -65,6 +65,7 @@ static const struct cellar_column thing_columns[] = {
 static const struct cellar_index_def thing_indexes[] = {
     {.name = "by_label", .columns = "label, -small"},
     {.name = "by_huge", .columns = "-huge"},
+    {.name = "by_good", .columns = "good, huge"},
     {.name = "by_weight", .columns = "-weight, ratio", .covers = "code"}};
 
 struct old {
@@ -93,7 +94,7 @@ static const struct cellar_table *table_of(struct cellar *db, const struct cella
 #define WORDS CELLAR_TABLE(struct word, word_columns, .name = "words", .rows = 100)
 #define THINGS                                                                                                         \
     CELLAR_TABLE(struct thing, thing_columns, .name = "things", .rows = 100, .indexes = thing_indexes,                 \
-                 .index_count = 3, .flags = CELLAR_ORDERED)
+                 .index_count = 4, .flags = CELLAR_ORDERED)
 
 static int fill(struct cellar_txn *txn, void *arg)
 {
@@ -262,7 +263,16 @@ static int things_fill(struct cellar_txn *txn, void *arg)
     const struct thing rows[] = {
         {CELLAR_TEXT("egg"), 2, true, -5, UINT64_MAX, 0.5f, 2.5, "ab", CELLAR_TEXT("x"), CELLAR_TEXT("short")},
         {CELLAR_TEXT("egg"), -1, false, 7, 3, -1.5f, -1e300, "abcd", CELLAR_TEXT(""), CELLAR_TEXT("")},
-        {CELLAR_TEXT("ham"), 1, true, -32768, UINT64_C(1) << 63, 0.1f, -0.0, "", CELLAR_TEXT("x"), {text, sizeof text}},
+        {CELLAR_TEXT("ham"),
+         1,
+         false,
+         -32768,
+         UINT64_C(1) << 63,
+         0.1f,
+         -0.0,
+         "",
+         CELLAR_TEXT("x"),
+         {text, sizeof text}},
         {CELLAR_TEXT(""), 0, false, 9, 0, 0, 1, "z", CELLAR_TEXT("xy"), CELLAR_TEXT("t")}};
     int rc = 0;
     memset(text, 't', sizeof text);
@@ -312,7 +322,7 @@ static void every_type_is_read(void **state)
                  "t:|i:0|i:0|i:9|i:0|r:0.0|r:1.0|t:z|t:xy|i:1\n"
                  "t:egg|i:-1|i:0|i:7|i:3|r:-1.5|r:-1.0e+300|t:abcd|t:|i:0\n"
                  "t:egg|i:2|i:1|i:-5|i:-1|r:0.5|r:2.5|t:ab|t:x|i:5\n"
-                 "t:ham|i:1|i:1|i:-32768|i:-9223372036854775808|r:0.100000001490116|r:0.0|t:|t:x|i:3000\n");
+                 "t:ham|i:1|i:0|i:-32768|i:-9223372036854775808|r:0.100000001490116|r:0.0|t:|t:x|i:3000\n");
     assert_gives(db, "SELECT huge FROM things WHERE kind = 'egg' AND nr = 2", "i:-1\n");
     assert_gives(db, "SELECT huge FROM things WHERE (kind, nr) IN (VALUES('egg', 2), ('ham', 1), ('ham', 2))",
                  "i:-1\ni:-9223372036854775808\n");
@@ -323,6 +333,11 @@ static void every_type_is_read(void **state)
     assert_gives(db, "SELECT huge FROM things ORDER BY huge", "i:-9223372036854775808\ni:-1\ni:0\ni:3\n");
     assert_gives(db, "SELECT huge FROM things ORDER BY huge DESC", "i:3\ni:0\ni:-1\ni:-9223372036854775808\n");
     assert_gives(db, "SELECT huge FROM things WHERE huge BETWEEN -1 AND 2.5 ORDER BY huge", "i:-1\ni:0\n");
+    assert_gives(db, "SELECT huge FROM things ORDER BY good, huge", "i:-9223372036854775808\ni:0\ni:3\ni:-1\n");
+    assert_gives(db, "SELECT huge FROM things WHERE good = 0 AND huge < 3 ORDER BY huge DESC",
+                 "i:0\ni:-9223372036854775808\n");
+    assert_plan(db, "SELECT huge FROM things WHERE good = 0 AND huge < 3 ORDER BY huge DESC",
+                "by_good good=? huge<? backward covering");
     assert_gives(db, "SELECT huge FROM things WHERE huge < -1", "i:-9223372036854775808\n");
     assert_gives(db, "SELECT label, small FROM things WHERE label = 'x' ORDER BY small DESC",
                  "t:x|i:-5\nt:x|i:-32768\n");
