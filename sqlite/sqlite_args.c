@@ -13,6 +13,7 @@ SQLITE_EXTENSION_INIT3
 #define ROWS_DEFAULT 100000
 #define PROCESSES_DEFAULT 31
 #define TEXT_DEFAULT 64 /* TEXT and BLOB that name no length */
+#define ROOM_KEPT 4093  /* those that name a larger one take any value */
 
 int sqlite_args_refuse(char **message, const char *format, ...)
 {
@@ -103,8 +104,8 @@ static bool number_of(const char *text, uint64_t *number)
 static int option_read(struct sqlite_args *args, const char *name, const char *at, char **message)
 {
     struct token value;
-    char **texts[] = {&args->pool, &args->table, &args->key, &args->text, &args->blob};
-    static const char *const names[] = {"pool", "table", "key", "text", "blob"};
+    char **texts[] = {&args->pool, &args->table, &args->text, &args->blob};
+    static const char *const names[] = {"pool", "table", "text", "blob"};
     at = next(at, &value);
     if (!at || *skip(at) || !value.text[0]) return sqlite_args_refuse(message, "%s='...': one value, in quotes", name);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
@@ -113,13 +114,13 @@ static int option_read(struct sqlite_args *args, const char *name, const char *a
             *texts[i] = sqlite3_mprintf("%s", value.text);
             return *texts[i] ? SQLITE_OK : SQLITE_NOMEM;
         }
-    static const char *const counts[] = {"size", "rows", "processes", "long"};
-    uint64_t *numbers[] = {&args->size, &args->rows, &args->processes, &args->long_bytes};
+    static const char *const counts[] = {"size", "rows", "processes"};
+    uint64_t *numbers[] = {&args->size, &args->rows, &args->processes};
     size_t i = 0;
     while (i < sizeof counts / sizeof *counts && strcasecmp(name, counts[i]) != 0) i++;
     if (i == sizeof counts / sizeof *counts)
-        return sqlite_args_refuse(
-            message, "unknown option %s: there are pool, table, key, text, blob, size, rows, long, processes", name);
+        return sqlite_args_refuse(message,
+                                  "unknown option %s: there are pool, table, text, blob, size, rows, processes", name);
     return number_of(value.text, numbers[i])
                ? SQLITE_OK
                : sqlite_args_refuse(message, "%s='%s': a number, perhaps with K, M or G", name, value.text);
@@ -141,9 +142,9 @@ static int index_add(struct sqlite_args *args, int kind, const int *columns, uin
         return sqlite_args_refuse(message, "more indexes than a table may have (%d, one of them of its keys)",
                                   CELLAR_INDEXES_MAX);
     for (uint32_t i = 0; i < count + included; i++)
-        if (args->columns[columns[i]].variable)
+        if (args->columns[columns[i]].room > CELLAR_SHORT_BYTES - 1)
             return sqlite_args_refuse(message, "column %s has more than %d bytes: no index, UNIQUE or key has it",
-                                      args->columns[columns[i]].name, CELLAR_COLUMN_BYTES_MAX - 3);
+                                      args->columns[columns[i]].name, CELLAR_SHORT_BYTES - 1);
     struct sqlite_args_index *index = &args->indexes[args->index_count++];
     index->kind = kind;
     index->count = count;
@@ -177,8 +178,7 @@ static int type_read(struct sqlite_column *column, const char **at, char **messa
                                       sized ? "TEXT" : "no type but TEXT", CELLAR_VALUE_BYTES_MAX);
         *at = after;
     }
-    column->variable = n > CELLAR_COLUMN_BYTES_MAX - 3;
-    column->bytes = column->variable ? SQLITE_VALUE_VARIABLE : sqlite_value_bytes(column->type, (uint32_t)n);
+    if (sized) column->room = n > ROOM_KEPT ? CELLAR_VALUE_BYTES_MAX : (uint32_t)n;
     return SQLITE_OK;
 }
 
@@ -283,12 +283,13 @@ static int column_read(struct sqlite_args *args, const char *name, const char *a
         return sqlite_args_refuse(message, "a table has at most %d columns", CELLAR_COLUMNS_MAX);
     if (strlen(name) > CELLAR_NAME_BYTES - 3)
         return sqlite_args_refuse(message, "column %s: its name has more than %d bytes", name, CELLAR_NAME_BYTES - 3);
-    if (strpbrk(name, ":,") || column_of(args, name) >= 0)
+    bool is_name = !strpbrk(name, ":,") && *name != '-' && *name != ' ';
+    if (!is_name || column_of(args, name) >= 0)
         return sqlite_args_refuse(message, "column %s: %s", name,
-                                  strpbrk(name, ":,") ? "a name has no : and no ," : "it is there twice");
+                                  is_name ? "it is there twice" : "a name has no : and no , and begins with no -");
     int number = (int)args->column_count;
     struct sqlite_column *column = &args->columns[args->column_count++];
-    *column = (struct sqlite_column){.tagged = true};
+    *column = (struct sqlite_column){.type = SQLITE_TYPE_INTEGER};
     strcpy(column->name, name);
     int rc = type_read(column, &at, message);
     while (rc == SQLITE_OK && *(at = skip(at))) {
@@ -385,8 +386,8 @@ int sqlite_args_read(struct sqlite_args *args, int argc, const char *const *argv
     if (!args->pool) return sqlite_args_refuse(message, "pool='FILE' is wanted");
     args->named = args->table != NULL;
     if (!args->named) args->table = sqlite3_mprintf("%s", argv[2]);
-    if (args->column_count && (args->key || args->text || args->blob))
-        return sqlite_args_refuse(message, "key, text and blob are for tables that are there, named without columns");
+    if (args->column_count && (args->text || args->blob))
+        return sqlite_args_refuse(message, "text and blob are for tables that are there, named without columns");
     if (args->checks && !args->column_count) return sqlite_args_refuse(message, "CHECK is for tables with columns");
     checked_find(args);
     int rc = defaults_check(args, message);
@@ -397,7 +398,6 @@ void sqlite_args_free(struct sqlite_args *args)
 {
     sqlite3_free(args->pool);
     sqlite3_free(args->table);
-    sqlite3_free(args->key);
     sqlite3_free(args->text);
     sqlite3_free(args->blob);
     sqlite3_free(args->checks);

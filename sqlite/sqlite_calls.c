@@ -1,4 +1,4 @@
-/* sqlite_calls.c - one way for all calls: made, written down, and made again. */
+/* sqlite_calls.c - one way for all calls: written down, made, and made again. */
 #include "sqlite_calls.h"
 
 #include <stdlib.h>
@@ -6,50 +6,23 @@
 #include <xxhash.h>
 
 #define TRIES 16
+#define ROWS 3 /* that a call is made with: of a scan the low end, the high end, and the one to go on behind */
 
-enum kind {
-    GET,
-    THERE,
-    GET_BYTES,
-    SCAN_ROWS,
-    SCAN,
-    FIND,
-    PUT,
-    PUT_BYTES,
-    INSERT,
-    ADD,
-    DELETE,
-    REMOVE,
-    SAVEPOINT,
-    ROLLBACK_TO,
-    RELEASE,
-    CHECK,
-    COMMIT,
-    PREFETCH
-};
+enum kind { GET, SCAN, PUT, INSERT, DELETE, SAVEPOINT, ROLLBACK_TO, RELEASE, CHECK, COMMIT };
 
-/* In the log `bytes` of `data`, and the rows of the range's ends, follow it. */
+/* In the log the rows that it is made with follow it, packed. */
 struct call {
-    uint8_t kind; /* enum kind */
-    uint8_t has_low, has_high;
-    int32_t code;
-    const struct cellar_table *table;
+    uint8_t kind;     /* enum kind */
+    bool has[ROWS];   /* of these rows */
+    int32_t code;     /* what it gave, */
+    uint32_t number;  /* the limit, or the savepoint's number */
+    uint32_t bytes;   /* of the rows */
+    uint64_t columns; /* that it is about */
+    uint64_t given;   /* that the rows have */
+    struct sqlite_shape shape;
     const struct cellar_index *index;
-    uint64_t key; /* or the limit, or the savepoint's number */
-    int32_t column;
-    uint32_t flags, bytes, row_bytes;
-    cellar_cells cells;
-    struct cellar_range range;
-    XXH128_hash_t answer;
-};
-
-/* What a call is made with, and where its answer goes. */
-struct made {
-    struct call call;
-    struct sqlite_calls *calls; /* GET_BYTES: its value */
-    const void *data;
-    void *answer;
-    uint64_t answer_bytes;
+    uint32_t flags, from_columns, to_columns;
+    XXH128_hash_t answer; /* ... and with which rows */
 };
 
 void sqlite_calls_begin(struct sqlite_calls *calls, struct cellar *db, struct cellar_txn *txn)
@@ -58,138 +31,127 @@ void sqlite_calls_begin(struct sqlite_calls *calls, struct cellar *db, struct ce
     calls->txn = txn;
     calls->used = 0;
     calls->whole = true;
-    calls->answer_most = CELLAR_TXN_RECORDS_MAX * sizeof(uint64_t);
-    _Static_assert(CELLAR_TXN_RECORDS_MAX * sizeof(uint64_t) >= CELLAR_COLUMN_BYTES_MAX,
-                   "room for any answer but rows");
 }
 
 void sqlite_calls_free(struct sqlite_calls *calls)
 {
     free(calls->log);
-    free(calls->value);
+    free(calls->given);
+    sqlite_rows_free(&calls->again);
     *calls = (struct sqlite_calls){.txn = NULL};
 }
 
 /* ---- making them ---- */
 
-/* The answer is all keys that there might be, the rest of them zeros, and the rows that there are. */
-static int run_scan_rows(struct cellar_txn *txn, struct made *made)
+/* The rows that a call is made with, as structs; NULL where it has none. False: no memory. */
+static bool rows_unpack(struct sqlite_calls *calls, const struct call *call, const void *rows[ROWS])
 {
-    const struct call *call = &made->call;
-    uint64_t *keys = made->answer;
-    memset(keys + call->key, 0, call->key * call->row_bytes); /* columns that the index does not have stay so */
-    int count = cellar_txn_scan_rows(txn, call->index, &call->range, call->flags, keys, keys + call->key, call->key);
-    if (count < 0) return count;
-    memset(keys + count, 0, (call->key - (uint64_t)count) * sizeof *keys);
-    made->answer_bytes = call->key * sizeof *keys + (uint64_t)count * call->row_bytes;
-    return count;
-}
-
-static int run_read(struct cellar_txn *txn, struct made *made)
-{
-    const struct call *call = &made->call;
-    made->answer_bytes = 0;
-    if (call->kind == SCAN) {
-        int count = cellar_txn_scan(txn, call->index, &call->range, call->cells, call->flags, made->answer, call->key);
-        if (count > 0) made->answer_bytes = (uint64_t)count * sizeof(uint64_t);
-        return count;
+    const uint8_t *packed = (const uint8_t *)(call + 1), *end = packed + call->bytes;
+    uint64_t bytes = (uint64_t)ROWS * call->shape.row_bytes;
+    if (bytes > calls->given_bytes) {
+        uint8_t *given = realloc(calls->given, bytes);
+        if (!given) return false;
+        calls->given = given;
+        calls->given_bytes = bytes;
     }
-    if (call->kind == SCAN_ROWS) return run_scan_rows(txn, made);
-    int code = call->kind == FIND ? cellar_txn_find(txn, call->table, made->data, call->bytes, made->answer)
-                                  : cellar_txn_get(txn, call->table, call->key, call->column, made->answer);
-    if (code == 0 && call->kind != THERE) made->answer_bytes = call->kind == GET ? call->bytes : sizeof(uint64_t);
-    return code;
-}
-
-static bool value_room(struct sqlite_calls *calls, size_t bytes)
-{
-    uint8_t *value = realloc(calls->value, bytes);
-    if (!value) return false;
-    calls->value = value;
-    calls->value_room = bytes;
+    if (bytes) memset(calls->given, 0, bytes);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        rows[i] = NULL;
+        if (!call->has[i]) continue;
+        uint8_t *row = calls->given + (uint64_t)i * call->shape.row_bytes;
+        packed += sqlite_row_unpack(&call->shape, call->given, packed, (size_t)(end - packed), row);
+        rows[i] = row;
+    }
     return true;
 }
 
-/* The first answer may be how much room is wanted. */
-static int run_bytes(struct cellar_txn *txn, struct made *made)
+static int run_get(struct cellar_txn *txn, const struct call *call, const void *key, struct sqlite_rows *rows)
 {
-    const struct call *call = &made->call;
-    struct sqlite_calls *calls = made->calls;
-    int code;
-    do {
-        calls->value_bytes = 0;
-        code = cellar_txn_get_bytes(txn, call->table, call->key, call->column, calls->value, calls->value_room,
-                                    &calls->value_bytes);
-        if (code != CELLAR_TOO_LARGE || calls->value_bytes <= calls->value_room) break;
-    } while (value_room(calls, calls->value_bytes) || (code = CELLAR_NOMEM, false));
-    made->answer = calls->value;
-    made->answer_bytes = code == 0 ? calls->value_bytes : 0;
-    return code;
+    const struct sqlite_shape *shape = &call->shape;
+    if (!sqlite_rows_make(rows, shape, 1)) return CELLAR_NOMEM;
+    memcpy(rows->rows, key, shape->row_bytes);
+    int code = (cellar_get)(txn, shape->table, call->columns, 0, rows->rows, shape->row_bytes);
+    rows->count = code == 0;
+    return code || sqlite_rows_keep(rows, shape, call->columns) ? code : CELLAR_NOMEM;
 }
 
-static int run(struct cellar_txn *txn, struct made *made)
+/* A cursor of its own: more of SQLite's may be open than a transaction has. */
+static int run_scan(struct cellar_txn *txn, const struct call *call, const void *const given[ROWS],
+                    struct sqlite_rows *rows)
 {
-    const struct call *call = &made->call;
+    struct cellar_cursor *cursor;
+    const struct sqlite_shape *shape = &call->shape;
+    const struct cellar_scan scan = {.size = sizeof scan,
+                                     .flags = call->flags,
+                                     .table = shape->table,
+                                     .index = call->index,
+                                     .from = given[0],
+                                     .to = given[1],
+                                     .from_columns = call->from_columns,
+                                     .to_columns = call->to_columns,
+                                     .after = given[2],
+                                     .columns = call->columns,
+                                     .row_bytes = shape->row_bytes};
+    if (!sqlite_rows_make(rows, shape, call->number)) return CELLAR_NOMEM;
+    int count = cellar_cursor_open(txn, &scan, &cursor);
+    if (count) return count;
+    count = (cellar_cursor_next)(cursor, call->number, rows->rows, shape->row_bytes);
+    cellar_cursor_close(cursor);
+    if (count < 0) return count;
+    rows->count = (uint32_t)count;
+    return sqlite_rows_keep(rows, shape, call->columns | call->given) ? count : CELLAR_NOMEM;
+}
+
+static int run(struct sqlite_calls *calls, const struct call *call, struct sqlite_rows *rows)
+{
+    struct cellar_txn *txn = calls->txn;
+    const struct cellar_table *table = call->shape.table;
+    const void *given[ROWS];
+    if (!rows_unpack(calls, call, given)) return CELLAR_NOMEM;
     switch ((enum kind)call->kind) {
     case GET:
-    case THERE:
-    case SCAN_ROWS:
+        return run_get(txn, call, given[0], rows);
     case SCAN:
-    case FIND:
-        return run_read(txn, made);
-    case GET_BYTES:
-        return run_bytes(txn, made);
+        return run_scan(txn, call, given, rows);
     case PUT:
-        return cellar_txn_put(txn, call->table, call->key, call->column, made->data);
-    case PUT_BYTES:
-        return cellar_txn_put_bytes(txn, call->table, call->key, call->column, made->data, call->bytes);
+        return (cellar_put)(txn, table, call->columns, given[0], call->shape.row_bytes);
     case INSERT:
-        return cellar_txn_insert(txn, call->table, call->key, made->data);
-    case ADD:
-        made->answer_bytes = sizeof(uint64_t);
-        return cellar_txn_add(txn, call->table, made->data, made->answer);
+        return (cellar_insert)(txn, table, given[0], call->shape.row_bytes);
     case DELETE:
-        return cellar_txn_delete(txn, call->table, call->key);
-    case REMOVE:
-        return cellar_txn_remove(txn, call->table, call->key);
+        return (cellar_delete)(txn, table, given[0], call->shape.row_bytes);
     case SAVEPOINT:
         return cellar_savepoint(txn);
     case ROLLBACK_TO:
-        return cellar_rollback_to(txn, (int)call->key);
+        return cellar_rollback_to(txn, (int)call->number);
     case RELEASE:
-        return cellar_release(txn, (int)call->key);
+        return cellar_release(txn, (int)call->number);
     case CHECK:
         return cellar_check(txn);
     case COMMIT:
         return cellar_commit(txn, NULL);
-    case PREFETCH:
-        return cellar_prefetch(txn, made->data, 1);
     }
     return CELLAR_INVALID;
 }
 
-static XXH128_hash_t answer_of(const struct made *made)
+static XXH128_hash_t answer_of(const struct call *call, const struct sqlite_rows *rows)
 {
-    return XXH3_128bits(made->answer_bytes ? made->answer : NULL, made->answer_bytes);
+    bool reads = call->kind <= SCAN && rows->count;
+    return XXH3_128bits(reads ? rows->packed : NULL, reads ? rows->bytes : 0);
 }
 
 /* ---- the log ---- */
 
-static uint64_t rounded(uint64_t bytes) { return (bytes + 7) & ~7ull; }
+static uint64_t log_bytes_of(const struct call *call) { return sizeof *call + ((call->bytes + 7) & ~7ull); }
 
-static bool has_data(const struct call *call) { return call->kind > SCAN; }
+static struct call *call_at(const struct sqlite_calls *calls, uint64_t at) { return (struct call *)(calls->log + at); }
 
-static uint64_t log_bytes_of(const struct call *call)
-{
-    return sizeof *call + rounded(has_data(call) ? call->bytes : 0) +
-           rounded(call->row_bytes) * ((uint64_t)call->has_low + call->has_high);
-}
-
+/* Room for a call behind the others; where they are too many, all of them go. */
 static bool make_room(struct sqlite_calls *calls, uint64_t bytes)
 {
     uint64_t size = calls->size ? calls->size : 1 << 16;
+    if (calls->used + bytes > SQLITE_CALLS_BYTES) calls->whole = false;
+    if (!calls->whole) calls->used = 0;
     while (size < calls->used + bytes) size *= 2;
-    if (size > SQLITE_CALLS_BYTES) return false;
     uint8_t *log = size > calls->size ? realloc(calls->log, size) : calls->log;
     if (!log) return false;
     calls->log = log;
@@ -197,71 +159,46 @@ static bool make_room(struct sqlite_calls *calls, uint64_t bytes)
     return true;
 }
 
-static void append(struct sqlite_calls *calls, const void *data, uint64_t bytes)
+/* Writes the call and its rows where the next one stands. */
+static bool write_down(struct sqlite_calls *calls, struct call *call, const void *const rows[ROWS])
 {
-    if (bytes) memcpy(calls->log + calls->used, data, bytes);
-    calls->used += rounded(bytes);
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < ROWS; i++) {
+        call->has[i] = rows[i] != NULL;
+        if (rows[i]) bytes += sqlite_row_bytes(&call->shape, call->given, rows[i]);
+    }
+    call->bytes = (uint32_t)bytes;
+    if (!make_room(calls, log_bytes_of(call))) return false;
+    uint8_t *at = calls->log + calls->used + sizeof *call;
+    memcpy(calls->log + calls->used, call, sizeof *call);
+    for (uint32_t i = 0; i < ROWS; i++)
+        if (rows[i]) at = sqlite_row_pack(&call->shape, call->given, rows[i], at);
+    return true;
 }
 
 /* Calls that have failed but for what is an answer have changed nothing. */
-static bool is_noted(const struct made *made, int code)
+static void note(struct sqlite_calls *calls, int code, const struct sqlite_rows *rows)
 {
-    if (made->call.kind >= CHECK) return false;
-    return code >= 0 || code == CELLAR_NOT_FOUND || code == CELLAR_EXISTS;
-}
-
-static void note(struct sqlite_calls *calls, struct made *made, int code)
-{
-    struct call *call = &made->call;
-    if (!calls->whole || !is_noted(made, code)) return;
+    struct call *call = call_at(calls, calls->used);
+    bool is_noted = call->kind < CHECK && (code >= 0 || code == CELLAR_NOT_FOUND || code == CELLAR_EXISTS);
+    if (!calls->whole || !is_noted) return;
     call->code = code;
-    call->answer = answer_of(made);
-    bool scans = call->kind == SCAN || call->kind == SCAN_ROWS;
-    call->has_low = scans && call->range.low.columns > 0;
-    call->has_high = scans && call->range.high.columns > 0;
-    calls->whole = make_room(calls, log_bytes_of(call));
-    if (!calls->whole) return;
-    append(calls, call, sizeof *call);
-    if (has_data(call)) append(calls, made->data, call->bytes);
-    if (call->has_low) append(calls, call->range.low.row, call->row_bytes);
-    if (call->has_high) append(calls, call->range.high.row, call->row_bytes);
-}
-
-/* The call that stands there in the log; returns where the next one does. */
-static uint64_t read_one(const struct sqlite_calls *calls, uint64_t at, struct made *made)
-{
-    memcpy(&made->call, calls->log + at, sizeof made->call);
-    const struct call *call = &made->call;
-    const uint8_t *more = calls->log + at + sizeof *call;
-    made->data = more;
-    if (has_data(call)) more += rounded(call->bytes);
-    if (call->has_low) made->call.range.low.row = more;
-    if (call->has_low) more += rounded(call->row_bytes);
-    if (call->has_high) made->call.range.high.row = more;
-    return at + log_bytes_of(call);
+    call->answer = answer_of(call, rows);
+    calls->used += log_bytes_of(call);
 }
 
 /* ---- again ---- */
 
-static bool is_same(const struct made *made, int code)
-{
-    return code == made->call.code && XXH128_isEqual(answer_of(made), made->call.answer);
-}
-
 /* All calls of the log, in a new transaction: 0, RETRY (it met another one), or 1: something is not as it was. */
 static int replay(struct sqlite_calls *calls)
 {
-    void *answer = malloc(calls->answer_most);
-    struct made made = {.calls = calls};
-    int rc = answer ? 0 : 1;
-    for (uint64_t at = 0; at < calls->used && rc == 0;) {
-        made.answer = answer;
-        made.answer_bytes = 0;
-        at = read_one(calls, at, &made);
-        int code = run(calls->txn, &made);
-        rc = code == CELLAR_RETRY ? code : !is_same(&made, code);
+    int rc = 0;
+    for (uint64_t at = 0; at < calls->used && rc == 0; at += log_bytes_of(call_at(calls, at))) {
+        const struct call *call = call_at(calls, at);
+        int code = run(calls, call, &calls->again);
+        bool same = code == call->code && XXH128_isEqual(answer_of(call, &calls->again), call->answer);
+        rc = code == CELLAR_RETRY ? code : !same;
     }
-    free(answer);
     return rc;
 }
 
@@ -276,120 +213,75 @@ static int again(struct sqlite_calls *calls)
     return rc;
 }
 
-static int run_once(struct sqlite_calls *calls, struct made *made)
+static int run_once(struct sqlite_calls *calls, struct sqlite_rows *rows)
 {
-    struct cellar_txn *txn = calls->txn;
-    if (made->call.kind == COMMIT) calls->txn = NULL; /* it ends, whatever comes of it */
-    int code = run(txn, made);
+    const struct call *call = call_at(calls, calls->used);
+    int code = run(calls, call, rows);
+    if (call->kind == COMMIT) calls->txn = NULL; /* it has ended, whatever came of it */
     if (code < 0) calls->error = *cellar_last_error();
     return code;
 }
 
-static int call(struct sqlite_calls *calls, struct made *made)
+static int make(struct sqlite_calls *calls, struct call *call, const void *const given[ROWS], struct sqlite_rows *rows)
 {
-    int code = run_once(calls, made);
+    if (!write_down(calls, call, given)) return CELLAR_NOMEM;
+    int code = run_once(calls, rows);
     for (int tries = 0; tries < TRIES && code == CELLAR_RETRY && again(calls) == 0; tries++)
-        code = run_once(calls, made);
-    note(calls, made, code);
+        code = run_once(calls, rows);
+    note(calls, code, rows);
     return code;
 }
 
 /* ---- one function for each ---- */
 
-int sqlite_calls_get(struct sqlite_calls *calls, const struct cellar_table *table, uint64_t key, int column,
-                     uint32_t bytes, void *value)
+int sqlite_calls_get(struct sqlite_calls *calls, const struct sqlite_shape *shape, uint64_t columns, const void *key,
+                     struct sqlite_rows *rows)
 {
-    struct made made = {.call = {.kind = GET, .table = table, .key = key, .column = column, .bytes = bytes},
-                        .answer = value};
-    return call(calls, &made);
+    struct call call = {.kind = GET, .shape = *shape, .columns = columns | shape->keys, .given = shape->keys};
+    return make(calls, &call, (const void *[ROWS]){key}, rows);
 }
 
-int sqlite_calls_there(struct sqlite_calls *calls, const struct cellar_table *table, uint64_t key, int column)
+int sqlite_calls_scan(struct sqlite_calls *calls, const struct sqlite_shape *shape, const struct cellar_scan *scan,
+                      uint64_t order, uint32_t limit, struct sqlite_rows *rows)
 {
-    uint8_t value[CELLAR_COLUMN_BYTES_MAX];
-    struct made made = {.call = {.kind = THERE, .table = table, .key = key, .column = column}, .answer = value};
-    return call(calls, &made);
+    struct call call = {.kind = SCAN,
+                        .shape = *shape,
+                        .index = scan->index,
+                        .columns = scan->columns | shape->keys,
+                        .given = order | shape->keys,
+                        .flags = scan->flags,
+                        .from_columns = scan->from_columns,
+                        .to_columns = scan->to_columns,
+                        .number = limit};
+    return make(calls, &call, (const void *[ROWS]){scan->from, scan->to, scan->after}, rows);
 }
 
-int sqlite_calls_scan(struct sqlite_calls *calls, const struct cellar_index *index, const struct cellar_range *range,
-                      uint32_t row_bytes, cellar_cells cells, uint32_t flags, uint64_t *keys, uint64_t limit)
+static int write_row(struct sqlite_calls *calls, enum kind kind, const struct sqlite_shape *shape, uint64_t columns,
+                     const void *row)
 {
-    struct made made = {.answer = keys};
-    made.call = (struct call){.kind = SCAN,
-                              .index = index,
-                              .range = *range,
-                              .row_bytes = row_bytes,
-                              .cells = cells,
-                              .flags = flags,
-                              .key = limit};
-    return call(calls, &made);
+    struct call call = {.kind = (uint8_t)kind, .shape = *shape, .columns = columns, .given = columns | shape->keys};
+    return make(calls, &call, (const void *[ROWS]){row}, NULL);
 }
 
-int sqlite_calls_scan_rows(struct sqlite_calls *calls, const struct cellar_index *index,
-                           const struct cellar_range *range, uint32_t row_bytes, uint32_t flags, void *found,
-                           uint64_t limit)
+int sqlite_calls_put(struct sqlite_calls *calls, const struct sqlite_shape *shape, uint64_t columns, const void *row)
 {
-    uint64_t bytes = limit * (sizeof(uint64_t) + row_bytes);
-    struct made made = {.answer = found};
-    made.call = (struct call){
-        .kind = SCAN_ROWS, .index = index, .range = *range, .row_bytes = row_bytes, .flags = flags, .key = limit};
-    if (bytes > calls->answer_most) calls->answer_most = bytes;
-    return call(calls, &made);
+    return write_row(calls, PUT, shape, columns, row);
 }
 
-int sqlite_calls_find(struct sqlite_calls *calls, const struct cellar_table *table, const void *key, uint32_t bytes,
-                      uint64_t *record)
+int sqlite_calls_insert(struct sqlite_calls *calls, const struct sqlite_shape *shape, const void *row)
 {
-    struct made made = {.call = {.kind = FIND, .table = table, .bytes = bytes}, .data = key, .answer = record};
-    return call(calls, &made);
+    return write_row(calls, INSERT, shape, UINT64_MAX >> (64 - shape->column_count), row);
 }
 
-int sqlite_calls_put(struct sqlite_calls *calls, const struct cellar_table *table, uint64_t key, int column,
-                     uint32_t bytes, const void *value)
+int sqlite_calls_delete(struct sqlite_calls *calls, const struct sqlite_shape *shape, const void *key)
 {
-    struct made made = {.call = {.kind = PUT, .table = table, .key = key, .column = column, .bytes = bytes},
-                        .data = value};
-    return call(calls, &made);
-}
-
-int sqlite_calls_get_bytes(struct sqlite_calls *calls, const struct cellar_table *table, uint64_t key, int column)
-{
-    struct made made = {.call = {.kind = GET_BYTES, .table = table, .key = key, .column = column}, .calls = calls};
-    return call(calls, &made);
-}
-
-int sqlite_calls_put_bytes(struct sqlite_calls *calls, const struct cellar_table *table, uint64_t key, int column,
-                           uint32_t bytes, const void *value)
-{
-    struct made made = {.call = {.kind = PUT_BYTES, .table = table, .key = key, .column = column, .bytes = bytes},
-                        .data = value};
-    return call(calls, &made);
-}
-
-int sqlite_calls_insert(struct sqlite_calls *calls, const struct cellar_table *table, uint64_t key, uint32_t row_bytes,
-                        const void *row)
-{
-    struct made made = {.call = {.kind = INSERT, .table = table, .key = key, .bytes = row_bytes}, .data = row};
-    return call(calls, &made);
-}
-
-int sqlite_calls_add(struct sqlite_calls *calls, const struct cellar_table *table, uint32_t row_bytes, const void *row,
-                     uint64_t *record)
-{
-    struct made made = {.call = {.kind = ADD, .table = table, .bytes = row_bytes}, .data = row, .answer = record};
-    return call(calls, &made);
-}
-
-int sqlite_calls_delete(struct sqlite_calls *calls, const struct cellar_table *table, uint64_t key, bool keyed)
-{
-    struct made made = {.call = {.kind = keyed ? REMOVE : DELETE, .table = table, .key = key}};
-    return call(calls, &made);
+    return write_row(calls, DELETE, shape, 0, key);
 }
 
 static int call_plain(struct sqlite_calls *calls, enum kind kind, int number)
 {
-    struct made made = {.call = {.kind = (uint8_t)kind, .key = (uint64_t)number}};
-    return call(calls, &made);
+    struct call call = {.kind = (uint8_t)kind, .number = (uint32_t)number};
+    return make(calls, &call, (const void *[ROWS]){NULL}, NULL);
 }
 
 int sqlite_calls_savepoint(struct sqlite_calls *calls) { return call_plain(calls, SAVEPOINT, 0); }
@@ -405,10 +297,4 @@ int sqlite_calls_commit(struct sqlite_calls *calls)
     cellar_abort(calls->txn); /* one that was made again, and has read what is another now */
     calls->txn = NULL;
     return code;
-}
-
-int sqlite_calls_prefetch(struct sqlite_calls *calls, const struct cellar_txn_read *read)
-{
-    struct made made = {.call = {.kind = PREFETCH}, .data = read};
-    return call(calls, &made);
 }

@@ -1,4 +1,4 @@
-/* sqlite_define.c - tables of a pool as virtual tables: found, or made by their columns. */
+/* sqlite_define.c - tables of a pool as virtual tables. */
 #include "sqlite_define.h"
 
 #include <ctype.h>
@@ -8,23 +8,16 @@
 
 SQLITE_EXTENSION_INIT3
 
-#define CELLS 8 /* of a table that SQL makes: enough to keep most columns apart, and 127 compute nodes */
-#define KEY_INDEX "k"
-#define FILLER ":" /* the column of a table whose rows are nothing but keys; SQL does not see it */
-
-static int told(char **message) { return sqlite_args_refuse(message, "%s", cellar_last_error()->text); }
+/* What the library says of the table, and which of its columns SQL's are. */
+struct described {
+    struct cellar_table_def def;
+    uint32_t order[SQLITE_DEFINE_COLUMNS];
+};
 
 /* ---- columns ---- */
 
-/* "name:t", "name:T" of one that is NOT NULL. */
-static void stored_name(const struct sqlite_column *column, char name[CELLAR_NAME_BYTES])
-{
-    char letter = SQLITE_TYPE_LETTERS[column->type];
-    snprintf(name, CELLAR_NAME_BYTES, "%s:%c", column->name, column->not_null ? toupper(letter) : letter);
-}
-
-/* Is it a column that SQL has made? Then its type. */
-static bool is_tagged(const struct cellar_schema_column *stored, struct sqlite_column *column)
+/* Is it a column that SQL has made? Then its name and its type. */
+static bool is_marked(const struct cellar_column *stored, struct sqlite_column *column)
 {
     size_t length = strlen(stored->name);
     const char *letter = length > 2 && stored->name[length - 2] == ':'
@@ -33,9 +26,10 @@ static bool is_tagged(const struct cellar_schema_column *stored, struct sqlite_c
     if (!letter || !*letter) return false;
     column->type = (enum sqlite_type)(letter - SQLITE_TYPE_LETTERS);
     bool number = column->type == SQLITE_TYPE_INTEGER || column->type == SQLITE_TYPE_REAL;
-    if (number ? stored->bytes != 9 || column->variable : stored->bytes < 4) return false;
     column->not_null = isupper((unsigned char)stored->name[length - 1]);
-    column->tagged = true;
+    column->tagged = !column->not_null;
+    if (number ? stored->type != CELLAR_FIXED || stored->bytes != 9 || !column->tagged : stored->type != CELLAR_BYTES)
+        return false;
     snprintf(column->name, sizeof column->name, "%.*s", (int)length - 2, stored->name);
     return true;
 }
@@ -51,251 +45,191 @@ static bool is_listed(const char *list, const char *name)
     return false;
 }
 
-/* Behind the columns that count: what says whether there is such a record. */
-static void filler_set(struct sqlite_define *define)
+static enum sqlite_type type_of(const struct cellar_column *stored, const struct sqlite_args *args)
 {
-    define->columns[define->column_count] =
-        (struct sqlite_column){.bytes = 1, .not_null = true, .cells = cellar_cells_of(define->table, FILLER)};
+    bool number = stored->type != CELLAR_FIXED && stored->type != CELLAR_BYTES;
+    if (!number) return is_listed(args->text, stored->name) ? SQLITE_TYPE_TEXT : SQLITE_TYPE_BLOB;
+    if (is_listed(args->blob, stored->name)) return SQLITE_TYPE_BLOB;
+    return stored->type == CELLAR_FLOAT ? SQLITE_TYPE_REAL : SQLITE_TYPE_INTEGER;
 }
 
-static void column_read(struct sqlite_define *define, const struct sqlite_args *args,
-                        const struct cellar_schema_column *stored, int number, bool variable)
+/* The i-th column of SQL's, as the pool has it. */
+static void column_read(struct sqlite_define *define, const struct sqlite_args *args, const struct described *described,
+                        uint32_t i)
 {
-    struct sqlite_column *column = &define->columns[define->column_count++];
-    *column = (struct sqlite_column){
-        .number = number, .offset = stored->offset, .bytes = stored->bytes, .variable = variable};
-    column->cells = cellar_cells_of(define->table, stored->name);
-    if (is_tagged(stored, column)) return;
-    snprintf(column->name, sizeof column->name, "%s", stored->name);
-    column->not_null = true;
-    column->is_key = define->keyed && number == 0;
-    bool whole = !variable && (stored->bytes == 1 || stored->bytes == 2 || stored->bytes == 4 || stored->bytes == 8);
-    column->type = is_listed(args->text, stored->name)                               ? SQLITE_TYPE_TEXT
-                   : column->is_key || !whole || is_listed(args->blob, stored->name) ? SQLITE_TYPE_BLOB
-                                                                                     : SQLITE_TYPE_INTEGER;
-}
-
-static int name_taken(const struct sqlite_define *define)
-{
-    for (uint32_t i = 1; i < define->column_count; i++)
-        if (strcasecmp(define->columns[i].name, define->columns[0].name) == 0) return 1;
-    return 0;
-}
-
-/* All columns of a table that is there, as its schema says; the record's key before them. */
-static int describe(struct sqlite_define *define, const struct sqlite_args *args, char **message)
-{
-    struct cellar_schema schema;
-    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
-    cellar_schema_describe(define->table, &schema, columns);
-    define->row_bytes = schema.row_bytes;
-    define->rows = schema.records_max;
-    define->keyed = schema.key_bytes > 0;
-    define->key = 0;
-    if (!define->keyed) {
-        define->columns[0] = (struct sqlite_column){.type = SQLITE_TYPE_INTEGER, .not_null = true, .number = -1};
-        snprintf(define->columns[0].name, sizeof define->columns[0].name, "%s", args->key ? args->key : "key");
-        define->column_count = 1;
+    const struct cellar_column *stored = &described->def.columns[described->order[i]];
+    struct sqlite_column *column = &define->columns[i];
+    *column = (struct sqlite_column){.number = described->order[i], .offset = stored->offset, .bytes = stored->bytes};
+    if (!is_marked(stored, column)) {
+        snprintf(column->name, sizeof column->name, "%s", stored->name);
+        column->type = type_of(stored, args);
+        column->tagged = false;
+        column->not_null = true;
     }
-    bool filled = schema.column_count == 1 && strcmp(columns[0].name, FILLER) == 0;
-    if (filled) filler_set(define);
-    for (uint32_t i = 0; i < schema.column_count && !filled; i++)
-        column_read(define, args, &columns[i], (int)i, schema.variable >> i & 1);
-    return !define->keyed && name_taken(define)
-               ? sqlite_args_refuse(message,
-                                    "table %s has a column %s: say key='...', another name for its records' keys",
-                                    args->table, define->columns[0].name)
-               : SQLITE_OK;
+    column->kind = (enum cellar_type)stored->type;
+    column->is_key = stored->flags & CELLAR_KEY;
+    bool bytes = column->kind == CELLAR_BYTES;
+    bool in_row = bytes && (column->is_key || stored->bytes_max <= CELLAR_SHORT_BYTES);
+    column->room = !bytes ? stored->bytes : in_row ? stored->bytes_max - column->tagged : CELLAR_VALUE_BYTES_MAX;
+    if (in_row) {
+        column->spot = define->room_bytes;
+        define->room_bytes += stored->bytes_max;
+    }
+    if (i >= args->column_count) return;
+    column->checked = args->columns[i].checked;
+    if (bytes) column->room = args->columns[i].room; /* the pool does not know it of values beside the row */
 }
 
-/* ---- tables by their columns ---- */
-
-static int make(struct sqlite_define *define, const struct sqlite_args *args, struct cellar *db, char **message)
+/* Those of one cell have one bit; the key's, which come with any others, have none. */
+static void units_read(struct sqlite_define *define)
 {
-    char names[CELLAR_COLUMNS_MAX][CELLAR_NAME_BYTES];
-    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
-    struct cellar_schema schema = {.name = args->table, .columns = columns, .records_max = args->rows};
-    uint32_t stored = args->column_count - (args->key_column >= 0), apart = 0, shared = 0;
-    for (uint32_t i = 0; i < args->column_count; i++) apart += args->columns[i].variable;
-    uint32_t fixed = stored - apart, cells = apart < CELLS ? CELLS - apart : 1;
-    if (!stored) {
-        columns[0] = (struct cellar_schema_column){FILLER, 0, 1, CELLAR_OWN_CELL};
-        schema.row_bytes = schema.column_count = 1;
-    }
-    for (uint32_t i = 0; i < args->column_count; i++) {
-        if ((int)i == args->key_column) continue;
-        uint32_t number = schema.column_count++;
-        stored_name(&args->columns[i], names[number]);
-        int32_t cell = CELLAR_OWN_CELL;
-        if (args->columns[i].variable)
-            schema.variable |= CELLAR_BIT(number);
-        else if (fixed > cells)
-            cell = (int32_t)(shared++ * cells / fixed);
-        columns[number] = (struct cellar_schema_column){names[number], schema.row_bytes, args->columns[i].bytes, cell};
-        schema.row_bytes += args->columns[i].bytes;
-    }
-    if (apart) schema.long_bytes = args->long_bytes ? args->long_bytes : args->size;
-    if (strlen(args->table) > CELLAR_NAME_BYTES - 5)
-        return sqlite_args_refuse(message, "table %s: its name has more than %d bytes", args->table,
-                                  CELLAR_NAME_BYTES - 5);
-    return cellar_table_create(db, &schema, &define->table) ? told(message) : SQLITE_OK;
-}
-
-/* The columns of the arguments, where the table has them. */
-static int match(struct sqlite_define *define, const struct sqlite_args *args, char **message)
-{
-    struct cellar_schema schema;
-    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
-    cellar_schema_describe(define->table, &schema, columns);
-    define->row_bytes = schema.row_bytes;
-    define->rows = schema.records_max;
-    define->key = args->key_column;
-    define->column_count = args->column_count;
-    for (uint32_t i = 0; i < args->column_count; i++) {
-        char name[CELLAR_NAME_BYTES];
+    uint32_t next = 0, of_cell[CELLAR_CELLS_MAX + 1] = {0};
+    for (uint32_t i = 0; i < define->column_count; i++) {
         struct sqlite_column *column = &define->columns[i];
-        *column = args->columns[i];
-        column->number = -1;
-        if ((int)i == args->key_column) continue;
-        stored_name(column, name);
-        int number = cellar_column_of(define->table, name);
-        bool variable = number >= 0 && (schema.variable >> number & 1);
-        if (number < 0 || columns[number].bytes != column->bytes || variable != column->variable)
-            return sqlite_args_refuse(message,
-                                      "table %s of the pool has no column %s %s of this size: it was made otherwise",
-                                      args->table, column->name, sqlite_type_name(column->type));
-        column->number = number;
-        column->offset = columns[number].offset;
-        column->cells = cellar_cells_of(define->table, name);
+        uint32_t cell = define->shape.columns[column->number].cell;
+        if (column->is_key) continue;
+        column->units = cell ? of_cell[cell] : 0;
+        if (!column->units) column->units = 1u << next++ % CELLAR_CELLS_MAX;
+        of_cell[cell] = column->units;
     }
-    uint32_t stored = args->column_count - (args->key_column >= 0);
-    if (!stored) filler_set(define);
-    if (schema.key_bytes || schema.column_count != (stored ? stored : 1) ||
-        (!stored && strcmp(columns[0].name, FILLER) != 0))
-        return sqlite_args_refuse(message, "table %s of the pool has other columns than these", args->table);
-    return SQLITE_OK;
+}
+
+/* Is it the key's only column, and an integer? */
+static bool is_rowid(const struct sqlite_define *define, uint32_t i)
+{
+    const struct sqlite_column *column = &define->columns[i];
+    return define->key_count == 1 && column->type == SQLITE_TYPE_INTEGER;
+}
+
+static void columns_read(struct sqlite_define *define, const struct sqlite_args *args,
+                         const struct described *described)
+{
+    const struct cellar_table_def *def = &described->def;
+    define->shape.columns = def->columns;
+    define->shape.column_count = def->column_count;
+    define->room_bytes = define->shape.row_bytes = def->row_bytes;
+    define->rows = def->rows < CELLAR_INTERACTIVE_RECORDS_MAX ? def->rows : CELLAR_INTERACTIVE_RECORDS_MAX;
+    define->rowid = -1;
+    for (uint32_t i = 0; i < def->column_count; i++) {
+        column_read(define, args, described, i);
+        if (strcmp(def->columns[described->order[i]].name, SQLITE_MAKE_ROWID) != 0) define->column_count++;
+    }
+    for (uint32_t k = 0; k < def->column_count; k++) /* the key's, in its order */
+        for (uint32_t i = 0; i < def->column_count; i++)
+            if (define->columns[i].number == k && define->columns[i].is_key) {
+                define->keys[define->key_count++] = (int)i;
+                define->shape.keys |= CELLAR_COL(k);
+            }
+    if (is_rowid(define, (uint32_t)define->keys[0])) define->rowid = define->keys[0];
+    units_read(define);
 }
 
 /* ---- indexes ---- */
 
-static int number_of(const struct sqlite_define *define, const char *stored)
+/* The columns of "a, -b", added to those that an index is ordered by. */
+static void order_read(const struct sqlite_define *define, const char *list, struct sqlite_index *index)
 {
-    int number = cellar_column_of(define->table, stored);
-    for (uint32_t i = 0; i < define->column_count; i++)
-        if (define->columns[i].number == number) return (int)i;
-    return -1;
+    for (const char *at = list; *at; at += strspn(at, ", ")) {
+        bool descending = *at == '-';
+        size_t length = strcspn(at += descending, ",");
+        for (uint32_t i = 0; i < define->shape.column_count; i++) {
+            const char *name = define->shape.columns[define->columns[i].number].name;
+            if (strlen(name) != length || memcmp(name, at, length) != 0) continue;
+            index->descending[index->count] = descending;
+            index->columns[index->count++] = (int)i;
+        }
+        at += length;
+    }
 }
 
-static bool is_ordered(const struct sqlite_column *column, enum cellar_sort sort)
+/* What its entries give: floats they do not, but for those that are covered. */
+static void entries_read(const struct sqlite_define *define, uint32_t covered, struct sqlite_index *index)
 {
-    if (column->type != SQLITE_TYPE_INTEGER || column->tagged) return sort == CELLAR_SORT_BYTES;
-    if (sort == CELLAR_SORT_UNSIGNED) return column->is_unsigned && column->bytes < 8;
-    return sort == CELLAR_SORT_SIGNED && !column->is_unsigned;
+    index->has = define->shape.keys;
+    for (uint32_t i = 0; i < index->count + covered; i++) {
+        const struct sqlite_column *column = &define->columns[index->columns[i]];
+        if (i < index->count) index->order |= CELLAR_COL(column->number);
+        if (i >= index->count || column->kind != CELLAR_FLOAT) index->has |= CELLAR_COL(column->number);
+    }
 }
 
-static void index_read(struct sqlite_define *define, const struct cellar_index *stored)
+static void index_read(struct sqlite_define *define, const struct cellar_index_def *def)
 {
-    struct cellar_schema_index def;
-    struct cellar_schema_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
     struct sqlite_index *index = &define->indexes[define->index_count++];
-    cellar_index_describe(stored, &def, columns);
-    *index = (struct sqlite_index){.index = stored};
-    bool tagged = true;
-    for (uint32_t i = 0; i < def.column_count; i++) {
-        int number = index->columns[i] = number_of(define, columns[i].column);
-        struct sqlite_column *column = &define->columns[number];
-        bool covered = columns[i].sort == CELLAR_COVERED;
-        index->has[number] = covered || !column->is_key; /* a key's length is not in what is sorted by it */
-        if (covered) continue;
-        index->count++;
-        tagged = tagged && column->tagged;
-        if (columns[i].sort == CELLAR_SORT_UNSIGNED) column->is_unsigned = true;
-        index->descending[i] = columns[i].descending;
-        index->ordered[i] = is_ordered(column, columns[i].sort);
-    }
-    index->unique = (def.flags & CELLAR_UNIQUE) || (tagged && index->count && strchr("pu", def.name[0]));
+    bool tagged = false;
+    *index = (struct sqlite_index){.name = def->name};
+    index->index = cellar_index_find(define->shape.table, def->name);
+    order_read(define, def->columns, index);
+    uint32_t count = index->count;
+    for (uint32_t i = 0; i < count; i++) tagged = tagged || define->columns[index->columns[i]].tagged;
+    if (def->covers) order_read(define, def->covers, index);
+    uint32_t covered = index->count - count;
+    index->count = count;
+    entries_read(define, covered, index);
+    /* One that SQL has made, of columns that may be NULL: it sees to it itself. */
+    index->unique = (def->flags & CELLAR_UNIQUE) || (tagged && strchr("pu", *def->name));
 }
 
-static int key_index(struct sqlite_define *define, struct cellar *db, char **message)
+static void key_order_read(struct sqlite_define *define)
 {
-    const struct cellar_index *index;
-    const struct cellar_schema_index def = {.name = KEY_INDEX};
-    return cellar_index_create(db, define->table, &def, &index) ? told(message) : SQLITE_OK;
-}
-
-/* "p0", "u1", "i2": what it is for, and where it stands among the arguments. */
-static int index_make(struct sqlite_define *define, const struct sqlite_args *args, uint32_t number, struct cellar *db,
-                      char **message)
-{
-    const struct sqlite_args_index *wanted = &args->indexes[number];
-    char name[8], names[CELLAR_INDEX_COLUMNS_MAX][CELLAR_NAME_BYTES];
-    struct cellar_schema_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
-    struct cellar_schema_index def = {
-        .name = name, .columns = columns, .column_count = wanted->count + wanted->included};
-    const struct cellar_index *index;
-    snprintf(name, sizeof name, "%c%u", "pui"[wanted->kind], number);
-    bool never_null = true;
-    for (uint32_t i = 0; i < def.column_count; i++) {
-        bool included = i >= wanted->count;
-        stored_name(&args->columns[wanted->columns[i]], names[i]);
-        columns[i] =
-            (struct cellar_schema_index_column){names[i], included ? CELLAR_COVERED : CELLAR_SORT_BYTES, false};
-        if (included) continue;
-        never_null = never_null && args->columns[wanted->columns[i]].not_null;
-    }
-    if (wanted->kind != SQLITE_ARGS_INDEX && never_null) def.flags = CELLAR_UNIQUE; /* NULLs are never equal */
-    return cellar_index_create(db, define->table, &def, &index) ? told(message) : SQLITE_OK;
-}
-
-static int indexes_read(struct sqlite_define *define, const struct sqlite_args *args, struct cellar *db, char **message)
-{
-    int rc = SQLITE_OK;
-    for (uint32_t i = 0; i < args->index_count && rc == SQLITE_OK; i++) rc = index_make(define, args, i, db, message);
-    if (rc == SQLITE_OK && (args->column_count || !cellar_index_next(define->table, NULL)))
-        rc = key_index(define, db, message);
-    if (rc) return rc;
-    const struct cellar_index *index = NULL;
-    /* Twice: only then is known of all columns whether they are unsigned. */
-    for (int i = 0; i < 2; i++)
-        for (define->index_count = 0; (index = cellar_index_next(define->table, index));) index_read(define, index);
-    return SQLITE_OK;
+    struct sqlite_index *index = &define->indexes[define->index_count++];
+    *index = (struct sqlite_index){.name = "k", .count = define->key_count, .unique = true};
+    memcpy(index->columns, define->keys, sizeof define->keys);
+    entries_read(define, 0, index);
 }
 
 /* ---- the whole ---- */
 
-static bool is_typed(const struct cellar_table *table)
+static int told(char **message) { return sqlite_args_refuse(message, "%s", cellar_last_error()->text); }
+
+/* All of the table of that name, as the library lays its rows out. */
+static int whole_open(const struct sqlite_args *args, struct cellar *db, uint32_t flags,
+                      const struct cellar_table **table, struct cellar_table_def *def)
 {
-    struct cellar_schema schema;
-    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
-    cellar_schema_describe(table, &schema, columns);
-    return schema.typed;
+    *def = (struct cellar_table_def){.size = sizeof *def, .name = args->table, .flags = flags};
+    int code = cellar_table_open(db, def, CELLAR_EXISTING | CELLAR_ADD, table);
+    return code ? code : cellar_table_describe(db, *table, def);
+}
+
+static int whole_find(struct sqlite_define *define, const struct sqlite_args *args, struct cellar *db,
+                      struct described *described, char **message)
+{
+    struct cellar_table_def *def = &described->def;
+    int code = whole_open(args, db, 0, &define->shape.table, def);
+    if (code == 0 && !def->index_count && !def->flags) /* it is to be read as a whole */
+        code = whole_open(args, db, CELLAR_ORDERED, &define->shape.table, def);
+    if (code == CELLAR_NOT_FOUND)
+        return sqlite_args_refuse(message, "pool %s has no table %s", args->pool, args->table);
+    if (code == CELLAR_MISMATCH)
+        return sqlite_args_refuse(message, "%s; SQL knows those that cellar_table_open makes",
+                                  cellar_last_error()->text);
+    if (code) return told(message);
+    uint32_t visible = 0;
+    for (uint32_t i = 0; i < def->column_count; i++)
+        described->order[strcmp(def->columns[i].name, SQLITE_MAKE_ROWID) ? visible++ : def->column_count - 1] = i;
+    return SQLITE_OK;
+}
+
+/* By the arguments' columns. */
+static int made_find(struct sqlite_define *define, const struct sqlite_args *args, struct cellar *db,
+                     struct described *described, char **message)
+{
+    int rc = sqlite_make_table(args, db, &define->shape.table, described->order, message);
+    described->def.size = sizeof described->def;
+    if (rc == SQLITE_OK && cellar_table_describe(db, define->shape.table, &described->def)) return told(message);
+    return rc;
 }
 
 int sqlite_define_read(struct sqlite_define *define, const struct sqlite_args *args, struct cellar *db, char **message)
 {
-    *define = (struct sqlite_define){.table = cellar_table_find(db, args->table), .key = -1};
-    int rc = SQLITE_OK;
-    if (!define->table && !args->column_count)
-        return sqlite_args_refuse(message, "pool %s has no table %s", args->pool, args->table);
-    if (define->table && is_typed(define->table))
-        return sqlite_args_refuse(message, "table %s of pool %s has typed columns, which SQL does not know yet",
-                                  args->table, args->pool);
-    bool made = !define->table;
-    if (made) rc = make(define, args, db, message);
-    if (rc == SQLITE_OK) rc = args->column_count ? match(define, args, message) : describe(define, args, message);
-    if (rc == SQLITE_OK) rc = indexes_read(define, args, db, message);
-    if (rc && made && define->table && cellar_table_drop(db, define->table))
-        *message = sqlite3_mprintf("%z; the table stays in the pool, without its indexes", *message);
-    if (define->rows > CELLAR_INTERACTIVE_RECORDS_MAX)
-        define->rows = CELLAR_INTERACTIVE_RECORDS_MAX; /* that one may read */
-    return rc;
-}
-
-const struct sqlite_column *sqlite_define_stored(const struct sqlite_define *define, cellar_cells cells)
-{
-    uint32_t i = 0;
-    while (!(cells ? define->columns[i].cells & cells : define->columns[i].number == 0)) i++;
-    return &define->columns[i];
+    struct described described = {.order = {0}};
+    *define = (struct sqlite_define){.rowid = -1};
+    int rc = (args->column_count ? made_find : whole_find)(define, args, db, &described, message);
+    if (rc) return rc;
+    columns_read(define, args, &described);
+    if (described.def.flags & CELLAR_ORDERED) key_order_read(define);
+    for (uint32_t i = 0; i < described.def.index_count; i++) index_read(define, &described.def.indexes[i]);
+    return SQLITE_OK;
 }
 
 char *sqlite_define_declare(const struct sqlite_define *define)
@@ -303,9 +237,10 @@ char *sqlite_define_declare(const struct sqlite_define *define)
     char *text = sqlite3_mprintf("CREATE TABLE x(");
     for (uint32_t i = 0; i < define->column_count && text; i++) {
         const struct sqlite_column *column = &define->columns[i];
-        const char *constraint = (int)i == define->key ? " PRIMARY KEY" : "";
         text = sqlite3_mprintf("%z%s\"%w\" %s%s%s", text, i ? ", " : "", column->name, sqlite_type_name(column->type),
-                               constraint, column->not_null ? " NOT NULL" : "");
+                               (int)i == define->rowid ? " PRIMARY KEY" : "", column->not_null ? " NOT NULL" : "");
     }
-    return text ? sqlite3_mprintf("%z)%s", text, define->keyed ? " WITHOUT ROWID" : "") : NULL;
+    /* One column is what SQLite takes for the key of rows that it is to change. */
+    static const char packed[] = ", \"key:\" BLOB HIDDEN PRIMARY KEY) WITHOUT ROWID";
+    return text ? sqlite3_mprintf("%z%s", text, define->rowid < 0 ? packed : ")") : NULL;
 }

@@ -8,36 +8,38 @@
 
 #include "sqlite_value.h"
 
-#define SQLITE_DEFINE_COLUMNS (CELLAR_COLUMNS_MAX + 1) /* and the record's key */
+#define SQLITE_DEFINE_COLUMNS (CELLAR_COLUMNS_MAX + 1) /* and a key that has no column */
+#define SQLITE_DEFINE_KEYS 16                          /* columns of a key */
 
 struct sqlite_index {
-    const struct cellar_index *index;
+    const struct cellar_index *index; /* NULL: by the key */
+    const char *name;
     uint32_t count;
-    int columns[CELLAR_INDEX_COLUMNS_MAX]; /* of struct sqlite_define; -1: none of its columns */
-    bool descending[CELLAR_INDEX_COLUMNS_MAX];
-    bool ordered[CELLAR_INDEX_COLUMNS_MAX]; /* its order is that of the values in SQL, or the reverse */
+    int columns[SQLITE_DEFINE_KEYS]; /* of struct sqlite_define */
+    bool descending[SQLITE_DEFINE_KEYS];
     bool unique;
-    bool has[SQLITE_DEFINE_COLUMNS]; /* its entries have that column of struct sqlite_define, covered ones too */
+    uint64_t order; /* the same columns, as a set of the table's */
+    uint64_t has;   /* ... and those that its entries give */
 };
 
 struct sqlite_define {
-    const struct cellar_table *table;
-    uint32_t row_bytes;
-    uint64_t rows; /* an estimate */
-    uint32_t column_count;
+    struct sqlite_shape shape;
+    uint32_t room_bytes;   /* of a row with its spots */
+    uint64_t rows;         /* an estimate */
+    uint32_t column_count; /* that SQL sees; a rowid that has no column stands behind them */
     struct sqlite_column columns[SQLITE_DEFINE_COLUMNS];
-    int key;    /* the column that is the record's key; -1: a number that SQL sees as rowid only */
-    bool keyed; /* keys are byte strings, in column `key` */
+    int rowid; /* the column that is the whole key, an integer; -1: keys are packed, in a hidden column of SQL's */
+    uint32_t key_count;
+    int keys[SQLITE_DEFINE_KEYS];
     uint32_t index_count;
-    struct sqlite_index indexes[CELLAR_INDEXES_MAX]; /* without columns: of the keys */
+    struct sqlite_index indexes[CELLAR_INDEXES_MAX];
 };
 
 /* What the arguments say. */
 struct sqlite_args {
-    char *pool, *table, *key, *text, *blob; /* freed by sqlite_args_free; NULL: not said */
-    bool named;                             /* `table` was said: it is not the virtual table's own name */
+    char *pool, *table, *text, *blob; /* freed by sqlite_args_free; NULL: not said */
+    bool named;                       /* `table` was said: it is not the virtual table's own name */
     uint64_t size, rows, processes;
-    uint64_t long_bytes; /* of all values of variable length; 0: as much as the pool that is made */
     uint32_t column_count;
     struct sqlite_column columns[SQLITE_DEFINE_COLUMNS];
     int key_column;                        /* the INTEGER PRIMARY KEY; -1: none */
@@ -59,11 +61,17 @@ void sqlite_args_free(struct sqlite_args *args);
 /* SQLITE_ERROR, with that message. */
 int sqlite_args_refuse(char **message, const char *format, ...) CELLAR_PRINTF(2, 3);
 
+/* ---- sqlite_make.c ---- */
+
+/* The table of the arguments' columns, made if it is not there. order[i]: which column of the handle SQL's i-th is. */
+int sqlite_make_table(const struct sqlite_args *args, struct cellar *db, const struct cellar_table **table,
+                      uint32_t order[SQLITE_DEFINE_COLUMNS], char **message);
+/* The column of a table that SQL has made without an INTEGER PRIMARY KEY: no column of SQL's has a colon. */
+#define SQLITE_MAKE_ROWID "rowid:"
+
 /* ---- sqlite_define.c ---- */
 
 /* Finds the table, or makes it where columns say how. As sqlite_args_read. */
 int sqlite_define_read(struct sqlite_define *define, const struct sqlite_args *args, struct cellar *db, char **message);
-/* A column that lies in one of these cells, or else (0) the first that lies in any. */
-const struct sqlite_column *sqlite_define_stored(const struct sqlite_define *define, cellar_cells cells);
 /* CREATE TABLE, for sqlite3_declare_vtab; sqlite3_free it. NULL: no memory. */
 char *sqlite_define_declare(const struct sqlite_define *define);

@@ -5,9 +5,9 @@
  *     CREATE VIRTUAL TABLE account USING cellar(pool='bank.pool', table='account');
  *
  * Files, from the outside to the inside: the module (here); rows that are read (sqlite_cursor), how they are reached
- * (sqlite_plan), rows that are changed (sqlite_update); what a table is (sqlite_args, sqlite_define), what its rows
- * must be (sqlite_rules), what a value is (sqlite_value); transactions (sqlite_txn, sqlite_listen); open databases
- * (sqlite_pool).
+ * (sqlite_plan), rows that are changed (sqlite_update); what a table is (sqlite_args, sqlite_make, sqlite_define), what
+ * its rows must be (sqlite_rules), what a value is (sqlite_value); transactions (sqlite_txn, sqlite_listen), the calls
+ * that they make (sqlite_calls), and what those give (sqlite_row); open databases (sqlite_pool).
  */
 #include "sqlite_listen.h"
 #include "sqlite_update.h"
@@ -83,7 +83,7 @@ static int module_disconnect(sqlite3_vtab *vtab)
 static int module_destroy(sqlite3_vtab *vtab)
 {
     struct sqlite_table *table = (struct sqlite_table *)vtab;
-    int code = table->made ? cellar_table_drop(sqlite_pool_db(table->txn->pool), table->define.table) : 0;
+    int code = table->made ? cellar_table_drop(sqlite_pool_db(table->txn->pool), table->define.shape.table) : 0;
     if (code == CELLAR_BUSY) return SQLITE_BUSY;
     if (code && code != CELLAR_DROPPED) return SQLITE_IOERR;
     return module_disconnect(vtab);

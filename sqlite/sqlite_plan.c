@@ -5,12 +5,13 @@
 
 SQLITE_EXTENSION_INIT3
 
-#define WALK_COST 4.0 /* of finding a leaf, in rows; a little less where entries are as short as can be */
+#define EQUALS_POINT 15u /* in a plan's number: more columns than are used of an index */
+#define WALK_COST 4.0    /* of finding a leaf, in rows; a little less where entries are as short as can be */
 #define WALK_COST_KEYS 3.0
 
-/* A constraint that a plan may use, by operator; -1: none. */
+/* Of each column a constraint that a plan may use, by operator; -1: none. */
 struct terms {
-    int equal[SQLITE_DEFINE_COLUMNS + 1], low[SQLITE_DEFINE_COLUMNS + 1], high[SQLITE_DEFINE_COLUMNS + 1];
+    int equal[SQLITE_DEFINE_COLUMNS], low[SQLITE_DEFINE_COLUMNS], high[SQLITE_DEFINE_COLUMNS];
 };
 
 struct candidate {
@@ -19,10 +20,13 @@ struct candidate {
     bool one_row, sorted;
 };
 
-/* The column of the record's key has two names: its own, and rowid (-1), which is what the table without one has. */
-static int column_of(const struct sqlite_define *define, int column)
+/* The column that is the rowid has two names: its own, and rowid (-1), which is what the table without one has. */
+static int column_of(const struct sqlite_define *define, int column) { return column < 0 ? define->rowid : column; }
+
+/* The packed key, which SQLite looks at to change rows, is in no order. */
+static bool is_packed_key(const struct sqlite_define *define, int column)
 {
-    return column == define->key && !define->keyed ? -1 : column;
+    return define->rowid < 0 && column == (int)define->column_count;
 }
 
 /* Of x IN (SELECT y) SQLite makes texts of numbers where x is a text, and '05' is 5 no longer. */
@@ -40,7 +44,7 @@ static bool is_list(sqlite3_index_info *info, int i)
 static bool is_usable(const struct sqlite_define *define, sqlite3_index_info *info, int i)
 {
     int column = info->aConstraint[i].iColumn;
-    if (!info->aConstraint[i].usable) return false;
+    if (!info->aConstraint[i].usable || is_packed_key(define, column)) return false;
     if (column < 0 || define->columns[column].type != SQLITE_TYPE_TEXT) return true;
     return sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") == 0 && !is_list(info, i);
 }
@@ -49,7 +53,7 @@ static void terms_read(struct terms *terms, const struct sqlite_define *define, 
 {
     memset(terms, -1, sizeof *terms);
     for (int i = 0; i < info->nConstraint; i++) {
-        int at = column_of(define, info->aConstraint[i].iColumn) + 1;
+        int at = column_of(define, info->aConstraint[i].iColumn);
         if (!is_usable(define, info, i)) continue;
         switch (info->aConstraint[i].op) {
         case SQLITE_INDEX_CONSTRAINT_EQ:
@@ -87,12 +91,9 @@ static bool is_sorted(const struct sqlite_define *define, const struct sqlite_in
         int column = column_of(define, info->aOrderBy[i].iColumn);
         bool desc = info->aOrderBy[i].desc;
         if (is_fixed(index, equals, column)) continue;
-        if (!index->count) { /* of keys: nothing is left to be sorted after them */
-            *backward = desc;
-            return column == -1 && !define->keyed;
-        }
-        if (at == index->count || index->columns[at] != column || !index->ordered[at]) return false;
-        if (define->columns[column].is_key) return false; /* zeros at the end of keys have no order there */
+        if (at == index->count) return !index->index; /* of the key: nothing is left to be sorted after it */
+        if (index->columns[at] != column || sqlite_value_is_unordered(&define->columns[column])) return false;
+        if (at > equals && sqlite_value_is_halved(&define->columns[column])) return false;
         desc ^= index->descending[at++];
         if (!first && desc != *backward) return false;
         *backward = desc;
@@ -101,28 +102,20 @@ static bool is_sorted(const struct sqlite_define *define, const struct sqlite_in
     return true;
 }
 
-static struct candidate by_point(void)
-{
-    return (struct candidate){
-        .plan = {.way = SQLITE_WAY_POINT, .equals = 1}, .rows = 1, .cost = 1, .one_row = true, .sorted = true};
-}
-
 static void narrow(struct candidate *candidate, const struct terms *terms, int column)
 {
-    candidate->plan.low = terms->low[column + 1] >= 0;
-    candidate->plan.high = terms->high[column + 1] >= 0;
+    candidate->plan.low = terms->low[column] >= 0;
+    candidate->plan.high = terms->high[column] >= 0;
     if (candidate->plan.low) candidate->rows /= 4;
     if (candidate->plan.high) candidate->rows /= 4;
 }
 
-/* Have the index's entries all that the query looks at? A string key, by which rows are changed, it always may. */
+/* Have the index's entries all that the query looks at? */
 static bool is_covered(const struct sqlite_define *define, const struct sqlite_index *index, uint64_t used)
 {
     if (used == UINT64_MAX) return false;
-    for (uint32_t i = 0; i < define->column_count; i++) {
-        bool looked_at = (used >> (i < 63 ? i : 63) & 1) || (define->keyed && (int)i == define->key);
-        if (looked_at && define->columns[i].number >= 0 && !index->has[i]) return false;
-    }
+    for (uint32_t i = 0; i < define->column_count; i++)
+        if ((used >> (i < 63 ? i : 63) & 1) && !(index->has >> define->columns[i].number & 1)) return false;
     return true;
 }
 
@@ -132,20 +125,26 @@ static struct candidate by_index(const struct sqlite_define *define, uint32_t nu
     const struct sqlite_index *index = &define->indexes[number];
     struct candidate candidate = {.plan = {.way = SQLITE_WAY_INDEX, .index = number}, .rows = (double)define->rows};
     uint32_t equals = 0;
-    for (; equals < index->count && terms->equal[index->columns[equals] + 1] >= 0; equals++)
+    for (; equals < index->count && equals < EQUALS_POINT - 1 && terms->equal[index->columns[equals]] >= 0; equals++)
         candidate.rows /= index->unique ? 40 : 20;
     candidate.plan.equals = equals;
     candidate.one_row = index->unique && equals == index->count;
     if (candidate.one_row) candidate.rows = 1;
-    if (!index->count && !define->keyed)
-        narrow(&candidate, terms, -1);
-    else if (equals < index->count && index->ordered[equals])
+    if (equals < index->count && !sqlite_value_is_unordered(&define->columns[index->columns[equals]]))
         narrow(&candidate, terms, index->columns[equals]);
     if (candidate.rows < 1) candidate.rows = 1;
     candidate.sorted = is_sorted(define, index, equals, info, &candidate.plan.backward);
     candidate.plan.covered = is_covered(define, index, info->colUsed);
-    candidate.cost = (index->count ? WALK_COST : WALK_COST_KEYS) + (candidate.plan.covered ? 1 : 2) * candidate.rows;
+    candidate.cost = (index->index ? WALK_COST : WALK_COST_KEYS) + (candidate.plan.covered ? 1 : 2) * candidate.rows;
     return candidate;
+}
+
+/* By its key, all of which equals values. */
+static bool is_point(const struct sqlite_define *define, const struct terms *terms)
+{
+    for (uint32_t i = 0; i < define->key_count; i++)
+        if (terms->equal[define->keys[i]] < 0) return false;
+    return true;
 }
 
 /* With what it costs SQLite to sort the rows. */
@@ -176,25 +175,28 @@ static void limit_use(sqlite3_index_info *info, int *count)
  * Of an UPDATE SQLite says that it uses all columns, those of tables of fewer, too. It looks at few of them, and what
  * it does not look at another transaction may change: each is read when it is wanted.
  */
-static cellar_cells cells_of(const struct sqlite_define *define, uint64_t used)
+static uint32_t units_of(const struct sqlite_define *define, uint64_t used)
 {
-    cellar_cells cells = 0;
+    uint32_t units = 0;
     if (used == UINT64_MAX && define->column_count < 64) return 0;
     for (uint32_t i = 0; i < define->column_count; i++)
-        if (used >> (i < 63 ? i : 63) & 1) cells |= define->columns[i].cells;
-    return cells;
+        if (used >> (i < 63 ? i : 63) & 1) units |= define->columns[i].units;
+    return units;
 }
 
-#define EQUALS_POINT 15u /* in a plan's number: more columns than an index has */
-
 /* A plan in 31 bits: SQLite keeps a number of it. */
-static int number_of(const struct sqlite_plan *plan, cellar_cells cells)
+static int number_of(const struct sqlite_plan *plan, uint32_t units)
 {
     _Static_assert(CELLAR_CELLS_MAX <= 20 && CELLAR_INDEXES_MAX <= 8 && CELLAR_INDEX_COLUMNS_MAX < EQUALS_POINT,
                    "31 bits");
     const uint32_t equals = plan->way == SQLITE_WAY_POINT ? EQUALS_POINT : plan->equals;
     return (int)((uint32_t)plan->covered | plan->index << 1 | equals << 4 | (uint32_t)plan->low << 8 |
-                 (uint32_t)plan->high << 9 | (uint32_t)plan->backward << 10 | cells << 11);
+                 (uint32_t)plan->high << 9 | (uint32_t)plan->backward << 10 | units << 11);
+}
+
+static const char *name_of(const struct sqlite_define *define, int column)
+{
+    return column < (int)define->column_count ? define->columns[column].name : "rowid";
 }
 
 /* For people: what EXPLAIN QUERY PLAN shows. */
@@ -202,41 +204,45 @@ static char *text_of(const struct sqlite_define *define, const struct sqlite_pla
 {
     const struct sqlite_index *index = &define->indexes[plan->index];
     if (plan->way == SQLITE_WAY_POINT) return sqlite3_mprintf("key=?");
-    struct cellar_schema_index def;
-    struct cellar_schema_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
-    cellar_index_describe(index->index, &def, columns);
-    char *text = sqlite3_mprintf("%s", def.name);
+    char *text = sqlite3_mprintf("%s", index->name);
     for (uint32_t i = 0; i < plan->equals && text; i++)
-        text = sqlite3_mprintf("%z %s=?", text, define->columns[index->columns[i]].name);
-    const char *next =
-        index->count ? plan->equals < index->count ? define->columns[index->columns[plan->equals]].name : "" : "key";
+        text = sqlite3_mprintf("%z %s=?", text, name_of(define, index->columns[i]));
+    const char *next = plan->equals < index->count ? name_of(define, index->columns[plan->equals]) : "";
     if (plan->low && text) text = sqlite3_mprintf("%z %s>?", text, next);
     if (plan->high && text) text = sqlite3_mprintf("%z %s<?", text, next);
     if (plan->backward && text) text = sqlite3_mprintf("%z backward", text);
     return plan->covered && text ? sqlite3_mprintf("%z covering", text) : text;
 }
 
+/* The values that the plan wants, in the order in which it has them. */
+static void terms_use(const struct sqlite_define *define, const struct sqlite_plan *plan, const struct terms *terms,
+                      sqlite3_index_info *info)
+{
+    const struct sqlite_index *index = &define->indexes[plan->index];
+    bool point = plan->way == SQLITE_WAY_POINT;
+    int count = 0, ranged = plan->equals < index->count ? index->columns[plan->equals] : 0;
+    for (uint32_t i = 0; i < plan->equals; i++)
+        use(info, terms->equal[point ? define->keys[i] : index->columns[i]], &count);
+    if (plan->low) use(info, terms->low[ranged], &count);
+    if (plan->high) use(info, terms->high[ranged], &count);
+    if (!point) limit_use(info, &count);
+}
+
 int sqlite_plan_best(const struct sqlite_define *define, sqlite3_index_info *info)
 {
     struct terms terms;
-    int count = 0, key = define->keyed ? define->key : -1;
     terms_read(&terms, define, info);
-    bool point = terms.equal[key + 1] >= 0;
-    struct candidate best = point ? by_point() : by_index(define, 0, &terms, info);
-    for (uint32_t i = 1; !point && i < define->index_count; i++) {
+    struct candidate best = {
+        .plan = {.way = SQLITE_WAY_POINT, .equals = define->key_count}, .rows = 1, .cost = 1, .one_row = true};
+    best.sorted = true;
+    bool point = is_point(define, &terms);
+    for (uint32_t i = 0; !point && i < define->index_count; i++) {
         struct candidate candidate = by_index(define, i, &terms, info);
-        if (whole_cost(&candidate, info) < whole_cost(&best, info)) best = candidate;
+        if (i == 0 || whole_cost(&candidate, info) < whole_cost(&best, info)) best = candidate;
     }
-    const struct sqlite_plan *plan = &best.plan;
-    const struct sqlite_index *index = &define->indexes[plan->index];
-    if (point) use(info, terms.equal[key + 1], &count);
-    for (uint32_t i = 0; !point && i < plan->equals; i++) use(info, terms.equal[index->columns[i] + 1], &count);
-    int ranged = plan->equals < index->count ? index->columns[plan->equals] : -1;
-    if (plan->low) use(info, terms.low[ranged + 1], &count);
-    if (plan->high) use(info, terms.high[ranged + 1], &count);
-    if (!point) limit_use(info, &count);
-    info->idxNum = number_of(plan, cells_of(define, info->colUsed));
-    info->idxStr = text_of(define, plan);
+    terms_use(define, &best.plan, &terms, info);
+    info->idxNum = number_of(&best.plan, units_of(define, info->colUsed));
+    info->idxStr = text_of(define, &best.plan);
     if (!info->idxStr) return SQLITE_NOMEM;
     info->needToFreeIdxStr = 1;
     info->orderByConsumed = best.sorted;
@@ -246,16 +252,16 @@ int sqlite_plan_best(const struct sqlite_define *define, sqlite3_index_info *inf
     return SQLITE_OK;
 }
 
-void sqlite_plan_read(struct sqlite_plan *plan, int number)
+void sqlite_plan_read(const struct sqlite_define *define, struct sqlite_plan *plan, int number)
 {
     uint32_t bits = (uint32_t)number;
     bool point = (bits >> 4 & 15) == EQUALS_POINT;
     *plan = (struct sqlite_plan){.way = point ? SQLITE_WAY_POINT : SQLITE_WAY_INDEX,
                                  .index = bits >> 1 & 7,
-                                 .equals = point ? 1 : bits >> 4 & 15,
+                                 .equals = point ? define->key_count : bits >> 4 & 15,
                                  .low = bits >> 8 & 1,
                                  .high = bits >> 9 & 1,
                                  .backward = bits >> 10 & 1,
                                  .covered = bits & 1,
-                                 .cells = bits >> 11};
+                                 .units = bits >> 11};
 }

@@ -14,11 +14,11 @@ struct sqlite_plan {
     uint32_t equals; /* its first so many columns equal the first values */
     bool low, high;  /* then one value each for the ends of the next column; after these, if told, LIMIT and OFFSET */
     bool backward;
-    bool covered;       /* the index's entries have all columns that the query looks at: no rows are read */
-    cellar_cells cells; /* that it looks at, of rows */
+    bool covered;   /* the index's entries have all columns that the query looks at: no rows are read */
+    uint32_t units; /* of the columns that it looks at (struct sqlite_column) */
 };
 
 /* xBestIndex. */
 int sqlite_plan_best(const struct sqlite_define *define, sqlite3_index_info *info);
 /* What sqlite_plan_best has noted. */
-void sqlite_plan_read(struct sqlite_plan *plan, int number);
+void sqlite_plan_read(const struct sqlite_define *define, struct sqlite_plan *plan, int number);

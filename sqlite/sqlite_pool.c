@@ -128,14 +128,6 @@ struct sqlite_pool *sqlite_pool_open(const char *path, const struct sqlite_pool_
     return pool;
 }
 
-struct sqlite_pool *sqlite_pool_share(struct sqlite_pool *pool)
-{
-    pthread_mutex_lock(&pools_lock);
-    pool->users++;
-    pthread_mutex_unlock(&pools_lock);
-    return pool;
-}
-
 void sqlite_pool_close(struct sqlite_pool *pool)
 {
     pthread_mutex_lock(&pools_lock);

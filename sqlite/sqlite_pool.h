@@ -16,9 +16,7 @@ struct sqlite_pool_shape {
 /* The pool of that file, open. `shape`: made if there is none; else NULL. NULL, with the line in *error. */
 struct sqlite_pool *sqlite_pool_open(const char *path, const struct sqlite_pool_shape *shape,
                                      struct cellar_error *error);
-/* Another user of it. */
-struct sqlite_pool *sqlite_pool_share(struct sqlite_pool *pool);
-/* Each open and share is closed once; the last one closes the database. */
+/* Each open is closed once; the last one closes the database. */
 void sqlite_pool_close(struct sqlite_pool *pool);
 struct cellar *sqlite_pool_db(struct sqlite_pool *pool);
 

@@ -15,40 +15,24 @@ const char *sqlite_type_name(enum sqlite_type type)
     return names[type];
 }
 
-static bool is_number(const struct sqlite_column *column)
-{
-    return column->type == SQLITE_TYPE_INTEGER || column->type == SQLITE_TYPE_REAL;
-}
-
-uint32_t sqlite_value_bytes(enum sqlite_type type, uint32_t n)
-{
-    return type == SQLITE_TYPE_INTEGER || type == SQLITE_TYPE_REAL ? 9 : n + 3;
-}
-
-uint32_t sqlite_value_room(const struct sqlite_column *column)
-{
-    if (column->variable) return CELLAR_VALUE_BYTES_MAX;
-    return column->is_key ? column->bytes - 4 : column->tagged ? column->bytes - 3 : column->bytes;
-}
-
 /* ---- bytes ---- */
 
-static void be_put(uint8_t *at, uint64_t number, uint32_t bytes)
+static void be_put(uint8_t *at, uint64_t number)
 {
-    for (uint32_t i = 0; i < bytes; i++) at[i] = (uint8_t)(number >> (8 * (bytes - 1 - i)));
+    number = __builtin_bswap64(number);
+    memcpy(at, &number, sizeof number);
 }
 
-static uint64_t be_get(const uint8_t *at, uint32_t bytes)
+static uint64_t be_get(const uint8_t *at)
 {
-    uint64_t number = 0;
-    for (uint32_t i = 0; i < bytes; i++) number = number << 8 | at[i];
-    return number;
+    uint64_t number;
+    memcpy(&number, at, sizeof number);
+    return __builtin_bswap64(number);
 }
 
 static uint64_t real_bits(double real)
 {
     uint64_t bits;
-    real += 0.0; /* -0.0 is 0.0 */
     memcpy(&bits, &real, sizeof bits);
     return bits & SIGN ? ~bits : bits | SIGN;
 }
@@ -61,35 +45,67 @@ static double real_of_bits(uint64_t bits)
     return real;
 }
 
-static void integer_put(const struct sqlite_column *column, int64_t integer, uint8_t *at)
+/* The integers that a plain column has. */
+static void integer_limits(const struct sqlite_column *column, int64_t *low, int64_t *high)
 {
+    uint32_t bits = 8 * column->bytes;
+    bool is_unsigned = column->kind == CELLAR_UINT && bits < 64;
+    *low = is_unsigned ? 0 : INT64_MIN >> (64 - bits);
+    *high = is_unsigned ? (int64_t)(UINT64_MAX >> (64 - bits)) : INT64_MAX >> (64 - bits);
+}
+
+bool sqlite_value_integer_put(const struct sqlite_column *column, int64_t integer, uint8_t *row)
+{
+    int64_t low, high;
+    integer_limits(column, &low, &high);
+    memcpy(row + column->offset, &integer, column->bytes); /* little-endian, as are all machines that it runs on */
+    return integer >= low && integer <= high;
+}
+
+static bool integer_put(const struct sqlite_column *column, int64_t integer, uint8_t *row)
+{
+    if (!column->tagged) return sqlite_value_integer_put(column, integer, row);
+    row[column->offset] = 1;
+    be_put(row + column->offset + 1, (uint64_t)integer ^ SIGN);
+    return true;
+}
+
+static void real_put(const struct sqlite_column *column, double real, uint8_t *row)
+{
+    uint8_t *at = row + column->offset;
+    real += 0.0; /* -0.0 is 0.0 */
+    float narrow = (float)real;
     if (column->tagged) {
-        at[0] = 1;
-        be_put(at + 1, (uint64_t)integer ^ SIGN, 8);
+        *at = 1;
+        be_put(at + 1, real_bits(real));
     } else {
-        memcpy(at, &integer, column->bytes); /* little-endian, as are all machines that it runs on */
+        memcpy(at, column->bytes == sizeof narrow ? (const void *)&narrow : &real, column->bytes);
     }
 }
 
-static void real_put(double real, uint8_t *at)
+static void text_set(const struct sqlite_column *column, const void *data, size_t bytes, uint8_t *row)
 {
-    at[0] = 1;
-    be_put(at + 1, real_bits(real), 8);
+    const struct cellar_bytes text = {data, bytes};
+    memcpy(row + column->offset, &text, sizeof text);
 }
 
-/* What does not fit is cut. */
-static void bytes_put(const struct sqlite_column *column, const void *data, uint32_t bytes, uint8_t *at)
+static struct cellar_bytes text_of(const struct sqlite_column *column, const uint8_t *row)
 {
-    uint32_t room = sqlite_value_room(column), used = bytes < room ? bytes : room;
-    memset(at, 0, column->bytes);
-    if (column->is_key) {
-        uint16_t length = (uint16_t)used;
-        memcpy(at, &length, sizeof length);
-        at += 4;
-    } else if (column->tagged) {
-        *at++ = 1;
-        be_put(at + room, used, 2);
-    }
+    struct cellar_bytes text;
+    memcpy(&text, row + column->offset, sizeof text);
+    return text;
+}
+
+/* Of a column that lies in the row. What does not fit is cut. */
+static void bytes_put(const struct sqlite_column *column, const void *data, uint32_t bytes, uint8_t *row)
+{
+    uint32_t used = bytes < column->room ? bytes : column->room;
+    uint8_t *at = row + (column->kind == CELLAR_BYTES ? column->spot : column->offset);
+    if (column->kind == CELLAR_BYTES)
+        text_set(column, at, used + column->tagged, row);
+    else
+        memset(at, 0, column->bytes);
+    if (column->tagged) *at++ = 1;
     if (used) memcpy(at, data, used);
 }
 
@@ -134,27 +150,21 @@ bool sqlite_value_integer(sqlite3_value *value, int64_t *integer)
     return type == SQLITE_INTEGER;
 }
 
-static int put_integer(const struct sqlite_column *column, sqlite3_value *value, uint8_t *at, sqlite3_vtab *vtab)
+static int put_integer(const struct sqlite_column *column, sqlite3_value *value, uint8_t *row, sqlite3_vtab *vtab)
 {
-    int64_t integer;
+    int64_t integer, low, high;
     if (!sqlite_value_integer(value, &integer)) return datatype(column, value, vtab);
-    uint32_t bits = 8 * column->bytes;
-    if (!column->tagged && bits < 64) {
-        int64_t low = column->is_unsigned ? 0 : -(1ll << (bits - 1));
-        int64_t high = column->is_unsigned ? (1ll << bits) - 1 : (1ll << (bits - 1)) - 1;
-        if (integer < low || integer > high)
-            return sqlite_txn_refuse(vtab, SQLITE_MISMATCH, "column %s has %d bytes: %lld to %lld, not %lld",
-                                     column->name, (int)column->bytes, low, high, integer);
-    }
-    integer_put(column, integer, at);
-    return SQLITE_OK;
+    if (integer_put(column, integer, row)) return SQLITE_OK;
+    integer_limits(column, &low, &high);
+    return sqlite_txn_refuse(vtab, SQLITE_MISMATCH, "column %s has %d bytes: %lld to %lld, not %lld", column->name,
+                             (int)column->bytes, low, high, integer);
 }
 
-static int put_real(const struct sqlite_column *column, sqlite3_value *value, uint8_t *at, sqlite3_vtab *vtab)
+static int put_real(const struct sqlite_column *column, sqlite3_value *value, uint8_t *row, sqlite3_vtab *vtab)
 {
     int type = sqlite3_value_numeric_type(value);
     if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) return datatype(column, value, vtab);
-    real_put(sqlite3_value_double(value), at);
+    real_put(column, sqlite3_value_double(value), row);
     return SQLITE_OK;
 }
 
@@ -166,134 +176,134 @@ static int bytes_of(const struct sqlite_column *column, sqlite3_value *value, co
     if ((sqlite3_value_type(value) == SQLITE_BLOB) != blob) return datatype(column, value, vtab);
     *data = blob ? sqlite3_value_blob(value) : sqlite3_value_text(value);
     *bytes = (uint32_t)sqlite3_value_bytes(value);
-    uint32_t room = sqlite_value_room(column);
     if (!*data && *bytes) return SQLITE_NOMEM;
-    if (*bytes > room)
-        return sqlite_txn_refuse(vtab, SQLITE_TOOBIG, "column %s takes %d bytes, not %d", column->name, (int)room,
-                                 (int)*bytes);
+    if (*bytes > column->room)
+        return sqlite_txn_refuse(vtab, SQLITE_TOOBIG, "column %s takes %d bytes, not %d", column->name,
+                                 (int)column->room, (int)*bytes);
     if (!blob && !is_utf8(*data, *bytes))
         return sqlite_txn_refuse(vtab, SQLITE_MISMATCH, "column %s: the text is not valid UTF-8", column->name);
     return SQLITE_OK;
 }
 
-static int put_bytes(const struct sqlite_column *column, sqlite3_value *value, uint8_t *at, sqlite3_vtab *vtab)
+#define PRESENT 0xff /* before a value beside the row that could be taken for NULL, or for this byte */
+
+/* In memory of its own. */
+static int put_long(const struct sqlite_column *column, const void *data, uint32_t bytes, uint8_t *row,
+                    sqlite3_vtab *vtab)
 {
-    bool blob = column->type == SQLITE_TYPE_BLOB;
-    const void *data;
-    uint32_t bytes, room = sqlite_value_room(column);
-    int rc = bytes_of(column, value, &data, &bytes, vtab);
-    if (rc) return rc;
-    if (column->is_key && !bytes)
-        return sqlite_txn_refuse(vtab, SQLITE_MISMATCH, "a key (column %s) has one byte at least", column->name);
-    if (!column->tagged && !blob && bytes && !((const char *)data)[bytes - 1] && !column->is_key)
-        return sqlite_txn_refuse(vtab, SQLITE_MISMATCH, "column %s keeps no zeros at the end of a text", column->name);
-    if (!column->tagged && !column->is_key && blob && bytes != room)
-        return sqlite_txn_refuse(vtab, SQLITE_MISMATCH, "column %s has %d bytes, not %d", column->name, (int)room,
-                                 (int)bytes);
-    bytes_put(column, data, bytes, at);
-    return SQLITE_OK;
-}
-
-static int null_check(const struct sqlite_column *column, sqlite3_vtab *vtab)
-{
-    if (!column->not_null) return SQLITE_OK;
-    return sqlite_txn_refuse(vtab, SQLITE_CONSTRAINT_NOTNULL, "NOT NULL constraint failed: column %s", column->name);
-}
-
-int sqlite_value_put(const struct sqlite_column *column, sqlite3_value *value, uint8_t *row, sqlite3_vtab *vtab)
-{
-    uint8_t *at = row + column->offset;
-    if (sqlite3_value_type(value) == SQLITE_NULL) {
-        int rc = null_check(column, vtab);
-        if (rc) return rc;
-        memset(at, 0, column->bytes);
-        return SQLITE_OK;
-    }
-    if (column->type == SQLITE_TYPE_INTEGER) return put_integer(column, value, at, vtab);
-    return column->type == SQLITE_TYPE_REAL ? put_real(column, value, at, vtab) : put_bytes(column, value, at, vtab);
-}
-
-/* ---- values of variable length ---- */
-
-#define PRESENT 0xff /* before a value that could be taken for NULL, or for this byte */
-
-uint32_t sqlite_value_head(const struct sqlite_column *column)
-{
-    return column->bytes - (uint32_t)(sizeof(CELLAR_VALUE(8)) - 8);
-}
-
-int sqlite_value_pack(const struct sqlite_column *column, sqlite3_value *value, struct sqlite_bytes *packed,
-                      sqlite3_vtab *vtab)
-{
-    const void *data;
-    uint32_t bytes;
-    *packed = (struct sqlite_bytes){.bytes = 0};
-    if (sqlite3_value_type(value) == SQLITE_NULL) return null_check(column, vtab);
-    int rc = bytes_of(column, value, &data, &bytes, vtab);
-    if (rc) return rc;
     bool marked = column->tagged && (!bytes || *(const uint8_t *)data == PRESENT);
     if (marked && bytes == CELLAR_VALUE_BYTES_MAX)
         return sqlite_txn_refuse(vtab, SQLITE_TOOBIG, "column %s takes %d bytes, a blob that begins with ff one less",
                                  column->name, CELLAR_VALUE_BYTES_MAX);
-    packed->data = sqlite3_malloc64((uint64_t)bytes + 1);
-    if (!packed->data) return SQLITE_NOMEM;
-    packed->data[0] = PRESENT;
-    if (bytes) memcpy(packed->data + marked, data, bytes);
-    packed->bytes = bytes + marked;
+    uint8_t *copy = sqlite3_malloc64((uint64_t)bytes + 1);
+    if (!copy) return SQLITE_NOMEM;
+    copy[0] = PRESENT;
+    if (bytes) memcpy(copy + marked, data, bytes);
+    text_set(column, copy, bytes + marked, row);
     return SQLITE_OK;
 }
 
-static struct sqlite_scalar scalar_data(const struct sqlite_column *column, const uint8_t *data, uint32_t bytes)
+static int put_bytes(const struct sqlite_column *column, sqlite3_value *value, uint8_t *row, sqlite3_vtab *vtab)
 {
-    bool text = column->type == SQLITE_TYPE_TEXT && is_utf8(data, bytes);
-    return (struct sqlite_scalar){.type = text ? SQLITE_TEXT : SQLITE_BLOB, .data = data, .bytes = bytes};
+    const void *data = NULL;
+    uint32_t bytes = 0;
+    int rc = bytes_of(column, value, &data, &bytes, vtab);
+    if (rc) return rc;
+    if (sqlite_value_is_long(column)) return put_long(column, data, bytes, row, vtab);
+    bool blob = column->type == SQLITE_TYPE_BLOB, whole = column->kind != CELLAR_BYTES;
+    if (whole && !blob && bytes && !((const char *)data)[bytes - 1])
+        return sqlite_txn_refuse(vtab, SQLITE_MISMATCH, "column %s keeps no zeros at the end of a text", column->name);
+    if (whole && blob && bytes != column->room)
+        return sqlite_txn_refuse(vtab, SQLITE_MISMATCH, "column %s has %d bytes, not %d", column->name,
+                                 (int)column->room, (int)bytes);
+    bytes_put(column, data, bytes, row);
+    return SQLITE_OK;
 }
 
-struct sqlite_scalar sqlite_value_unpack(const struct sqlite_column *column, const uint8_t *data, uint32_t bytes)
+int sqlite_value_put(const struct sqlite_column *column, sqlite3_value *value, uint8_t *row, sqlite3_vtab *vtab)
 {
-    static const uint8_t nothing[1];
-    if (column->tagged && !bytes) return (struct sqlite_scalar){.type = SQLITE_NULL};
-    if (column->tagged && data[0] == PRESENT) return scalar_data(column, data + 1, bytes - 1);
-    return scalar_data(column, bytes ? data : nothing, bytes);
+    if (sqlite3_value_type(value) != SQLITE_NULL) {
+        if (column->type == SQLITE_TYPE_INTEGER) return put_integer(column, value, row, vtab);
+        return column->type == SQLITE_TYPE_REAL ? put_real(column, value, row, vtab)
+                                                : put_bytes(column, value, row, vtab);
+    }
+    if (column->not_null)
+        return sqlite_txn_refuse(vtab, SQLITE_CONSTRAINT_NOTNULL, "NOT NULL constraint failed: column %s",
+                                 column->name);
+    memset(row + column->offset, 0, column->bytes);
+    return SQLITE_OK;
+}
+
+bool sqlite_value_copy(const struct sqlite_column *column, const uint8_t *from, uint8_t *row)
+{
+    if (column->kind != CELLAR_BYTES) {
+        memcpy(row + column->offset, from + column->offset, column->bytes);
+        return true;
+    }
+    const struct cellar_bytes text = text_of(column, from);
+    uint8_t *to = column->spot ? row + column->spot : sqlite3_malloc64(text.bytes + 1);
+    if (!to) return false;
+    if (text.bytes) memcpy(to, text.data, text.bytes);
+    text_set(column, to, text.bytes, row);
+    return true;
 }
 
 /* ---- out of a row ---- */
 
-static int64_t plain_integer(const struct sqlite_column *column, const uint8_t *at)
+static struct sqlite_scalar scalar_integer(const struct sqlite_column *column, const uint8_t *at)
 {
     uint64_t number = 0;
-    memcpy(&number, at, column->bytes);
     uint32_t unused = 64 - 8 * column->bytes;
-    return column->is_unsigned ? (int64_t)number : (int64_t)(number << unused) >> unused;
+    if (column->tagged)
+        return (struct sqlite_scalar){.type = SQLITE_INTEGER, .integer = (int64_t)(be_get(at + 1) ^ SIGN)};
+    memcpy(&number, at, column->bytes);
+    int64_t integer = column->kind == CELLAR_UINT ? (int64_t)number : (int64_t)(number << unused) >> unused;
+    return (struct sqlite_scalar){.type = SQLITE_INTEGER, .integer = integer};
 }
 
-static struct sqlite_scalar scalar_bytes(const struct sqlite_column *column, const uint8_t *at)
+static struct sqlite_scalar scalar_real(const struct sqlite_column *column, const uint8_t *at)
 {
-    uint32_t room = sqlite_value_room(column), bytes = room;
-    if (column->is_key) {
-        uint16_t length;
-        memcpy(&length, at, sizeof length);
-        bytes = length;
-        at += 4;
-    } else if (column->tagged) {
-        at++;
-        bytes = (uint32_t)be_get(at + room, 2);
-    } else if (column->type == SQLITE_TYPE_TEXT) {
-        while (bytes && !at[bytes - 1]) bytes--;
+    double real;
+    float narrow;
+    if (column->tagged) {
+        real = real_of_bits(be_get(at + 1));
+    } else if (column->bytes == sizeof narrow) {
+        memcpy(&narrow, at, sizeof narrow);
+        real = narrow;
+    } else {
+        memcpy(&real, at, sizeof real);
     }
-    /* bytes of another process: judged before they are used */
-    return bytes > room ? (struct sqlite_scalar){.type = SQLITE_SCALAR_DAMAGED} : scalar_data(column, at, bytes);
+    return (struct sqlite_scalar){.type = SQLITE_FLOAT, .real = real};
 }
 
-struct sqlite_scalar sqlite_value_get(const struct sqlite_column *column, const uint8_t *at)
+static struct sqlite_scalar scalar_bytes(const struct sqlite_column *column, const uint8_t *row)
 {
-    if (column->tagged && at[0] == 0) return (struct sqlite_scalar){.type = SQLITE_NULL};
-    if (!is_number(column)) return scalar_bytes(column, at);
-    if (!column->tagged) return (struct sqlite_scalar){.type = SQLITE_INTEGER, .integer = plain_integer(column, at)};
-    uint64_t bits = be_get(at + 1, 8);
-    return column->type == SQLITE_TYPE_INTEGER
-               ? (struct sqlite_scalar){.type = SQLITE_INTEGER, .integer = (int64_t)(bits ^ SIGN)}
-               : (struct sqlite_scalar){.type = SQLITE_FLOAT, .real = real_of_bits(bits)};
+    static const uint8_t nothing[1];
+    struct cellar_bytes text = {row + column->offset, column->bytes};
+    const uint8_t *data = text.data;
+    if (column->kind == CELLAR_BYTES) {
+        text = text_of(column, row);
+        data = text.bytes ? text.data : nothing;
+        if (column->tagged && !text.bytes) return (struct sqlite_scalar){.type = SQLITE_NULL};
+        bool marked = column->tagged && (!sqlite_value_is_long(column) || *data == PRESENT);
+        if (marked && !sqlite_value_is_long(column) && *data != 1)
+            return (struct sqlite_scalar){.type = SQLITE_SCALAR_DAMAGED}; /* another program has written it */
+        data += marked;
+        text.bytes -= marked;
+    } else if (column->type == SQLITE_TYPE_TEXT) {
+        while (text.bytes && !data[text.bytes - 1]) text.bytes--;
+    }
+    bool is_text = column->type == SQLITE_TYPE_TEXT && is_utf8(data, (uint32_t)text.bytes);
+    return (struct sqlite_scalar){
+        .type = is_text ? SQLITE_TEXT : SQLITE_BLOB, .data = data, .bytes = (uint32_t)text.bytes};
+}
+
+struct sqlite_scalar sqlite_value_get(const struct sqlite_column *column, const uint8_t *row)
+{
+    const uint8_t *at = row + column->offset;
+    if (column->type == SQLITE_TYPE_TEXT || column->type == SQLITE_TYPE_BLOB) return scalar_bytes(column, row);
+    if (column->tagged && *at == 0) return (struct sqlite_scalar){.type = SQLITE_NULL};
+    return column->type == SQLITE_TYPE_INTEGER ? scalar_integer(column, at) : scalar_real(column, at);
 }
 
 void sqlite_value_result(const struct sqlite_scalar *scalar, sqlite3_context *context)
@@ -340,14 +350,14 @@ int sqlite_value_bind(const struct sqlite_scalar *scalar, sqlite3_stmt *statemen
 
 /* ---- bounds ---- */
 
-enum sqlite_reach sqlite_value_key_bound(sqlite3_value *value, enum sqlite_side side, int64_t *key)
+enum sqlite_reach sqlite_value_integer_bound(sqlite3_value *value, enum sqlite_side side, int64_t *integer)
 {
     bool low = side == SQLITE_SIDE_LOW;
     switch (sqlite3_value_numeric_type(value)) {
     case SQLITE_NULL:
         return SQLITE_REACH_NONE;
     case SQLITE_INTEGER:
-        *key = sqlite3_value_int64(value);
+        *integer = sqlite3_value_int64(value);
         return SQLITE_REACH_BOUND;
     case SQLITE_FLOAT:
         break;
@@ -358,42 +368,35 @@ enum sqlite_reach sqlite_value_key_bound(sqlite3_value *value, enum sqlite_side 
     real = low ? ceil(real) : floor(real);
     if (low ? real >= TWO_63 : real < -TWO_63) return SQLITE_REACH_NONE;
     if (low ? real < -TWO_63 : real >= TWO_63) return SQLITE_REACH_ALL;
-    *key = (int64_t)real;
+    *integer = (int64_t)real;
     return SQLITE_REACH_BOUND;
 }
 
 static enum sqlite_reach integer_bound(const struct sqlite_column *column, sqlite3_value *value, enum sqlite_side side,
-                                       uint8_t *at)
+                                       uint8_t *row)
 {
-    int64_t integer;
-    uint32_t bits = 8 * column->bytes;
-    enum sqlite_reach reach = sqlite_value_key_bound(value, side, &integer);
-    if (reach != SQLITE_REACH_BOUND) return reach;
-    if (!column->tagged && bits < 64) {
-        int64_t low = column->is_unsigned ? 0 : -(1ll << (bits - 1));
-        int64_t high = column->is_unsigned ? (1ll << bits) - 1 : (1ll << (bits - 1)) - 1;
-        if (side == SQLITE_SIDE_LOW ? integer > high : integer < low) return SQLITE_REACH_NONE;
-        if (side == SQLITE_SIDE_LOW ? integer < low : integer > high) return SQLITE_REACH_ALL;
-    }
-    integer_put(column, integer, at);
-    return SQLITE_REACH_BOUND;
+    int64_t integer, low, high;
+    enum sqlite_reach reach = sqlite_value_integer_bound(value, side, &integer);
+    if (reach != SQLITE_REACH_BOUND || integer_put(column, integer, row)) return reach;
+    integer_limits(column, &low, &high);
+    if (side == SQLITE_SIDE_LOW) return integer > high ? SQLITE_REACH_NONE : SQLITE_REACH_ALL;
+    return integer < low ? SQLITE_REACH_NONE : SQLITE_REACH_ALL;
 }
 
-static enum sqlite_reach real_bound(sqlite3_value *value, enum sqlite_side side, uint8_t *at)
+/* Rounded as the column's values are: what is above it stays above, or becomes the same. */
+static enum sqlite_reach real_bound(const struct sqlite_column *column, sqlite3_value *value, enum sqlite_side side,
+                                    uint8_t *row)
 {
     int type = sqlite3_value_numeric_type(value);
     if (type == SQLITE_NULL) return SQLITE_REACH_NONE;
     if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
         return side == SQLITE_SIDE_LOW ? SQLITE_REACH_NONE : SQLITE_REACH_ALL;
-    /* An integer may lie between two doubles. */
-    double real = sqlite3_value_double(value);
-    if (type == SQLITE_INTEGER) real = nextafter(real, side == SQLITE_SIDE_LOW ? -INFINITY : INFINITY);
-    real_put(real, at);
+    real_put(column, sqlite3_value_double(value), row);
     return SQLITE_REACH_BOUND;
 }
 
 static enum sqlite_reach bytes_bound(const struct sqlite_column *column, sqlite3_value *value, enum sqlite_side side,
-                                     uint8_t *at)
+                                     uint8_t *row)
 {
     int type = sqlite3_value_type(value);
     bool blob = column->type == SQLITE_TYPE_BLOB;
@@ -403,23 +406,24 @@ static enum sqlite_reach bytes_bound(const struct sqlite_column *column, sqlite3
     const void *data = blob ? sqlite3_value_blob(value) : sqlite3_value_text(value);
     uint32_t bytes = (uint32_t)sqlite3_value_bytes(value);
     if (!data && bytes) return SQLITE_REACH_ALL;
-    bytes_put(column, data, bytes, at); /* cut, if need be: no value of the column lies between */
+    if (sqlite_value_is_unordered(column) && bytes != column->room) return SQLITE_REACH_ALL;
+    bytes_put(column, data, bytes, row); /* cut, if need be: no value of the column lies between */
     return SQLITE_REACH_BOUND;
 }
 
 enum sqlite_reach sqlite_value_bound(const struct sqlite_column *column, sqlite3_value *value, enum sqlite_side side,
                                      uint8_t *row)
 {
-    uint8_t *at = row + column->offset;
-    if (column->type == SQLITE_TYPE_INTEGER) return integer_bound(column, value, side, at);
-    return column->type == SQLITE_TYPE_REAL ? real_bound(value, side, at) : bytes_bound(column, value, side, at);
+    if (column->type == SQLITE_TYPE_INTEGER) return integer_bound(column, value, side, row);
+    return column->type == SQLITE_TYPE_REAL ? real_bound(column, value, side, row)
+                                            : bytes_bound(column, value, side, row);
 }
 
 bool sqlite_value_is_less(const struct sqlite_column *column, const uint8_t *row, const uint8_t *other)
 {
-    row += column->offset;
-    other += column->offset;
-    if (column->type == SQLITE_TYPE_INTEGER && !column->tagged)
-        return plain_integer(column, row) < plain_integer(column, other);
-    return memcmp(row, other, column->bytes) < 0;
+    const struct sqlite_scalar a = sqlite_value_get(column, row), b = sqlite_value_get(column, other);
+    if (column->type == SQLITE_TYPE_INTEGER) return a.integer < b.integer;
+    if (column->type == SQLITE_TYPE_REAL) return a.real < b.real;
+    int order = memcmp(a.data, b.data, a.bytes < b.bytes ? a.bytes : b.bytes);
+    return order < 0 || (order == 0 && a.bytes < b.bytes);
 }

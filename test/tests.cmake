@@ -251,7 +251,8 @@ if(TARGET cellar AND TARGET test_ordered_queue)
   if(TARGET test_sqlite_random)
     list(APPEND nightly COMMAND ${here} $<TARGET_FILE:test_sqlite_random> 200000
          COMMAND ${here} bash ${PROJECT_SOURCE_DIR}/test/sqlite/test_sqlite_tpcc.sh 1000 4 --customers 60 --items 1000
-         COMMAND ${here} bash ${PROJECT_SOURCE_DIR}/test/sqlite/test_sqlite_logictest.sh 250 400)
+         COMMAND ${here} bash ${PROJECT_SOURCE_DIR}/test/sqlite/test_sqlite_logictest.sh 250 400
+         COMMAND ${here} bash ${PROJECT_SOURCE_DIR}/test/sqlite/test_sqlite_keys.sh 50000)
   endif()
   add_custom_target(nightly ${nightly} VERBATIM USES_TERMINAL)
   add_dependencies(nightly cellar tests)

@@ -14,7 +14,7 @@ cellar, seed, wanted = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 db = sqlite3.connect(":memory:", isolation_level=None)
 db.enable_load_extension(True)
 db.load_extension(cellar)
-db.execute("CREATE VIRTUAL TABLE account USING cellar(pool='bank.pool', key='id')")
+db.execute("CREATE VIRTUAL TABLE account USING cellar(pool='bank.pool')")
 draw = random.Random(seed)
 done = 0
 while done < wanted:

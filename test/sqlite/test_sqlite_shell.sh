@@ -109,10 +109,10 @@ SQL
 
 prints "plans" "key=?
 u0 name=?
-p0 a=? b>? b<? backward
-k key>?
+k a=? b>? b<? backward
+k id>?
 k
-p0 a=? covering
+k a=? covering
 k covering
 i1 n>? covering" <<'SQL'
 EXPLAIN QUERY PLAN SELECT * FROM fruit WHERE id = 3;
@@ -173,9 +173,9 @@ SQL
 prints "tables that cannot be" "Runtime error near line 2: pool='FILE' is wanted
 Runtime error near line 3: pool no-such.pool: there is no such file (14)
 Runtime error near line 4: pool shop.pool has no table nuts
-Runtime error near line 5: table fruit of the pool has no column n REAL of this size: it was made otherwise
+Runtime error near line 5: table fruit has no column n:r; name the table as it was made, or without columns
 Runtime error near line 6: table fruit of the pool has other columns than these
-Runtime error near line 7: unknown option sise: there are pool, table, key, text, blob, size, rows, long, processes
+Runtime error near line 7: unknown option sise: there are pool, table, text, blob, size, rows, processes
 Runtime error near line 8: column n: a type is wanted: INTEGER, REAL, TEXT(n) or BLOB(n)
 Runtime error near line 9: column n: after its type come PRIMARY KEY, NOT NULL, UNIQUE, DEFAULT or CHECK, not COLLATE x
 Runtime error near line 10: table fruit of the pool has other columns than these
@@ -296,9 +296,12 @@ SQL
 
 # What SQL has made is a pool like any other.
 "$build/cellar" check shop.pool >out 2>&1 || { failed=1; echo "check: $(cat out)"; }
-"$build/cellar" dump shop.pool fruit >rows 2>out || { failed=1; echo "dump: $(cat out)"; }
-[ "$(wc -l <rows)" -eq "$(($(echo 'SELECT count(*) FROM fruit;' | sqlite3 -cmd ".load $cellar" shop.db) + 1))" ] ||
-    { failed=1; echo "dump: other rows: $(cat rows)"; }
+if "$build/cellar" dump shop.pool fruit >rows 2>out; then
+    [ "$(wc -l <rows)" -eq "$(($(echo 'SELECT count(*) FROM fruit;' | sqlite3 -cmd ".load $cellar" shop.db) + 1))" ] ||
+        { failed=1; echo "dump: other rows: $(cat rows)"; }
+else
+    grep -q 'has typed columns' out || { failed=1; echo "dump: $(cat out)"; }
+fi
 
 # Files that are no pools, or those of another build, stay as they are.
 for kind in junk other; do

@@ -209,29 +209,26 @@ static void two_over_one_value(void **state)
 /* ---- of a program ---- */
 
 struct doc {
-    uint64_t stamp;
-    CELLAR_VALUE(24) text;
-    CELLAR_VALUE(40) data;
+    uint64_t key, stamp;
+    struct cellar_bytes text, data;
 };
-static const struct cellar_schema_column doc_columns[] = {
-    CELLAR_COLUMN(struct doc, stamp), CELLAR_COLUMN(struct doc, text), CELLAR_COLUMN(struct doc, data)};
+static const struct cellar_column doc_columns[] = {{CELLAR_FIELD(struct doc, key), .flags = CELLAR_KEY},
+                                                   {CELLAR_FIELD(struct doc, stamp)},
+                                                   {CELLAR_FIELD(struct doc, text)},
+                                                   {CELLAR_FIELD(struct doc, data)}};
 
 static int doc_fill(struct cellar_txn *txn, void *arg)
 {
-    struct doc doc = {.stamp = 9};
-    int rc = cellar_txn_insert(txn, arg, 1, &doc);
-    if (rc == 0) rc = cellar_txn_put_bytes(txn, arg, 1, 1, pattern, 3000);
-    return rc ? rc : cellar_txn_put_bytes(txn, arg, 1, 2, "\xff", 1);
+    const struct doc doc = {.key = 1, .stamp = 9, .text = {pattern, 3000}, .data = {"\xff", 1}};
+    return cellar_insert(txn, (const struct cellar_table *)arg, &doc);
 }
 
 static int doc_look(struct cellar_txn *txn, void *arg)
 {
-    uint8_t value[64];
-    size_t bytes;
-    int rc = cellar_txn_get_bytes(txn, arg, 2, 1, value, sizeof value, &bytes);
-    if (rc || bytes != 3 || memcmp(value, "two", 3) != 0) return rc ? rc : -100;
-    rc = cellar_txn_get_bytes(txn, arg, 2, 2, value, sizeof value, &bytes);
-    return rc ? rc : bytes ? -101 : 0;
+    struct doc doc = {.key = 2};
+    int rc = cellar_get(txn, (const struct cellar_table *)arg, CELLAR_ALL, 0, &doc);
+    if (rc || doc.text.bytes != 3 || memcmp(doc.text.data, "two", 3) != 0) return rc ? rc : -100;
+    return doc.data.bytes ? -101 : 0;
 }
 
 /* Runs fn on the table of the pool, which no SQLite connection has open. */
@@ -239,14 +236,8 @@ static void by_library(cellar_txn_fn fn, enum cellar_durability durability)
 {
     struct cellar *db;
     const struct cellar_table *table;
-    const struct cellar_schema schema = {.name = "docs",
-                                         .row_bytes = sizeof(struct doc),
-                                         .columns = doc_columns,
-                                         .column_count = 3,
-                                         .records_max = 100,
-                                         .variable = CELLAR_BIT(1) | CELLAR_BIT(2)};
     assert_int_equal(cellar_open(pool, CELLAR_OPTIONS(.durability = durability), &db), 0);
-    assert_int_equal(cellar_table_create(db, &schema, &table), 0);
+    assert_int_equal(cellar_table_open(db, CELLAR_TABLE(struct doc, doc_columns, .name = "docs"), 0, &table), 0);
     assert_int_equal(cellar_run(db, fn, (void *)(uintptr_t)table, NULL, NULL), 0);
     cellar_close(db);
 }

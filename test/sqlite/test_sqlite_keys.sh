@@ -1,0 +1,7 @@
+#!/bin/bash
+# test_sqlite_keys.sh [STATEMENTS [SEED]] - tables whose keys are texts, reals and several columns (keys.py): STATEMENTS
+# random ones on each of them and on an ordinary table leave the same rows.
+set -u
+statements=${1:-1500} seed=${2:-$$}
+source "$(dirname "$0")/prelude.sh" python
+"$python" "$here/keys.py" --extension "$cellar" --statements "$statements" --seed "$seed" || fail "seed $seed"
