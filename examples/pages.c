@@ -139,8 +139,7 @@ int main(void)
     static int seen[BOOKS];
     struct library library;
     int left = 0;
-    const struct cellar_table_def *def =
-        CELLAR_TABLE(struct book, columns, .name = "books", .indexes = indexes, .index_count = 1);
+    const struct cellar_table_def *def = CELLAR_TABLE(struct book, columns, .name = "books", CELLAR_INDEXES(indexes));
     check(cellar_open(NULL, NULL, &library.db), "open");
     check(cellar_table_open(library.db, def, 0, &library.books), "the table");
     library.by_author = cellar_index_find(library.books, "by_author");

@@ -301,6 +301,8 @@ struct cellar_table_def {
                                       .columns = (columns_),                                                           \
                                       .column_count = sizeof(columns_) / sizeof *(columns_),                           \
                                       __VA_ARGS__})
+/* All of an array of indexes, within CELLAR_TABLE: .indexes and .index_count. */
+#define CELLAR_INDEXES(array) .indexes = (array), .index_count = sizeof(array) / sizeof *(array)
 /* Sets of columns, by their numbers in the definition. 0 means all, too; those of the key alone: is the row there? */
 #define CELLAR_COL(number) ((uint64_t)1 << (number))
 #define CELLAR_ALL UINT64_MAX

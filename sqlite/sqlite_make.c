@@ -212,7 +212,6 @@ static void definition_make(struct making *making, const struct sqlite_args *arg
                                             .name = args->table,
                                             .columns = making->columns,
                                             .rows = args->rows,
-                                            .indexes = making->indexes,
                                             .flags = CELLAR_ORDERED};
     for (uint32_t i = 0; i < args->index_count; i++)
         if (args->indexes[i].kind == SQLITE_ARGS_PRIMARY && key_fits(args, &args->indexes[i]))
@@ -220,6 +219,7 @@ static void definition_make(struct making *making, const struct sqlite_args *arg
     columns_add(making, order);
     for (uint32_t i = 0; i < args->index_count; i++)
         if (&args->indexes[i] != making->primary) index_add(making, i);
+    if (making->def.index_count) making->def.indexes = making->indexes;
 }
 
 int sqlite_make_table(const struct sqlite_args *args, struct cellar *db, const struct cellar_table **table,

@@ -88,7 +88,8 @@ static int column_check(const struct cellar_table_def *def, uint32_t i, struct c
 
 static int indexes_check(const struct cellar_table_def *def, struct cellar_error *error)
 {
-    if (def->indexes && !def->index_count) return REFUSED(def, ": indexes, and index_count %u", def->index_count);
+    if (def->indexes && !def->index_count)
+        return REFUSED(def, ": indexes, and index_count %u: CELLAR_INDEXES sets both", def->index_count);
     if (def->index_count > CELLAR_INDEXES_MAX || (def->index_count && !def->indexes))
         return REFUSED(def, ": %u indexes; 0 to %d are possible", def->indexes ? def->index_count : 0,
                        CELLAR_INDEXES_MAX);

@@ -44,7 +44,7 @@ int sim_people_make(struct cellar *db, const struct cellar_table **table, struct
                                                       {.name = "by_note", .columns = "-note"}};
     return db_table_open(db,
                          CELLAR_TABLE(struct person_row, columns, .name = "people", .rows = SIM_PEOPLE_KEYS,
-                                      .flags = CELLAR_ORDERED, .indexes = indexes, .index_count = 2),
+                                      .flags = CELLAR_ORDERED, CELLAR_INDEXES(indexes)),
                          CELLAR_ADD, table, error);
 }
 

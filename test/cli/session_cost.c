@@ -112,7 +112,8 @@ int main(int argc, char **argv)
     if (!work.turns) return 2;
     int code = cellar_open(NULL, CELLAR_OPTIONS(.lab = CELLAR_LAB(.coros = 1)), &db);
     if (code == 0)
-        code = cellar_table_open(db, CELLAR_TABLE(struct row, columns, .name = "rows", .rows = RECORDS), 0, &work.table);
+        code =
+            cellar_table_open(db, CELLAR_TABLE(struct row, columns, .name = "rows", .rows = RECORDS), 0, &work.table);
     if (code == 0) code = cellar_proc_register(db, &def, &work.proc);
     if (code == 0) code = cellar_run(db, fill, &work, NULL, NULL);
     if (code == 0) code = settle(db, &work);

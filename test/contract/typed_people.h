@@ -50,8 +50,7 @@ struct place {
 static const struct cellar_table_def *people_def(void)
 {
     static struct cellar_table_def def;
-    def = *CELLAR_TABLE(struct person, columns, .name = "people", .indexes = indexes, .index_count = 2,
-                        .flags = CELLAR_ORDERED);
+    def = *CELLAR_TABLE(struct person, columns, .name = "people", CELLAR_INDEXES(indexes), .flags = CELLAR_ORDERED);
     return &def;
 }
 
