@@ -467,7 +467,8 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
         return result->code;
     }
     /* Of an interactive transaction the attempt may wait for its client (hold.h): others are not to wait for that. */
-    if (worker->home.coros_most && !coordinator->on_stage && !txn->draft) stage_enter(co, coordinator, false);
+    bool beside = txn->draft || txn->of_hold;
+    if (worker->home.coros_most && !coordinator->on_stage && !beside) stage_enter(co, coordinator, false);
     result->attempts = 1;
     result->code = attempt(co, coordinator, proc, args, 1);
     if (!begin_ns) begin_ns = txn->begin_ns;

@@ -352,7 +352,7 @@ static int check_fn(struct cellar_txn *txn, void *arg)
     struct session *session = arg;
     draft_each(&session->draft, record)
     {
-        uint32_t cells = record->note_cells & ~(session->draft.beside ? record->hold_cells : 0);
+        uint32_t cells = record->note_cells & ~draft_cells_beside(&session->draft, record);
         record->ref = -1;
         if (!cells && !record->noted_absent) continue;
         record->ref = txn_access(&txn->txn, record->table, record->key, cells, 0, CELLAR_OPTIONAL);

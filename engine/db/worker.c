@@ -73,6 +73,9 @@ static inline struct coordinator *take_parked(struct worker *worker, struct db_r
     return NULL;
 }
 
+/* A hold's attempt waits for its client, which may be one that is on the stage: it goes on beside that. */
+static bool is_of_hold(const struct db_request *request) { return request->target && request->target->txn->of_hold; }
+
 /* `calls`: nothing else. A function may run for long, which is for the worker's own thread. */
 static void dispatch_all(struct worker *worker, bool calls)
 {
@@ -80,7 +83,7 @@ static void dispatch_all(struct worker *worker, bool calls)
     fabric_lock(fabric, &worker->queue_lock);
     for (struct db_request *request = worker->queue, *next; request && worker->parked; request = next) {
         next = request->next;
-        if (request->fn ? calls : stage_is_full(worker)) continue;
+        if (request->fn ? calls : stage_is_full(worker) && !is_of_hold(request)) continue;
         struct coordinator *coordinator = take_parked(worker, request);
         if (!coordinator) continue;
         queue_remove(worker, request);

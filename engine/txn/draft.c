@@ -256,7 +256,7 @@ static enum compared compare_absence(const struct txn *txn, const struct draft_r
 
 static enum compared compare(const struct txn *txn, const struct draft_record *record)
 {
-    uint32_t held = txn->draft->beside ? record->hold_cells : 0; /* locked: what was noted stands */
+    uint32_t held = draft_cells_beside(txn->draft, record); /* locked: what was noted stands */
     if (!(record->note_cells & ~held) && !record->noted_absent) return COMPARED_SAME;
     if (PLANT(draft_uncompared) || (record->noted_absent && PLANT(draft_absence_unnoted))) return COMPARED_SAME;
     if (record->ref < 0) return COMPARED_UNREAD;

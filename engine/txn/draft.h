@@ -161,6 +161,10 @@ NODISCARD int draft_serialized(struct coro *co, struct txn *txn);
 /* Of a record that is noted: has this attempt, by that reference, the same versions of these cells? */
 bool draft_is_same(const struct txn *txn, const struct draft_record *record, int32_t ref, uint32_t cells);
 /* Cells that an attempt beside the hold does not touch: they are locked, and noted. */
+static inline uint32_t draft_cells_beside(const struct draft *draft, const struct draft_record *record)
+{
+    return draft->beside ? record->hold_cells : 0;
+}
 static inline uint32_t draft_held_cells(const struct draft *draft, const struct table *table, uint64_t key)
 {
     const struct draft_record *record = draft && draft->beside ? draft_find(draft, table, key) : NULL;

@@ -2,7 +2,8 @@
  * history_recorder_notes.c - what an interactive transaction has read: the notes that its commit compares (draft.h).
  *
  * The attempt that commits reads the same cells again, and would be recorded as having read what it met. Its client has
- * seen the notes: they are what the transaction has read.
+ * seen the notes: they are what the transaction has read. An attempt beside a hold leaves to that what is locked: the
+ * hold's own end tells whether it was.
  */
 #include "draft.h"
 #include "history_digest.h"
@@ -19,10 +20,10 @@ static bool is_noted(const struct txn *txn, const struct history_access *access)
 }
 
 static void cells_add(struct history_recorder *recorder, struct history_recorder_lane *lane,
-                      const struct draft_record *record)
+                      const struct draft_record *record, uint32_t cells)
 {
     const struct schema *schema = &record->table->schema;
-    for (uint32_t cells = record->note_cells; cells; cells &= cells - 1) {
+    for (; cells; cells &= cells - 1) {
         uint32_t cell = (uint32_t)__builtin_ctz(cells);
         history_recorder_access(
             recorder, lane,
@@ -59,7 +60,7 @@ void history_recorder_notes(struct history_recorder *recorder, struct history_re
         if (record->noted_absent)
             absence_add(recorder, lane, record);
         else
-            cells_add(recorder, lane, record);
+            cells_add(recorder, lane, record, record->note_cells & ~draft_cells_beside(txn->draft, record));
     }
     lane->reads = lane->dated = lane->count;
 }

@@ -28,6 +28,7 @@
 #define STREAM_VALUES 0x76616c75ull
 #define STREAM_ORDERED 0x6f726465726564ull
 #define STREAM_PEOPLE 0x70656f706c65ull
+#define STREAM_HOLDS 0x686f6c6473ull
 #define STREAM_SIZE 0x73697a65ull
 #define WEIGHTS 20         /* of `all`: what other workloads leave is cells' */
 #define SESSIONS_ONE_IN 10 /* seeds that would run cells; and ranges, likewise */
@@ -326,6 +327,14 @@ static void draw_people(struct sim_plan *plan, uint64_t seed)
     plan->people = prng_below(&prng, 2) && !strcmp(plan->workload, "sessions") && !mode_of(plan->cc)->versions;
 }
 
+/* Likewise, where there are coordinators for it; in half of the runs. */
+static void draw_holds(struct sim_plan *plan, uint64_t seed)
+{
+    struct prng prng;
+    prng_seed_stream(&prng, seed, STREAM_HOLDS);
+    plan->holds = prng_below(&prng, 2) && !strcmp(plan->workload, "sessions") && plan->coros > 1;
+}
+
 /*
  * Likewise. Each wait that is measured is short enough for the plain way and too long to stay there, so compute nodes
  * turn at each sample, or at each few; or go the plain way only, or some of them.
@@ -476,6 +485,7 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
     draw_values(plan, seed);
     draw_ordered(plan, seed);
     draw_people(plan, seed);
+    draw_holds(plan, seed);
     draw_memory(plan, &prng);
     draw_faults(plan, &prng, fixed);
     bool en_small = prng_below(&prng, 2);

@@ -62,6 +62,7 @@ struct sim_plan {
     const char *way;       /* mode cellar: rules by which compute nodes turn; NULL: usual ones, which never do here */
     bool upserts;          /* cells, sessions: some of what inserts a key if absent updates it if present */
     bool values;           /* sessions: some transactions change values of variable length, too */
+    bool holds;            /* sessions: some reads lock, on coordinators that lend themselves for it (sim_plan_lends) */
     bool people;           /* sessions: some work on a table with keys of two columns, and indexes (sim_people.h) */
     bool ordered;          /* sessions: tables have the order of their keys, and some transactions read ranges */
     /* faults */
@@ -127,4 +128,6 @@ uint32_t sim_plan_clients(const struct sim_plan *plan);
 uint32_t sim_plan_heal_txns(const struct sim_plan *plan); /* of each client */
 /* The number of a client's index-th transaction, those of the healing phase included; and whether it was left out. */
 uint32_t sim_plan_txn(const struct sim_plan *plan, uint32_t client, uint32_t index);
+/* Has that client no transactions? Its coordinator is what another one locks by while it thinks (hold.h). */
+bool sim_plan_lends(const struct sim_plan *plan, uint32_t client);
 bool sim_plan_dropped(const struct sim_plan *plan, uint32_t txn);

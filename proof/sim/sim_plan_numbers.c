@@ -18,6 +18,12 @@ uint32_t sim_plan_txn(const struct sim_plan *plan, uint32_t client, uint32_t ind
     return sim_plan_clients(plan) * plan->txns + client * sim_plan_heal_txns(plan) + index - plan->txns;
 }
 
+/* Every other one of a worker. */
+bool sim_plan_lends(const struct sim_plan *plan, uint32_t client)
+{
+    return plan->holds && client % plan->coros % 2 == 1;
+}
+
 bool sim_plan_dropped(const struct sim_plan *plan, uint32_t txn)
 {
     uint32_t low = 0, high = plan->dropped_txn_count;

@@ -81,6 +81,7 @@ static int run_client(struct coro *co, struct coordinator *coordinator, void *ar
     uint32_t end = state->healing ? plan->txns + sim_plan_heal_txns(plan) : plan->txns;
 
     client->concluded_ns = fabric_sim_true_ns(coordinator->worker->ep);
+    if (sim_plan_lends(plan, coordinator->index)) end = first;
     for (uint32_t index = first; index < end && !client->fenced; index++) {
         sim_reopen_step(state, index);
         sim_failover_step(state, coordinator);

@@ -112,7 +112,8 @@ static int get(struct dialog *dialog, const struct cells_access *access, uint32_
 {
     uint8_t row[SIM_CELLS_ROW_BYTES_MAX];
     const struct cells_table *table = row_begin(dialog, access, row);
-    int code = (cellar_get)(dialog->txn, table->table, CELLAR_COL(cell + 1), 0, row, table->client_bytes);
+    const uint64_t lock = dialog->session->holder && once_in(dialog, 4) ? CELLAR_COL(cell + 1) : 0;
+    int code = (cellar_get)(dialog->txn, table->table, CELLAR_COL(cell + 1), lock, row, table->client_bytes);
     if (code == 0) memcpy(value, row + table->offsets[cell], table->columns[cell].bytes);
     return code;
 }
@@ -484,20 +485,38 @@ static int told(struct dialog *dialog, int code, struct cellar_result *result)
     return result->code = rc ? rc : code;
 }
 
-/* It goes away in the midst of it, and the next one takes its place. */
+/* It goes away in the midst of it, and the next one takes its place. What it has locked is given back. */
 static int leave(struct dialog *dialog)
 {
+    hold_end(dialog->session);
     session_close_inside(dialog->session);
     return CELLAR_USER_ABORT;
 }
 
+/* The coordinator behind its own, if that has no client; NULL: reads lock nothing. */
+static struct coordinator *lender(const struct dialog *dialog)
+{
+    const struct sim_plan *plan = dialog->cells->load.plan;
+    struct coordinator *own = dialog->client->coordinator;
+    uint32_t next = (own->index + 1) % plan->coros;
+    return next && sim_plan_lends(plan, own->index + 1) ? own + 1 : NULL;
+}
+
+/* Some have a bound that passes while they think. */
+static uint64_t lock_ns(struct dialog *dialog)
+{
+    static const uint64_t bounds_ns[] = {0, 0, 1000000, 20000};
+    return bounds_ns[prng_below(&dialog->prng, sizeof bounds_ns / sizeof *bounds_ns)];
+}
+
 static int try_once(struct dialog *dialog, uint64_t left_ns, struct cellar_result *result)
 {
-    const struct session_options options = {.timeout_ns = left_ns};
+    const struct session_options options = {.timeout_ns = left_ns, .lock_ns = lock_ns(dialog)};
     bool leaves = once_in(dialog, 16);
     dialog->digest = dialog->complaint[0] = 0;
     dialog->found = false;
     int code = session_state(dialog->session) ? 0 : session_open_inside(dialog->client, dialog->session);
+    dialog->session->holder = lender(dialog);
     if (code == 0) code = session_begin(dialog->session, &options, &dialog->txn);
     if (code) return result->code = code;
     code = play(dialog);
@@ -528,11 +547,12 @@ int sim_sessions_next(struct cells *cells, struct cellar_lab_client *client, uin
         dialog.texts = &cells->sessions->texts[number];
         dialog.texts->table = cells->texts;
         dialog.texts->half_bytes = plan->log_bytes / 2;
-        dialog.texts->ring_only = mode_of(plan->cc)->undo;
+        dialog.texts->ring_only = mode_of(plan->cc)->undo || plan->holds;
     }
     if (cells->people) {
         dialog.people = &cells->sessions->people[number];
         dialog.people->table = cells->people;
+        dialog.people->locks = sim_plan_lends(plan, number + 1) && (number + 1) % plan->coros;
     }
     sim_cells_draw(cells, number, index, &todo);
     prng_seed_stream(&dialog.prng, plan->seed ^ STREAM_CLIENTS, (uint64_t)index << 32 | (number + 1));

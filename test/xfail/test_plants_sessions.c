@@ -60,6 +60,18 @@ static const struct plants_search searches[] = {
      .method = PLANTS_CLUSTER,
      .checker = "workload",
      .shape = {.workload = "sessions", .faults = "none", .txns = 10, .people = true}},
+    {.plant = "hold_unbounded",
+     .method = PLANTS_CLUSTER,
+     .checker = "progress",
+     .shape = {.workload = "sessions", .faults = "none", .txns = 12, .holds = true}},
+    {.plant = "hold_uncompared",
+     .method = PLANTS_CLUSTER,
+     .checker = "history",
+     .shape = {.workload = "sessions", .faults = "none", .txns = 12, .holds = true}},
+    {.plant = "hold_block_open",
+     .method = PLANTS_CLUSTER,
+     .checker = "progress",
+     .shape = {.workload = "sessions", .cellar = true, .faults = "none", .txns = 12, .holds = true}},
 };
 
 int main(int argc, char **argv) { return plants_main(argc, argv, searches, sizeof searches / sizeof *searches); }
