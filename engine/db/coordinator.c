@@ -467,7 +467,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
         return result->code;
     }
     /* Of an interactive transaction the attempt may wait for its client (hold.h): others are not to wait for that. */
-    bool beside = txn->draft || txn->of_hold;
+    bool beside = txn->draft || (txn->of_hold && !PLANT(hold_staged));
     if (worker->home.coros_most && !coordinator->on_stage && !beside) stage_enter(co, coordinator, false);
     result->attempts = 1;
     result->code = attempt(co, coordinator, proc, args, 1);

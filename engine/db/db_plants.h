@@ -19,6 +19,7 @@
     X(hold_unbounded, "what is locked for update is kept as long as its client thinks")                                \
     X(hold_in_the_way, "what is locked for update is kept though its compute node is to stand still")                  \
     X(hold_uncompared, "a commit that begins again does not compare what it had locked for update")                    \
+    X(hold_staged, "what is locked for update waits for its worker's stage, which its client may be on")               \
     X(hold_block_open, "what is locked for update keeps its compute node's spin locks while its client thinks")        \
     X(session_seen_unasked, "a slot is taken over though another thread has it since its thread was asked about")      \
     X(session_adopt_unnamed, "who goes on with a transaction of another thread is not named")                          \

@@ -249,7 +249,10 @@ void hold_end(struct session *session)
 {
     struct hold *hold = &session->hold;
     if (atomic_load_explicit(&hold->state, memory_order_relaxed) == HOLD_NONE) return;
-    if (session_run(session, end_run, session) == 0) atomic_store(&hold->state, HOLD_NONE); /* else it closes */
+    if (session_run(session, end_run, session) != 0) return; /* it closes */
+    atomic_store(&hold->state, HOLD_NONE);
+    /* References of the attempt that held are no other one's. */
+    draft_each(&session->draft, record) record->locked_cells = 0;
 }
 
 void hold_begin(struct session *session, uint64_t bound_ns)

@@ -31,21 +31,29 @@ static int lost(struct session *session, const struct draft_record *record, int 
     return interactive_failed(session, code, detail);
 }
 
+static bool holds_any(const struct draft *draft)
+{
+    draft_each(draft, record) if (record->hold_cells) return true;
+    return false;
+}
+
 /*
  * Notes the cells, and locks them. What another transaction has changed in between is read anew, unless the client
- * knows it already: then that is the end.
+ * knows it already: then that is the end. With the hold that met the change goes all that was locked before: it is
+ * locked again, also where the record has gone meanwhile.
  */
 static int lock(struct session *session, struct draft_record *record, uint32_t cells)
 {
     uint32_t noted = record->note_cells, held = record->hold_cells;
     for (uint32_t tries = 1;; tries++) {
         int rc = interactive_read(session, record, cells);
-        if (rc || record->noted_absent) return rc;
-        record->hold_cells |= cells;
+        bool absent = record->noted_absent;
+        if (rc || (absent && (tries == 1 || !holds_any(&session->draft)))) return rc;
+        if (!absent) record->hold_cells |= cells;
         rc = hold_lock(session);
         if (rc == 0) return 0;
         bool changed = atomic_load(&session->hold.state) == HOLD_CHANGED;
-        if (!changed || (noted & cells) || tries == UPDATE_TRIES) return lost(session, record, rc);
+        if (!changed || absent || (noted & cells) || tries == UPDATE_TRIES) return lost(session, record, rc);
         hold_end(session);
         record->note_cells = noted; /* the client was not told */
         record->hold_cells = held;

@@ -5,6 +5,7 @@
 #include "worker.h"
 
 #include "coordinator.h"
+#include "db_plants.h"
 #include "db.h"
 #include "must.h"
 #include "stage.h"
@@ -74,7 +75,10 @@ static inline struct coordinator *take_parked(struct worker *worker, struct db_r
 }
 
 /* A hold's attempt waits for its client, which may be one that is on the stage: it goes on beside that. */
-static bool is_of_hold(const struct db_request *request) { return request->target && request->target->txn->of_hold; }
+static bool is_of_hold(const struct db_request *request)
+{
+    return request->target && request->target->txn->of_hold && !PLANT(hold_staged);
+}
 
 /* `calls`: nothing else. A function may run for long, which is for the worker's own thread. */
 static void dispatch_all(struct worker *worker, bool calls)
