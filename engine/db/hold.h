@@ -12,7 +12,7 @@
  *
  * INV-HOLD-1: a hold ends with its bound, and before it when others of its compute node need the gate, whatever its
  *             client does.
- * INV-HOLD-2: a transaction whose hold has ended does not commit.
+ * INV-HOLD-2: a transaction whose hold has ended does not commit, unless another one has locked all of it again.
  * INV-HOLD-3: what is locked is what was noted: another version, met under the tag, ends the hold. A commit that is
  *             tried again, without the tags, compares it like all else.
  * INV-HOLD-4: a hold waits for its client between two blocks: no thread spins for what it has.

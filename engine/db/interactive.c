@@ -56,7 +56,7 @@ int session_begin_taken(struct session *session, const struct session_options *o
         session_leave(session);
         return interactive_refused(session, rc, CELLAR_WHY_CODE);
     }
-    interactive_cursors_end(session);
+    if (session->draft.marked) interactive_cursors_end(session);
     draft_reset(&session->draft, atomic_load(&session->db->catalog->changes));
     session->over = 0;
     session->turn = (session->turn + 1) % SESSION_HANDLES;

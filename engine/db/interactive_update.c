@@ -48,7 +48,9 @@ static int lock(struct session *session, struct draft_record *record, uint32_t c
     for (uint32_t tries = 1;; tries++) {
         int rc = interactive_read(session, record, cells);
         bool absent = record->noted_absent;
-        if (rc || (absent && (tries == 1 || !holds_any(&session->draft)))) return rc;
+        bool whole = tries == 1 || !holds_any(&session->draft); /* nothing was given back */
+        if ((rc || absent) && whole) return rc;
+        if (rc) return lost(session, record, rc);
         if (!absent) record->hold_cells |= cells;
         rc = hold_lock(session);
         if (rc == 0) return 0;

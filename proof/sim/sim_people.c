@@ -318,7 +318,7 @@ static bool is_passed(const struct people_cursor *scan, const struct person *per
     return !to || side(scan, person, to) < 0;
 }
 
-/* What a cursor has left out. By the key's order a row that nobody told of is none. */
+/* What a cursor has left out: by the key's order each other key has no row; by others, those that the client knew. */
 static void judge_passed(struct sim_people *people, const struct people_cursor *scan, const struct person *to)
 {
     for (uint32_t key = 0; key < SIM_PEOPLE_KEYS; key++) {

@@ -1,6 +1,7 @@
 /*
  * session_cost.c - for test_session_instructions.sh: reads, changes and writes one record, N times, as a procedure by
- * cellar_lab_exec or cellar_proc_run, or as interactive transactions. Arguments: exec, call or session, and N.
+ * cellar_lab_exec or cellar_proc_run, or as interactive transactions. Arguments: exec, call, session (by the record's
+ * number) or rows, and N.
  */
 #include <cellar_lab.h>
 
@@ -79,6 +80,19 @@ static int add_session(struct cellar *db, const struct work *work, uint64_t key)
     return code ? code : cellar_commit(txn, NULL);
 }
 
+/* The same by the record's number, and the column's among those that are stored. */
+static int add_number(struct cellar *db, const struct work *work, uint64_t key)
+{
+    struct cellar_txn *txn;
+    uint64_t value = 0;
+    int code = cellar_begin(db, NULL, &txn);
+    if (code) return code;
+    code = cellar_txn_get(txn, work->table, key, 0, &value);
+    value++;
+    if (code == 0) code = cellar_txn_put(txn, work->table, key, 0, &value);
+    return code ? code : cellar_commit(txn, NULL);
+}
+
 /*
  * Turns one after the other, with a pause, until calls go the plain way, as they do in shared memory: a worker turns
  * them, and callgrind lets one thread run at a time. What is counted is then of this way only.
@@ -97,10 +111,11 @@ static int settle(struct cellar *db, const struct work *work)
     return CELLAR_DEADLINE;
 }
 
-static int session_all(struct cellar *db, const struct work *work)
+static int session_all(struct cellar *db, const struct work *work, bool rows)
 {
     int code = 0;
-    for (uint64_t i = 0; i < work->turns && code == 0; i++) code = add_session(db, work, i * 7 % RECORDS);
+    for (uint64_t i = 0; i < work->turns && code == 0; i++)
+        code = rows ? add_session(db, work, i * 7 % RECORDS) : add_number(db, work, i * 7 % RECORDS);
     return code;
 }
 
@@ -120,7 +135,7 @@ int main(int argc, char **argv)
     if (code == 0)
         code = strcmp(argv[1], "exec") == 0   ? cellar_lab_run(db, exec_all, &work)
                : strcmp(argv[1], "call") == 0 ? call_all(db, &work)
-                                              : session_all(db, &work);
+                                              : session_all(db, &work, strcmp(argv[1], "rows") == 0);
     if (code) fprintf(stderr, "%s: %s %s\n", argv[1], cellar_strerror(code), cellar_last_error()->text);
     cellar_close(db);
     return code != 0;
