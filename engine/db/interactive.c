@@ -229,33 +229,6 @@ int cellar_prefetch(struct cellar_txn *txn, const struct cellar_txn_read *reads,
 
 /* ---- writing ---- */
 
-/* Bytes of log that the commit may need. */
-static uint64_t log_bytes_of(const struct session *session)
-{
-    uint64_t bytes = db_log_bytes_least();
-    bool undo = mode_of(session->db->config.cc)->undo, indexed = false;
-    draft_each(&session->draft, record)
-    {
-        if (!record->now.change) continue;
-        bool index = record->now.change != DRAFT_PUT || record->now.expect == DRAFT_ANYTHING;
-        bytes += db_log_bytes_of(session->db, &record->table->schema, index);
-        bytes += tree_row_log_bytes(record->table, undo);
-        indexed = indexed || record->table->ordered_count;
-    }
-    return bytes + (indexed ? tree_room_log_bytes(session->db->catalog, undo) : 0);
-}
-
-/*
- * Without extents of the log an entry has half a segment: where it is written with the changes, or taken out of the
- * ring (docs/durability.md); and where the attempt has begun long ago.
- */
-static uint64_t log_bytes_most(const struct session *session, bool holds)
-{
-    const struct cellar *db = session->db;
-    bool rings = holds || db->durable || mode_of(db->config.cc)->undo;
-    return rings ? db->config.log_bytes / 2 : CELLAR_INTERACTIVE_LOG_BYTES;
-}
-
 int interactive_written(struct session *session, const struct draft_record *record, int code)
 {
     if (code == CELLAR_TOO_LARGE) return interactive_no_copies(session, record->table, record->key);
@@ -344,146 +317,7 @@ int cellar_release(struct cellar_txn *txn, int savepoint)
     return done ? 0 : interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_SAVEPOINT);
 }
 
-/* ---- check and commit ---- */
-
-/* The procedure of an attempt that compares. */
-static int check_fn(struct cellar_txn *txn, void *arg)
-{
-    struct session *session = arg;
-    draft_each(&session->draft, record)
-    {
-        uint32_t cells = record->note_cells & ~draft_cells_beside(&session->draft, record);
-        record->ref = -1;
-        if (!cells && !record->noted_absent) continue;
-        record->ref = txn_access(&txn->txn, record->table, record->key, cells, 0, CELLAR_OPTIONAL);
-        if (record->ref < 0) return record->ref;
-    }
-    return cellar_proc_fetch(txn);
-}
-
-static int check(struct session *session, struct cellar_result *result)
-{
-    struct draft *draft = &session->draft;
-    if (draft->blocks < 2) return 0; /* all that was read was read at once: it was true then */
-    return interactive_serve(session,
-                             &(struct interactive_service){
-                                 .fn = check_fn, .kind = DRAFT_COMPARES, .records = draft->count, .result = result});
-}
-
-int cellar_check(struct cellar_txn *txn)
-{
-    int rc;
-    struct session *session = interactive_going(txn, &rc);
-    if (!session || session->draft.blocks == 0) return rc;
-    rc = interactive_serve(session, &(struct interactive_service){
-                                        .fn = check_fn, .kind = DRAFT_COMPARES, .records = session->draft.count});
-    return rc ? rc : interactive_hold_check(session);
-}
-
-/* Does the first block insert it? Else it is looked for. */
-static bool inserts_first(const struct draft_record *record, bool look_first)
-{
-    return draft_is_new(record) && !look_first;
-}
-
-/* Does a second block, now that the first one has looked? */
-static bool inserts_late(struct cellar_txn *txn, const struct draft_record *record, bool look_first)
-{
-    if (record->ref < 0 || inserts_first(record, look_first)) return false;
-    if (record->now.change == DRAFT_INSERT) return true; /* else it had ended with EXISTS */
-    bool makes = record->now.change == DRAFT_PUT && record->now.expect == DRAFT_ANYTHING;
-    return makes && !cellar_proc_found(txn, record->ref) && !PLANT(row_put_lost);
-}
-
-/* Declares a record as far as the first block goes. */
-static int declare(struct cellar_txn *txn, struct draft_record *record, bool look_first)
-{
-    uint32_t write = record->now.change == DRAFT_PUT ? draft_cells(&record->table->schema, record->now.put_columns) : 0;
-    uint32_t flags = CELLAR_OPTIONAL | (record->now.change == DRAFT_DELETE ? CELLAR_DELETE : 0);
-    uint32_t read = record->note_cells & ~(write | record->locked_cells);
-    if (inserts_first(record, look_first)) return txn_insert(&txn->txn, record->table, record->key, record->row);
-    write &= ~record->locked_cells;
-    if (record->locked_cells && !(read | write)) return record->hold_ref; /* this attempt has it already */
-    return txn_access(&txn->txn, record->table, record->key, read, write, flags);
-}
-
-/* What it takes for granted and has not noted: the call's outcome, once all that was read is compared. */
-static int expected(struct cellar_txn *txn, const struct draft_record *record, bool look_first)
-{
-    bool looked = !inserts_first(record, look_first);
-    const struct cache_object *object = txn_object(&txn->txn, record->ref);
-    if (record->now.expect == DRAFT_PRESENT && !cellar_proc_found(txn, record->ref))
-        return txn_error_of(&txn->txn, CELLAR_NOT_FOUND, CELLAR_WHY_CODE, 0, object);
-    if (record->now.expect == DRAFT_ABSENT && looked && cellar_proc_found(txn, record->ref))
-        return txn_error_of(&txn->txn, CELLAR_EXISTS, CELLAR_WHY_CODE, 0, object);
-    return 0;
-}
-
-static int columns_put(struct cellar_txn *txn, const struct draft_record *record, bool look_first)
-{
-    int rc = 0;
-    if (record->now.change != DRAFT_PUT || inserts_late(txn, record, look_first)) return 0;
-    for (uint64_t columns = record->now.put_columns; columns && rc == 0; columns &= columns - 1) {
-        int column = __builtin_ctzll(columns);
-        rc = cellar_proc_put(txn, record->ref, column, record->row + record->table->schema.columns[column].row_offset);
-    }
-    return rc;
-}
-
-/* The inserts of keys that the first block has looked for, and has found free. */
-static int insert_all(struct cellar_txn *txn, struct draft *draft, bool look_first)
-{
-    bool any = false;
-    draft_each(draft, record)
-    {
-        if (!inserts_late(txn, record, look_first)) continue;
-        record->ref = txn_insert(&txn->txn, record->table, record->key, record->row);
-        if (record->ref < 0) return record->ref;
-        any = true;
-    }
-    return any ? cellar_proc_fetch(txn) : 0;
-}
-
-/* The procedure of the attempt that commits. */
-static int commit_fn(struct cellar_txn *txn, void *arg)
-{
-    struct session *session = arg;
-    struct draft *draft = &session->draft;
-    bool look_first = draft->look_first;
-    draft_each(draft, record)
-    {
-        record->ref = -1;
-        if (!record->note_cells && !record->noted_absent && !record->now.change && !record->now.expect) continue;
-        record->ref = declare(txn, record, look_first);
-        if (record->ref < 0) return record->ref;
-    }
-    int rc = cellar_proc_fetch(txn);
-    draft_each(draft, record) if (rc == 0 && record->ref >= 0) rc = expected(txn, record, look_first);
-    draft_each(draft, record) if (rc == 0 && record->ref >= 0) rc = columns_put(txn, record, look_first);
-    return rc ? rc : insert_all(txn, draft, look_first);
-}
-
-static int commit(struct session *session, struct cellar_result *result)
-{
-    struct draft *draft = &session->draft;
-    bool holds = atomic_load_explicit(&session->hold.state, memory_order_relaxed) != HOLD_NONE;
-    if (draft->changes == 0 && !holds) return check(session, result);
-    uint64_t log_bytes = log_bytes_of(session), limit = log_bytes_most(session, holds);
-    if (log_bytes > limit) {
-        enum cellar_why why =
-            limit == CELLAR_INTERACTIVE_LOG_BYTES ? CELLAR_WHY_INTERACTIVE_LOG_BYTES : CELLAR_WHY_LOG_BYTES;
-        *result = (struct cellar_result){.code = interactive_too_large(session, why, limit, NULL, 0)};
-        result->detail = session->last.detail;
-        return result->code;
-    }
-    if (holds) return hold_commit(session, commit_fn, result);
-    return interactive_serve(session, &(struct interactive_service){.fn = commit_fn,
-                                                                    .kind = DRAFT_COMPARES,
-                                                                    .records = draft->count,
-                                                                    .writes = draft->changes,
-                                                                    .log_bytes = log_bytes,
-                                                                    .result = result});
-}
+/* ---- commit ---- */
 
 /* Ends it, whatever that comes to. */
 static int commit_going(struct session *session, struct cellar_result *result)
@@ -492,7 +326,7 @@ static int commit_going(struct session *session, struct cellar_result *result)
     int rc = session->over ? session->over : interactive_hold_check(session);
     if (rc) *result = session->last;
     if (rc == 0) {
-        rc = commit(session, result);
+        rc = interactive_commit(session, result);
         if (rc && result->detail.table) rc = interactive_values_outcome(session, result);
     }
     end(session);

@@ -83,6 +83,12 @@ int interactive_lock(struct session *session, struct draft_record *record, uint3
 /* Runs it; what became of it is the session's last, if it failed. */
 int interactive_serve(struct session *session, struct interactive_service *service);
 
+/*
+ * Commits what it has changed, after comparing what it has read (interactive_commit.c). 0, or a code; *result tells the
+ * same.
+ */
+int interactive_commit(struct session *session, struct cellar_result *result);
+
 /* ---- ranges of ordered indexes (interactive_scan.c) ---- */
 
 /* May a call be about that index? 0, or its code. */
