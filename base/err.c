@@ -123,7 +123,7 @@ const char *cellar_strerror(int code)
         CELLAR_ERROR_MAP(X)
 #undef X
     }
-    return "unknown error code";
+    return code > 0 ? "a number of the function's own" : "unknown error code";
 }
 
 const char *cellar_version(void)

@@ -7,7 +7,7 @@
  * never waits for a single call, and as many are under way as the queue has room for; then it reaps first. Here the
  * requests are numbers, and each adds one to a counter.
  */
-#include <cellar_lab.h>
+#include <cellar_proc.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,36 +16,30 @@
 #define REQUESTS 20000
 #define IN_FLIGHT 64
 
-struct row {
+struct counter {
+    uint32_t id;
     uint64_t count;
 };
-static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct row, count)};
+static const struct cellar_column columns[] = {{CELLAR_FIELD(struct counter, id), .flags = CELLAR_KEY},
+                                               {CELLAR_FIELD(struct counter, count)}};
 
 /* Of each request in flight; its arguments live here until it is reaped. */
 struct request {
-    const struct cellar_table *table;
-    uint64_t key;
+    const struct cellar_table *counters;
+    uint32_t id;
     uint64_t count; /* result */
     struct request *next;
 };
 
-/* Looks a counter up, and makes it where there is none: one record, and one write. */
+/* Reads a counter, locked at once, and puts it: it is made where there is none. */
 static int count_one(struct cellar_txn *txn, void *args)
 {
     struct request *request = args;
-    int ref = cellar_proc_access(txn, request->table, request->key, 0, CELLAR_ALL_CELLS, CELLAR_OPTIONAL);
-    if (ref < 0) return ref;
-    int code = cellar_proc_fetch(txn);
-    if (code < 0) return code;
-    request->count = 1;
-    if (!cellar_proc_found(txn, ref)) {
-        const struct row row = {1};
-        ref = cellar_proc_insert(txn, request->table, request->key, &row);
-        return ref < 0 ? ref : cellar_proc_fetch(txn);
-    }
-    code = cellar_proc_get(txn, ref, 0, &request->count);
-    request->count++;
-    return code < 0 ? code : cellar_proc_put(txn, ref, 0, &request->count);
+    struct counter counter = {.id = request->id};
+    int code = cellar_get(txn, request->counters, CELLAR_ALL, CELLAR_ALL, &counter);
+    if (code && code != CELLAR_NOT_FOUND) return code;
+    request->count = ++counter.count;
+    return cellar_put(txn, request->counters, CELLAR_ALL, &counter);
 }
 
 struct server {
@@ -73,20 +67,20 @@ static int answer(struct server *server, bool wait)
     return count;
 }
 
-static int serve(struct server *server, const struct cellar_table *table)
+static int serve(struct server *server, const struct cellar_table *counters)
 {
     int code = 0;
     for (uint64_t i = 0; i < IN_FLIGHT; i++) {
         server->requests[i].next = server->free;
         server->free = &server->requests[i];
     }
-    for (uint64_t i = 0; i < REQUESTS && code >= 0; i++) {
+    for (uint32_t i = 0; i < REQUESTS && code >= 0; i++) {
         while (!server->free && code >= 0) code = answer(server, true); /* full: back-pressure */
         if (code < 0) break;
         struct request *request = server->free;
         server->free = request->next;
-        request->table = table;
-        request->key = i % COUNTERS;
+        request->counters = counters;
+        request->id = i % COUNTERS;
         code = cellar_proc_submit(server->queue, server->proc, request, NULL, request);
         if (code == 0) code = answer(server, false);
     }
@@ -94,49 +88,44 @@ static int serve(struct server *server, const struct cellar_table *table)
     return code < 0 ? code : 0;
 }
 
-static int sum_rows(void *arg, uint64_t key, const void *row)
-{
-    (void)key;
-    *(uint64_t *)arg += ((const struct row *)row)->count;
-    return 0;
-}
-
 struct total {
-    const struct cellar_table *table;
+    const struct cellar_table *counters;
     uint64_t sum;
 };
 
-static int total(struct cellar_lab_client *client, void *arg)
+/* The same kind of function, run on this thread. */
+static int total(struct cellar_txn *txn, void *arg)
 {
     struct total *total = arg;
-    if (cellar_lab_index(client) > 0) return 0;
-    return cellar_lab_scan(client, total->table, sum_rows, &total->sum);
+    struct counter counters[COUNTERS];
+    struct cellar_cursor *cursor;
+    int count = cellar_cursor_open(txn, CELLAR_SCAN(struct counter, total->counters, .columns = CELLAR_ALL), &cursor);
+    if (count == 0) count = cellar_cursor_next(cursor, COUNTERS, counters);
+    total->sum = 0;
+    for (int i = 0; i < count; i++) total->sum += counters[i].count;
+    return count < 0 ? count : 0;
 }
 
 int main(void)
 {
-    const struct cellar_schema schema = {.name = "counter",
-                                         .row_bytes = sizeof(struct row),
-                                         .columns = columns,
-                                         .column_count = 1,
-                                         .records_max = COUNTERS};
     const struct cellar_proc_def def = {.name = "count_one", .fn = count_one, .records_max = 1, .writes_max = 1};
     static struct server server;
     struct total all = {0};
     struct cellar *db;
-    struct cellar_error error;
 
     int code = cellar_open(NULL, CELLAR_OPTIONS(.threads = 2), &db);
-    if (code == 0) code = cellar_table_create(db, &schema, &all.table);
+    if (code == 0)
+        code = cellar_table_open(db, CELLAR_TABLE(struct counter, columns, .name = "counters", .flags = CELLAR_ORDERED),
+                                 0, &all.counters);
     if (code == 0) code = cellar_proc_register(db, &def, &server.proc);
     if (code == 0) code = cellar_proc_queue_open(db, IN_FLIGHT, NULL, NULL, &server.queue);
     if (code < 0) {
-        fprintf(stderr, "%s\n", error.text);
+        fprintf(stderr, "%s\n", cellar_last_error()->text);
         return 1;
     }
-    code = serve(&server, all.table);
+    code = serve(&server, all.counters);
     cellar_proc_queue_close(server.queue);
-    if (code == 0) code = cellar_lab_run(db, total, &all);
+    if (code == 0) code = cellar_run(db, total, &all, NULL, NULL);
     cellar_close(db);
     printf("%" PRIu64 " calls answered, %" PRIu64 " failed; the counters' sum is %" PRIu64 "\n", server.answered,
            server.failed, all.sum);

@@ -569,7 +569,7 @@ enum cellar_cursor_flags { /* besides BACKWARD */
     X(CELLS, "cells that the table does not have, or unknown flags")                                                   \
     X(REFERENCE, "no declaration gave this reference")                                                                 \
     X(NO_COLUMN, "the table has no column of this number")                                                             \
-    X(RETURNED, "the procedure returned what is no code of its own")                                                   \
+    X(RETURNED, "the procedure returned a code that none of its calls did")                                            \
     X(NOT_READ, "its cell was not declared")                                                                           \
     X(NOT_WRITTEN, "its cell was not declared to be written")                                                          \
     X(NOTHING_WRITTEN, "no cell was declared to be written")                                                           \

@@ -2,10 +2,27 @@
  * cellar_proc.h - stored procedures: transaction functions that the engine runs by itself, on this thread or on a
  * worker's, one or many at a time. For what is short, what many want at once, and what one thread keeps in flight.
  *
- * A procedure works in blocks: declare records, fetch, compute; then the next block, when its keys depend on what was
- * just read. It has at most CELLAR_TXN_RECORDS_MAX records, and its redo-log entry is within half a log segment
- * (cellar_lab.log_bytes); both are declared when it is registered. Functions that take a struct cellar_txn are called
- * from the procedure that was handed it, and nowhere else.
+ * A procedure of tables of typed columns is a cellar_txn_fn: the same function, with the same calls, that cellar_run
+ * takes. They mean the same; what differs is what they cost, and three of them:
+ *
+ *                        cellar_begin, cellar_run                    procedure
+ *     get, get_many,     an attempt of its own, compared by the      a block of the one attempt, which locks what is to
+ *     cursor_next        commit                                      be locked along with what it reads
+ *     lock               given back after lock_us                    held to the end
+ *     put, insert,       kept until the commit                       kept until it returns, and locked then, unless it
+ *     delete                                                         was locked before
+ *     check                                                          0: what it has read is compared when it has
+ *                                                                    returned, and what it says is told only then
+ *     commit, abort                                                  INVALID, nothing: it returns 0, or another number
+ *
+ * So read what can be named at once by one cellar_get_many, and name in `lock` what will be put: all that is one round
+ * trip. Rows that it names count to its records_max, as do the records of a key that is wide and shares its hash, and
+ * the pieces of a long value; those that it changes to its writes_max. A row that has been read may be deleted.
+ *
+ * Calls by number, below, work in blocks: declare records, fetch, compute; then the next block, when its keys depend on
+ * what was just read. A procedure has at most CELLAR_TXN_RECORDS_MAX records, and its redo-log entry is within half a
+ * log segment (cellar_lab.log_bytes); both are declared when it is registered. Functions that take a struct cellar_txn
+ * are called from the procedure that was handed it, on its thread, and nowhere else.
  */
 #pragma once
 
@@ -20,8 +37,8 @@ extern "C" {
 /*
  * A procedure may run several times for one call (each aborted attempt is retried), so it must have no effect
  * but through these calls and its `args`, must set all its results anew in each run, and must end on any input, even
- * inconsistent: what it has read is validated only afterwards. Returns 0 to commit, CELLAR_USER_ABORT
- * to abort, or the negative code a call below gave it, at once.
+ * inconsistent: what it has read is validated only afterwards. Returns 0 to commit, a positive number of its own or
+ * CELLAR_USER_ABORT to end without effect, or the negative code a call gave it, at once.
  */
 typedef int (*cellar_proc_fn)(struct cellar_txn *txn, void *args);
 

@@ -8,6 +8,7 @@
 #include "db_tally.h"
 #include "draft.h"
 #include "must.h"
+#include "procedure.h"
 #include "settle.h"
 #include "stage.h"
 #include "tree.h"
@@ -189,12 +190,15 @@ static int run(struct coro *co, struct txn *txn, const struct cellar_proc *proc,
     const struct mode *mode = txn->home->mode;
     int rc = mode->begin ? mode->begin(co, txn, proc->log_bytes, attempts) : 0;
     if (rc) return rc;
+    txn->runs = true;
     rc = proc->annexes ? run_on_annex(co, proc, txn, args) : proc->def.fn(txn_public(txn), args);
+    txn->runs = false;
+    if (txn->session) rc = procedure_end(co, txn, rc);
     if (rc == 0 && txn->indexed_count && !txn->block_count) rc = tree_flush(txn);
     if (rc == 0) return txn_commit(co, txn);
     if (txn->error) /* whatever the procedure made of it */
         rc = txn->error;
-    if (rc > 0 || (rc == CELLAR_RETRY && !txn->doomed)) /* no code; or said of its own accord: it would never end */
+    if (rc == CELLAR_RETRY && !txn->doomed) /* said of its own accord: it would never end */
         rc = txn_error(txn, CELLAR_INVALID, CELLAR_WHY_RETURNED, (uint64_t)(int64_t)rc);
     return txn_fail(co, txn, rc);
 }

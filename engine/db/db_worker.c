@@ -7,6 +7,7 @@
 #include "durable.h"
 #include "loader.h"
 #include "plant.h"
+#include "procedure.h"
 #include "tree.h"
 #include "worker.h"
 
@@ -49,6 +50,7 @@ void db_worker_free(struct worker *worker)
 {
     for (uint32_t i = 0; i < worker->coordinator_count && worker->coordinators; i++) {
         if (worker->coordinators[i].txn) tree_close(worker->coordinators[i].txn);
+        if (worker->coordinators[i].txn) procedure_close(worker->coordinators[i].txn->session);
         txn_free(worker->coordinators[i].txn);
         coro_free(worker->coordinators[i].task.co);
     }

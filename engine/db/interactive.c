@@ -14,7 +14,7 @@
 #include "coordinator.h"
 #include "db_plants.h"
 #include "db_result.h"
-#include "db_schema.h"
+#include "procedure.h"
 #include "tree.h"
 
 #include <string.h>
@@ -144,6 +144,7 @@ int interactive_wanted_read(struct session *session)
 {
     struct draft *draft = &session->draft;
     if (draft->wanted_count == 0) return 0;
+    if (session->attempt) return procedure_read(session);
     int rc = interactive_serve(
         session, &(struct interactive_service){.fn = read_fn, .kind = DRAFT_TAKES, .records = draft->wanted_count});
     if (rc) {

@@ -30,8 +30,11 @@ static inline struct session *interactive_session_of(const struct cellar_txn *tx
     return txn ? txn->txn.session : NULL;
 }
 
-/* Of a transaction of which session_is_ours does not know: 0 after all, INVALID or CLOSED. */
-__attribute__((cold, noinline)) int interactive_unusable(const struct cellar_txn *txn, struct session *session);
+/*
+ * Of a transaction of which session_is_ours does not know: 0 after all, INVALID or CLOSED. Of an attempt whose
+ * procedure begins to speak rows *session is set.
+ */
+__attribute__((noinline)) int interactive_unusable(const struct cellar_txn *txn, struct session **session);
 /*
  * The session of a transaction, which this call may use, and in which no other call is under way: 0; or INVALID or
  * CLOSED. *session is NULL if there is none.
@@ -40,7 +43,7 @@ static inline int interactive_usable(const struct cellar_txn *txn, struct sessio
 {
     *session = interactive_session_of(txn);
     if (session_is_ours(*session, txn) && !session_is_amid(*session)) return 0;
-    return interactive_unusable(txn, *session);
+    return interactive_unusable(txn, session);
 }
 
 /* What a transaction is over for whose hold has ended: the code. */
@@ -88,6 +91,8 @@ int interactive_serve(struct session *session, struct interactive_service *servi
  * same.
  */
 int interactive_commit(struct session *session, struct cellar_result *result);
+/* The changes of a procedure become those of its attempt, all but the commit: 0, or a code. */
+int interactive_changes_make(struct cellar_txn *txn, struct draft *draft);
 
 /* ---- ranges of ordered indexes (interactive_scan.c) ---- */
 

@@ -37,7 +37,7 @@ int cellar_check(struct cellar_txn *txn)
 {
     int rc;
     struct session *session = interactive_going(txn, &rc);
-    if (!session || session->draft.blocks == 0) return rc;
+    if (!session || session->draft.blocks == 0) return rc; /* nothing is read; or by an attempt that goes on */
     rc = interactive_serve(session, &(struct interactive_service){
                                         .fn = check_fn, .kind = DRAFT_COMPARES, .records = session->draft.count});
     return rc ? rc : interactive_hold_check(session);
@@ -136,23 +136,51 @@ static int insert_all(struct cellar_txn *txn, struct draft *draft, bool look_fir
     return any ? cellar_proc_fetch(txn) : 0;
 }
 
+/* All that is declared: is it as expected? And then the changes. */
+static int make_all(struct cellar_txn *txn, struct draft *draft, bool look_first)
+{
+    int rc = cellar_proc_fetch(txn);
+    draft_each(draft, record) if (rc == 0 && record->ref >= 0) rc = expected(txn, record, look_first);
+    draft_each(draft, record) if (rc == 0 && record->ref >= 0) rc = columns_put(txn, record, look_first);
+    return rc ? rc : insert_all(txn, draft, look_first);
+}
+
 /* The procedure of the attempt that commits. */
 static int commit_fn(struct cellar_txn *txn, void *arg)
 {
     struct session *session = arg;
     struct draft *draft = &session->draft;
-    bool look_first = draft->look_first;
     draft_each(draft, record)
     {
         record->ref = -1;
         if (!record->note_cells && !record->noted_absent && !record->now.change && !record->now.expect) continue;
-        record->ref = declare(txn, record, look_first);
+        record->ref = declare(txn, record, draft->look_first);
         if (record->ref < 0) return record->ref;
     }
-    int rc = cellar_proc_fetch(txn);
-    draft_each(draft, record) if (rc == 0 && record->ref >= 0) rc = expected(txn, record, look_first);
-    draft_each(draft, record) if (rc == 0 && record->ref >= 0) rc = columns_put(txn, record, look_first);
-    return rc ? rc : insert_all(txn, draft, look_first);
+    return make_all(txn, draft, draft->look_first);
+}
+
+/* ---- of a procedure ---- */
+
+/* Of a record that this attempt may have read or locked. */
+static int declare_own(struct txn *txn, const struct draft_record *record)
+{
+    if (draft_is_new(record)) return txn_insert(txn, record->table, record->key, record->row);
+    if (record->now.change == DRAFT_DELETE) return txn_delete(txn, record->table, record->key);
+    uint32_t write = record->now.change == DRAFT_PUT ? draft_cells(&record->table->schema, record->now.put_columns) : 0;
+    return txn_want_counted(txn, record->table, record->key, 0, write);
+}
+
+int interactive_changes_make(struct cellar_txn *txn, struct draft *draft)
+{
+    draft_each(draft, record)
+    {
+        record->ref = -1;
+        if (!record->now.change && !record->now.expect) continue;
+        record->ref = declare_own(&txn->txn, record);
+        if (record->ref < 0) return record->ref;
+    }
+    return make_all(txn, draft, false);
 }
 
 int interactive_commit(struct session *session, struct cellar_result *result)
@@ -176,4 +204,3 @@ int interactive_commit(struct session *session, struct cellar_result *result)
                                                                     .log_bytes = log_bytes,
                                                                     .result = result});
 }
-

@@ -494,6 +494,7 @@ static int rows_read(struct cellar_txn *txn, struct session *session, struct cel
         rc = record_find(&filling);
         if (rc == 0) rc = row_fill(&filling);
     }
+    if (rc == 0) rc = interactive_wanted_read(session); /* what a procedure locks */
     if (rc) return rc;
     cursor->ended = *count < most;
     if (*count > 1 && PLANT(cursor_page_repeats)) filling_set(&filling, *count - 2, rows);

@@ -129,6 +129,13 @@ static int wanted_lock(struct session *session, const struct wanted *wanted)
     return interactive_columns_lock(session, wanted->view, wanted->record, wanted->lock);
 }
 
+/* The same, and at once in a procedure, too. */
+static int lock_read(struct session *session, const struct wanted *wanted)
+{
+    int rc = wanted_lock(session, wanted);
+    return rc ? rc : interactive_wanted_read(session);
+}
+
 /* It is noted as far as it has to be: is there such a row? */
 static bool is_there(const struct wanted *wanted)
 {
@@ -142,13 +149,13 @@ static bool is_there(const struct wanted *wanted)
 static int wanted_settle(struct cellar_txn *txn, struct wanted *wanted)
 {
     const struct draft_record *first = wanted->record;
+    struct session *session = interactive_session_of(txn);
     struct interactive_place place;
     if (!first->table->key.wide) return 0;
     int rc = interactive_key_find(txn, first->table, wanted->key.packed, wanted->key.bytes,
                                   rowview_stored(wanted->view, wanted->columns), &place);
     wanted->record = rc ? NULL : place.record;
-    if (rc == 0 && wanted->lock && place.record && place.record != first)
-        rc = wanted_lock(interactive_session_of(txn), wanted);
+    if (rc == 0 && wanted->lock && place.record && place.record != first) rc = lock_read(session, wanted);
     return rc;
 }
 
@@ -216,6 +223,7 @@ int cellar_get(struct cellar_txn *txn, const struct cellar_table *handle, uint64
     if (rc) return rc;
     uint32_t cells = cells_of(&wanted, wanted.columns);
     if (cells) rc = interactive_read(session, wanted.record, cells);
+    if (rc == 0 && lock) rc = interactive_wanted_read(session); /* of a procedure, if it has read nothing */
     if (rc == 0) rc = wanted_settle(txn, &wanted);
     if (rc) return rc;
     return is_there(&wanted) ? wanted_copy(txn, &wanted)
@@ -229,6 +237,7 @@ static int many_want(struct session *session, const struct cellar_read *read)
     if (read->index) return 0;
     int rc = interactive_table_check(session, read->table);
     if (rc == 0) rc = wanted_find(session, read->table, read->columns, read->lock, read->row, read->row_bytes, &wanted);
+    if (rc == 0 && wanted.lock && session->attempt) rc = wanted_lock(session, &wanted); /* by the same block */
     if (rc || draft_known(wanted.record) == DRAFT_ABSENT) return rc;
     uint32_t cells = cells_of(&wanted, wanted.columns);
     if (!cells || draft_want(&session->draft, wanted.record, cells) >= 0) return 0;

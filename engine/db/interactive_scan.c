@@ -9,6 +9,7 @@
  */
 #include "db_plants.h"
 #include "interactive.h"
+#include "procedure.h"
 
 #include <string.h>
 
@@ -150,6 +151,9 @@ static int scan_fn(struct cellar_txn *txn, void *arg)
 static int part_read(struct scan *scan)
 {
     struct session *session = scan->session;
+    if (session->attempt)
+        return procedure_scan(session, scan->index, &scan->rest, scan->of->read, scan->of->backward, scan->ask,
+                              session->draft.entries + scan->count, &scan->found);
     int rc = interactive_serve(session,
                                &(struct interactive_service){
                                    .fn = scan_fn, .arg = scan, .kind = DRAFT_SCANS, .records = CELLAR_TXN_RECORDS_MAX});

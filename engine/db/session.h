@@ -48,6 +48,7 @@ struct session { /* a handle */
     struct coordinator *holder;      /* of what is locked for update; NULL until that is asked for */
     struct hold hold;
     struct coro *inside; /* of a client function that has made it for itself; NULL: of a thread */
+    struct txn *attempt; /* of a procedure (procedure.h): what it reads are blocks of it; NULL: it makes its own */
     uint32_t number;
     /*
      * Its state, and above it the number of its thread (0: of a client function). One word, so that it is taken from a
@@ -148,8 +149,9 @@ static inline bool session_is_amid(const struct session *session)
 /* Surely, as it is nearly always: the thread that calls has a transaction that goes on. False: session_check says. */
 static inline bool session_is_ours(const struct session *session, const struct cellar_txn *txn)
 {
-    return session && txn == atomic_load_explicit(&session->going, memory_order_relaxed) &&
-           fabric_thread_is_here(session_thread_of(atomic_load_explicit(&session->owner, memory_order_relaxed))) &&
+    if (!session || txn != atomic_load_explicit(&session->going, memory_order_relaxed)) return false;
+    if (session->attempt) return coro_is_inside();
+    return fabric_thread_is_here(session_thread_of(atomic_load_explicit(&session->owner, memory_order_relaxed))) &&
            !coro_is_inside();
 }
 /*

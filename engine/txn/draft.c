@@ -124,17 +124,29 @@ struct draft_record *draft_record(struct draft *draft, const struct table *table
 
 /* ---- reading ---- */
 
+static void want(struct draft *draft, struct draft_record *record)
+{
+    if (!record->wanted) draft->wanted[draft->wanted_count++] = (uint32_t)(record - draft->records);
+    record->wanted = true;
+}
+
 int draft_want(struct draft *draft, struct draft_record *record, uint32_t cells)
 {
     cells &= ~(record->note_cells | record->want_cells);
     if (!cells || record->noted_absent) return 0;
-    if (!record->image && !(record->image = alloc(draft, record->table->schema.record_bytes))) return -1;
+    bool own = draft->service == DRAFT_OWN;
+    if (!record->image && !own && !(record->image = alloc(draft, record->table->schema.record_bytes))) return -1;
     record->want_cells |= cells;
     record->taken_cells = 0;
     record->taken_absent = false;
-    if (!record->wanted) draft->wanted[draft->wanted_count++] = (uint32_t)(record - draft->records);
-    record->wanted = true;
+    want(draft, record);
     return 1;
+}
+
+void draft_want_held(struct draft *draft, struct draft_record *record, uint32_t cells)
+{
+    record->hold_cells |= cells;
+    want(draft, record);
 }
 
 void draft_want_nothing(struct draft *draft)
@@ -184,6 +196,19 @@ bool draft_note(struct draft *draft)
     draft->blocks++;
     draft_want_nothing(draft);
     return !draft->conflict;
+}
+
+void draft_note_own(struct draft *draft, const struct txn *txn)
+{
+    for (uint32_t i = 0; i < draft->wanted_count; i++) {
+        struct draft_record *record = &draft->records[draft->wanted[i]];
+        const struct cache_object *object = txn_object(txn, record->ref);
+        record->noted_absent = object->state == CACHE_ABSENT;
+        if (record->noted_absent) continue;
+        record->image = object->image;
+        record->note_cells |= record->want_cells | record->hold_cells;
+    }
+    draft_want_nothing(draft);
 }
 
 /* Of an attempt that reads: versions and values as it has them now. */

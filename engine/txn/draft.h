@@ -90,7 +90,8 @@ static inline uint64_t draft_own_columns(const struct draft_record *record)
     return record->now.change == DRAFT_PUT ? record->now.put_columns : 0;
 }
 
-enum draft_service { DRAFT_TAKES, DRAFT_SCANS, DRAFT_COMPARES };
+/* OWN: of a procedure, whose attempt notes what it has read itself, and serves no other (procedure.h). */
+enum draft_service { DRAFT_TAKES, DRAFT_SCANS, DRAFT_COMPARES, DRAFT_OWN };
 
 struct draft {
     struct draft_record *records; /* DRAFT_RECORDS_MAX */
@@ -149,6 +150,10 @@ int draft_want(struct draft *draft, struct draft_record *record, uint32_t cells)
 NODISCARD int draft_want_all(struct draft *draft, const struct txn *txn, enum cellar_why *why);
 /* Of what is wanted nothing is noted: the read has failed. */
 void draft_want_nothing(struct draft *draft);
+/* OWN: these cells are to be locked by the next block, and are noted then. */
+void draft_want_held(struct draft *draft, struct draft_record *record, uint32_t cells);
+/* OWN: the block has ended well. What was wanted is noted, where the attempt has it. */
+void draft_note_own(struct draft *draft, const struct txn *txn);
 /* The read has ended well: what it has taken are notes. False: a record that was noted as present is gone (met). */
 NODISCARD bool draft_note(struct draft *draft);
 

@@ -239,12 +239,12 @@ static inline void imply_witness(struct cache_object *object)
     object->read_cells = object->implied_cells = SCHEMA_WITNESS;
 }
 
-/* A procedure writes what only interactive transactions keep in order. */
-static int guarded(struct txn *txn, const struct cache_object *object)
+/* A call by number would write what only calls by rows keep in order. */
+static __attribute__((cold, noinline)) int guarded(struct txn *txn, const struct table *table, uint64_t key)
 {
-    enum cellar_why why = object->table->key_bytes ? CELLAR_WHY_KEYED : CELLAR_WHY_VARIABLE;
-    if (object->table->guarded_cells & CATALOG_GUARD_NARROW) why = CELLAR_WHY_TYPED;
-    return txn_error_of(txn, CELLAR_INVALID, why, 0, object);
+    enum cellar_why why = table->key_bytes ? CELLAR_WHY_KEYED : CELLAR_WHY_VARIABLE;
+    if (table->guarded_cells & CATALOG_GUARD_NARROW) why = CELLAR_WHY_TYPED;
+    return error_at(txn, CELLAR_INVALID, why, 0, table, key);
 }
 
 /* A later block may add cells to a record; a cell stands once, and inserts and deletes stand alone. */
@@ -268,9 +268,6 @@ static inline __attribute__((always_inline)) int access_of(struct txn *txn, cons
     write = write == CELLAR_ALL_CELLS ? all : write;
     if (((read | write) & ~all) || (flags & ~(uint32_t)(CELLAR_OPTIONAL | CELLAR_DELETE)))
         return txn_error_of(txn, CELLAR_INVALID, CELLAR_WHY_CELLS, 0, object);
-    if (__builtin_expect(table->guarded_cells, 0) && ((write & table->guarded_cells) || (flags & CELLAR_DELETE)) &&
-        !txn->draft && !txn->of_hold)
-        return guarded(txn, object);
     if (!made && stands_already(object, read | write, flags))
         return txn_error_of(txn, CELLAR_DUPLICATE, CELLAR_WHY_CODE, 0, object);
     int rc = write || (flags & CELLAR_DELETE) ? count_write(txn, object) : 0;
@@ -299,7 +296,10 @@ int cellar_proc_access(struct cellar_txn *public_txn, const struct cellar_table 
 {
     struct txn *txn = txn_of(public_txn);
     if (__builtin_expect(!is_known(txn, handle), 0)) return no_table(txn, handle);
-    return access_of(txn, handle->table, key, read, write, flags);
+    const struct table *table = handle->table;
+    bool writes = (write & table->guarded_cells) || (flags & CELLAR_DELETE);
+    if (__builtin_expect(table->guarded_cells, 0) && writes) return guarded(txn, table, key);
+    return access_of(txn, table, key, read, write, flags);
 }
 
 int txn_access(struct txn *txn, const struct table *table, uint64_t key, uint32_t read, uint32_t write, uint32_t flags)
@@ -314,7 +314,7 @@ static int want(struct txn *txn, struct cache_object *object, uint32_t read, uin
     uint32_t declared = (object->read_cells | object->write_cells) & ~(uint32_t)object->implied_cells;
     write &= ~object->write_cells;
     read &= ~(declared | write);
-    if (!(read | write) && object->read_cells) return 0;
+    if (!(read | write) && (object->read_cells | object->write_cells)) return 0;
     if (image_make(txn, object)) return txn->error;
     object->upgraded_cells |= write & object->read_cells;
     object->implied_cells &= (uint8_t) ~(read | write);
@@ -357,7 +357,6 @@ int txn_insert(struct txn *txn, const struct table *table, uint64_t key, const v
     int ref = declare(txn, table, key, &made);
     if (ref < 0) return ref;
 
-    if (__builtin_expect(table->guarded_cells, 0) && !txn->draft) return guarded(txn, txn_object(txn, ref));
     /* Look first, then insert what was absent: the one way a record may stand twice. */
     struct cache_object *object = txn_object(txn, ref);
     if (!made && !(object->kind == CACHE_ACCESS && object->state == CACHE_ABSENT))
@@ -378,10 +377,43 @@ int txn_insert(struct txn *txn, const struct table *table, uint64_t key, const v
     return ref;
 }
 
+/*
+ * What an earlier block has read is deleted: it is fetched again with all its cells locked, and is what was read
+ * (INV-FETCH-3), and its bucket is locked.
+ */
+static int delete_late(struct txn *txn, struct cache_object *object)
+{
+    int rc = count_write(txn, object);
+    if (rc) return rc;
+    if (!PLANT(delete_late_unchecked)) object->upgraded_cells |= object->read_cells;
+    object->implied_cells = 0;
+    object->kind = CACHE_DELETE;
+    object->state = CACHE_DECLARED; /* it is no delete before that */
+    object->bucket = object->scan_bucket = -1;
+    /* All of it is written (apply.c): where records are shared the header of a copy may lack this. */
+    record_header(object->image)->key = object->key;
+    record_header(object->image)->table_id = object->table->id;
+    txn->index_count++;
+    if (object->table->ordered_count) (void)indexed_declare(txn, object, 0, true);
+    block_add(txn, object);
+    return 0;
+}
+
+int txn_delete(struct txn *txn, const struct table *table, uint64_t key)
+{
+    int32_t ref = txn->doomed ? -1 : cache_find(&txn->cache, table, key);
+    struct cache_object *object = ref < 0 ? NULL : txn_object(txn, ref);
+    if (!object || object->state == CACHE_DECLARED || object->kind != CACHE_ACCESS)
+        return txn_access(txn, table, key, 0, 0, CELLAR_DELETE | CELLAR_OPTIONAL);
+    int rc = object->state == CACHE_ABSENT ? 0 : delete_late(txn, object);
+    return rc ? rc : ref;
+}
+
 int cellar_proc_insert(struct cellar_txn *public_txn, const struct cellar_table *handle, uint64_t key, const void *row)
 {
     struct txn *txn = txn_of(public_txn);
     if (__builtin_expect(!is_known(txn, handle), 0)) return no_table(txn, handle);
+    if (__builtin_expect(handle->table->guarded_cells, 0)) return guarded(txn, handle->table, key);
     return txn_insert(txn, handle->table, key, row);
 }
 

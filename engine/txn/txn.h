@@ -113,8 +113,13 @@ struct txn {
     struct tree *tree;           /* what walks of trees need; */
     bool tree_begun;             /* ... this attempt has made some */
     struct draft *draft;         /* of the interactive transaction that this attempt serves; NULL: a procedure's own */
-    bool of_hold;                /* it locks for a session (hold.h), which may write what is guarded (catalog.h) */
-    struct session *session;     /* of an interactive transaction's handle, which is no attempt (session.h) */
+    bool of_hold;                /* it locks for a session (hold.h) */
+    /*
+     * Of an interactive transaction's handle, which is no attempt and has no home (session.h). Of an attempt: that by
+     * which its procedure speaks rows (procedure.h), NULL until one did.
+     */
+    struct session *session;
+    bool runs; /* its procedure */
 };
 
 /* The public name of the same object. */
@@ -134,7 +139,7 @@ void txn_begin(struct txn *txn, uint32_t records_max, uint32_t writes_max, bool 
 /* Validates, logs, applies. 0: committed; RETRY; INDETERMINATE; or an error of the procedure's doing, as txn_fail. */
 NODISCARD int txn_commit(struct coro *co, struct txn *txn);
 /* A call that is an attempt's on what is doomed, or is no attempt. */
-static inline int txn_doomed(const struct txn *txn) { return txn->session ? CELLAR_INVALID : CELLAR_RETRY; }
+static inline int txn_doomed(const struct txn *txn) { return txn->home ? CELLAR_RETRY : CELLAR_INVALID; }
 /* Ends an attempt without effect: `code` once its reads are validated, else RETRY. */
 NODISCARD int txn_fail(struct coro *co, struct txn *txn, int code);
 
@@ -285,6 +290,8 @@ static inline void txn_masked_cas(struct coro *co, struct txn *txn, enum cellar_
 NODISCARD int txn_access(struct txn *txn, const struct table *table, uint64_t key, uint32_t read, uint32_t write,
                          uint32_t flags);
 NODISCARD int txn_insert(struct txn *txn, const struct table *table, uint64_t key, const void *row);
+/* Deletes a record, which may be absent, and which an earlier block may have read or locked. A reference, or a code. */
+NODISCARD int txn_delete(struct txn *txn, const struct table *table, uint64_t key);
 /*
  * Declares cells of a record for the engine's own use, in the next block: not counted to the procedure's limits, of a
  * record that may be absent; a cell may be declared again, and written when it was read before. A reference, or a code.

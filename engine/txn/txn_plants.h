@@ -18,6 +18,7 @@
     X(failed_txn_unvalidated, "an error of the procedure is told before its reads are validated")                      \
     X(en_wrap_unchecked, "epoch numbers that came full circle are not noticed")                                        \
     X(upgrade_unchecked, "a cell read in one block is not compared when a later block locks it")                       \
+    X(delete_late_unchecked, "a record read in one block is not compared when a later block deletes it")               \
     /* interactive transactions */                                                                                     \
     X(truncate_unnoticed,                                                                                              \
       "what an interactive transaction has read of an emptied table is compared by versions alone")                    \

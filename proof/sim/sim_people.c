@@ -468,7 +468,8 @@ static int scan(struct sim_people *people)
 static int get_by_rank(struct sim_people *people)
 {
     const int32_t rank = (int32_t)below(people, RANKS) - 1;
-    struct person_row row = {.rank = rank, .name = CELLAR_TEXT(names[below(people, NAMES)])};
+    const char *name = names[below(people, NAMES)];
+    struct person_row row = {.rank = rank, .name = CELLAR_TEXT(name)};
     struct cellar_read read = CELLAR_READ(people->table, &row, .index = people->by_rank, .columns = VALUE_COLUMNS);
     int code = cellar_get_many(people->txn, &read, 1);
     if (code || read.code) return code;

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #define STREAM_CLIENTS 0x73657373696f6eull
+#define PROCEDURE_ATTEMPTS 8
 #define THOUGHT_SHARE 4 /* a call may take this many times longer than its client thinks, and its own time */
 
 struct sim_sessions {
@@ -38,6 +39,8 @@ struct dialog {
     struct sim_people *people; /* NULL: it has no people */
     uint8_t (*rows)[SIM_CELLS_ROW_BYTES_MAX];
     struct cellar_txn *txn;
+    bool procedure;      /* its calls are those of one that runs */
+    bool locks;          /* ... may lock what they read */
     struct prng prng;    /* of the client's manners: drawn anew by each try */
     uint32_t writer;     /* its number, from 1 */
     uint64_t thought_ns; /* so far */
@@ -80,12 +83,16 @@ void sim_sessions_close(struct sim_sessions *sessions)
 
 /* ---- manners ---- */
 
-/* Most clients go on at once, some stop for a moment, a few for so long that leases end and nodes are replaced. */
+/*
+ * Most clients go on at once, some stop for a moment, a few for so long that leases end and nodes are replaced. A
+ * procedure does not wait.
+ */
 static void think(struct dialog *dialog)
 {
     static const uint64_t lengths_ns[] = {500, 2000, 2000, 10000, 10000, 50000, 300000, 2000000, 8000000};
     uint64_t at = prng_below(&dialog->prng, 3 * sizeof lengths_ns / sizeof *lengths_ns);
     if (at >= sizeof lengths_ns / sizeof *lengths_ns) return;
+    if (dialog->procedure) return;
     struct coordinator *coordinator = dialog->client->coordinator;
     dialog->thought_ns += lengths_ns[at];
     sched_sleep(dialog->client->co, &coordinator->worker->sched, &coordinator->task, lengths_ns[at]);
@@ -97,6 +104,17 @@ static void complain(struct dialog *dialog, const struct cells_access *access, u
 {
     sim_load_complain(&dialog->cells->load, "transaction %u, interactive: table %s, key %u, cell %u: %s",
                       dialog->writer - 1, dialog->cells->tables[access->table].name, access->key, cell, what);
+}
+
+/*
+ * What does not agree with itself: at once; of a procedure, which is told what never was, if it commits.
+ */
+static void contradicted(struct dialog *dialog, const char *what)
+{
+    if (dialog->procedure)
+        snprintf(dialog->complaint, sizeof dialog->complaint, "%s", what);
+    else
+        sim_load_complain(&dialog->cells->load, "transaction %u, interactive: %s", dialog->writer - 1, what);
 }
 
 /* ---- rows, by the client's own struct: the key, and the cells behind it (sim_cells.h) ---- */
@@ -112,7 +130,7 @@ static int get(struct dialog *dialog, const struct cells_access *access, uint32_
 {
     uint8_t row[SIM_CELLS_ROW_BYTES_MAX];
     const struct cells_table *table = row_begin(dialog, access, row);
-    const uint64_t lock = dialog->session->holder && once_in(dialog, 4) ? CELLAR_COL(cell + 1) : 0;
+    const uint64_t lock = dialog->locks && once_in(dialog, 4) ? CELLAR_COL(cell + 1) : 0;
     int code = (cellar_get)(dialog->txn, table->table, CELLAR_COL(cell + 1), lock, row, table->client_bytes);
     if (code == 0) memcpy(value, row + table->offsets[cell], table->columns[cell].bytes);
     return code;
@@ -327,11 +345,7 @@ static int row_again(struct dialog *dialog, struct walk *walk, const uint8_t *ro
     int code = 0;
     memcpy(&key, row, sizeof key);
     if (!left_out(dialog, walk, false, key, &number, &code))
-        sim_load_complain(
-            &dialog->cells->load,
-            "transaction %u, interactive: table %s: a cursor shows key %llu out of its order, or one that "
-            "no client has",
-            dialog->writer - 1, dialog->cells->tables[walk->table].name, (unsigned long long)key);
+        contradicted(dialog, "a cursor shows a key out of its order, or one that no client has");
     else if (code == 0)
         code = shown_again(dialog, walk->table, number, row);
     walk->at = key;
@@ -437,9 +451,7 @@ static int texts(struct dialog *dialog)
         code = sim_texts_step(texts);
     }
     if (texts->complaint[0]) snprintf(dialog->complaint, sizeof dialog->complaint, "%s", texts->complaint);
-    if (texts->contradiction[0])
-        sim_load_complain(&dialog->cells->load, "transaction %u, interactive: %s", dialog->writer - 1,
-                          texts->contradiction);
+    if (texts->contradiction[0]) contradicted(dialog, texts->contradiction);
     return code;
 }
 
@@ -454,9 +466,7 @@ static int people(struct dialog *dialog)
         code = sim_people_step(people);
     }
     if (steps && people->complaint[0]) snprintf(dialog->complaint, sizeof dialog->complaint, "%s", people->complaint);
-    if (steps && people->contradiction[0])
-        sim_load_complain(&dialog->cells->load, "transaction %u, interactive: %s", dialog->writer - 1,
-                          people->contradiction);
+    if (steps && people->contradiction[0]) contradicted(dialog, people->contradiction);
     return code;
 }
 
@@ -509,19 +519,53 @@ static uint64_t lock_ns(struct dialog *dialog)
     return bounds_ns[prng_below(&dialog->prng, sizeof bounds_ns / sizeof *bounds_ns)];
 }
 
-static int try_once(struct dialog *dialog, uint64_t left_ns, struct cellar_result *result)
+static void begin(struct dialog *dialog, bool procedure, bool locks)
+{
+    const struct sim_plan *plan = dialog->cells->load.plan;
+    dialog->digest = dialog->complaint[0] = 0;
+    dialog->found = false;
+    dialog->procedure = procedure;
+    dialog->locks = locks;
+    if (dialog->people) dialog->people->locks = locks;
+    if (dialog->texts) dialog->texts->ring_only = procedure || mode_of(plan->cc)->undo || plan->holds;
+}
+
+static int procedure(struct cellar_txn *txn, void *arg)
+{
+    struct dialog *dialog = arg;
+    begin(dialog, true, true);
+    dialog->txn = txn;
+    return play(dialog);
+}
+
+static int procedure_once(struct dialog *dialog, uint64_t left_ns, struct cellar_result *result)
+{
+    const struct cellar_proc proc = {
+        .def = {.fn = procedure, .records_max = CELLAR_TXN_RECORDS_MAX, .writes_max = CELLAR_TXN_RECORDS_MAX},
+        .log_bytes = (uint32_t)(dialog->cells->load.plan->log_bytes / 2)};
+    const struct cellar_call_options options = {.timeout_ns = left_ns, .attempts_max = PROCEDURE_ATTEMPTS};
+    struct cellar_lab_client *client = dialog->client;
+    return coordinator_exec(client->co, client->coordinator, &proc, dialog, &options, 0, result);
+}
+
+static int session_once(struct dialog *dialog, uint64_t left_ns, struct cellar_result *result)
 {
     const struct session_options options = {.timeout_ns = left_ns, .lock_ns = lock_ns(dialog)};
     bool leaves = once_in(dialog, 16);
-    dialog->digest = dialog->complaint[0] = 0;
-    dialog->found = false;
     int code = session_state(dialog->session) ? 0 : session_open_inside(dialog->client, dialog->session);
     dialog->session->holder = lender(dialog);
+    begin(dialog, false, dialog->session->holder);
     if (code == 0) code = session_begin(dialog->session, &options, &dialog->txn);
     if (code) return result->code = code;
     code = play(dialog);
     if (leaves) return result->code = leave(dialog);
     return code ? told(dialog, code, result) : session_commit(dialog->txn, result);
+}
+
+/* One transaction of three by a procedure. */
+static int try_once(struct dialog *dialog, uint64_t left_ns, struct cellar_result *result)
+{
+    return once_in(dialog, 3) ? procedure_once(dialog, left_ns, result) : session_once(dialog, left_ns, result);
 }
 
 static uint64_t gone_ns(const struct dialog *dialog, uint64_t begin_ns)
@@ -547,12 +591,10 @@ int sim_sessions_next(struct cells *cells, struct cellar_lab_client *client, uin
         dialog.texts = &cells->sessions->texts[number];
         dialog.texts->table = cells->texts;
         dialog.texts->half_bytes = plan->log_bytes / 2;
-        dialog.texts->ring_only = mode_of(plan->cc)->undo || plan->holds;
     }
     if (cells->people) {
         dialog.people = &cells->sessions->people[number];
         dialog.people->table = cells->people;
-        dialog.people->locks = sim_plan_lends(plan, number + 1) && (number + 1) % plan->coros;
     }
     sim_cells_draw(cells, number, index, &todo);
     prng_seed_stream(&dialog.prng, plan->seed ^ STREAM_CLIENTS, (uint64_t)index << 32 | (number + 1));

@@ -1,7 +1,7 @@
 /*
  * session_cost.c - for test_session_instructions.sh: reads, changes and writes one record, N times, as a procedure by
- * cellar_lab_exec or cellar_proc_run, or as interactive transactions. Arguments: exec, call, session (by the record's
- * number) or rows, and N.
+ * cellar_lab_exec or cellar_proc_run, or as interactive transactions. Arguments: exec, exec-rows, call, session (by the
+ * record's number) or rows, and N.
  */
 #include <cellar_lab.h>
 
@@ -45,6 +45,16 @@ static int add_proc(struct cellar_txn *txn, void *arg)
     if (code == 0) code = cellar_proc_get(txn, ref, 0, &value);
     value++;
     return code ? code : cellar_proc_put(txn, ref, 0, &value);
+}
+
+/* The same as a row. */
+static int add_row(struct cellar_txn *txn, void *arg)
+{
+    const struct work *work = arg;
+    struct row row = {.key = work->key};
+    int code = cellar_get(txn, work->table, CELLAR_COL(VALUE), CELLAR_COL(VALUE), &row);
+    row.value++;
+    return code ? code : cellar_put(txn, work->table, CELLAR_COL(VALUE), &row);
 }
 
 static int exec_all(struct cellar_lab_client *client, void *arg)
@@ -123,7 +133,9 @@ int main(int argc, char **argv)
 {
     struct cellar *db;
     struct work work = {.turns = argc == 3 ? strtoull(argv[2], NULL, 10) : 0};
-    const struct cellar_proc_def def = {.name = "add", .fn = add_proc, .records_max = 1, .writes_max = 1};
+    bool rows = argc == 3 && strcmp(argv[1], "exec-rows") == 0;
+    const struct cellar_proc_def def = {
+        .name = "add", .fn = rows ? add_row : add_proc, .records_max = 1, .writes_max = 1};
     if (!work.turns) return 2;
     int code = cellar_open(NULL, CELLAR_OPTIONS(.lab = CELLAR_LAB(.coros = 1)), &db);
     if (code == 0)
@@ -133,9 +145,9 @@ int main(int argc, char **argv)
     if (code == 0) code = cellar_run(db, fill, &work, NULL, NULL);
     if (code == 0) code = settle(db, &work);
     if (code == 0)
-        code = strcmp(argv[1], "exec") == 0   ? cellar_lab_run(db, exec_all, &work)
-               : strcmp(argv[1], "call") == 0 ? call_all(db, &work)
-                                              : session_all(db, &work, strcmp(argv[1], "rows") == 0);
+        code = strncmp(argv[1], "exec", 4) == 0 ? cellar_lab_run(db, exec_all, &work)
+               : strcmp(argv[1], "call") == 0   ? call_all(db, &work)
+                                                : session_all(db, &work, strcmp(argv[1], "rows") == 0);
     if (code) fprintf(stderr, "%s: %s %s\n", argv[1], cellar_strerror(code), cellar_last_error()->text);
     cellar_close(db);
     return code != 0;

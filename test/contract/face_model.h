@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "cellar_proc.h"
 #include "face_calls.h"
 #include "prng.h"
 
@@ -86,12 +87,14 @@ struct play {
     const struct cellar_table *all, *some;
     bool wide, longs, places_meet; /* those of long values, by short hashes: then a commit draws another one */
     struct shape shapes[2];        /* of all, and of some */
+    bool locks;                    /* the mode locks what it reads: procedures only */
     bool ordered;                  /* the table has indexes */
     struct order orders[ORDERS];
     uint32_t cursors; /* that the transaction has open */
     bool scanned;     /* ... and it has read nodes of indexes, which its own changes may have to be made room in */
     uint64_t scans, retries;
     struct cellar_txn *txn;
+    const struct cellar_proc *procedure;
     struct model committed, now, saved[SAVEPOINTS];
     int savepoints, rolled_to;
     bool known[KEYS]; /* the transaction has looked, or has written: what a call takes for granted is told at once */

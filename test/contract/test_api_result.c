@@ -34,8 +34,8 @@ static const struct {
     {CELLAR_INVALID, "invalid argument: table items, key 4: cells that the table does not have, or unknown flags"},
     {CELLAR_INVALID, "invalid argument: no declaration gave this reference: 77"},
     {CELLAR_INVALID, "invalid argument: table items, key 3, column 9: the table has no column of this number"},
-    {CELLAR_INVALID, "invalid argument: the procedure returned what is no code of its own: 5"},
-    {CELLAR_INVALID, "invalid argument: the procedure returned what is no code of its own: -22"},
+    {5, "a number of the function's own"},
+    {CELLAR_INVALID, "invalid argument: the procedure returned a code that none of its calls did: -22"},
     {CELLAR_USER_ABORT, "the procedure aborted the transaction"},
     {CELLAR_TOO_LARGE, "larger than declared or than fits: table items, key 163: "
                        "more records, nodes of indexes included, than the procedure's records_max or an interactive "

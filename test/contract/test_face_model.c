@@ -19,6 +19,8 @@
 #define TXNS 20000
 #define LOG_BYTES (512 << 10) /* some modes have all of an entry there: long values, and nodes of indexes */
 #define CALLS_MAX 12
+#define WRITES_MAX 90 /* of procedures */
+#define GIVEN_UP 77
 
 /* ---- calls ---- */
 
@@ -139,9 +141,9 @@ static void change_call(struct play *play)
         savepoint_call(play);
 }
 
-static void transaction(struct play *play)
+static void calls(struct play *play, struct cellar_txn *txn)
 {
-    ok(cellar_begin(play->db, NULL, &play->txn));
+    play->txn = txn;
     play->now = play->committed;
     memset(play->known, play->wide || play->longs, sizeof play->known); /* each call looks then */
     play->savepoints = play->owes = 0;
@@ -164,20 +166,54 @@ static void transaction(struct play *play)
         else
             find_call(play);
     }
-    if (!play->owes && drawn(play, 5) == 0) {
-        cellar_abort(play->txn);
-        return;
-    }
-    int rc = cellar_commit(play->txn, NULL);
-    if (rc == CELLAR_RETRY && may_retry(play)) return;
+}
+
+static void ended(struct play *play, int rc)
+{
     if (rc != play->owes) fail_msg("%d, not %d: %s", rc, play->owes, cellar_last_error()->text);
     if (!play->owes) play->committed = play->now;
 }
 
-/* ---- in all modes that have interactive transactions, on real threads and in virtual time ---- */
+static void interactive_transaction(struct play *play)
+{
+    struct cellar_txn *txn;
+    ok(cellar_begin(play->db, NULL, &txn));
+    calls(play, txn);
+    if (!play->owes && drawn(play, 5) == 0) {
+        cellar_abort(txn);
+        return;
+    }
+    int rc = cellar_commit(txn, NULL);
+    if (rc != CELLAR_RETRY || !may_retry(play)) ended(play, rc);
+}
 
-static const uint32_t modes[] = {CELLAR_LAB_CC_CELLAR, CELLAR_LAB_CC_RECORD, CELLAR_LAB_CC_CELL,
-                                 CELLAR_LAB_CC_CREST,  CELLAR_LAB_CC_FORD,   CELLAR_LAB_CC_MOTOR};
+/* What a call owes is found when it has returned. */
+static int procedure(struct cellar_txn *txn, void *arg)
+{
+    struct play *play = arg;
+    calls(play, txn);
+    if (play->owes == CELLAR_RETRY) return CELLAR_RETRY;
+    return play->owes || drawn(play, 5) ? 0 : GIVEN_UP;
+}
+
+static void procedure_transaction(struct play *play)
+{
+    int rc = cellar_proc_run(play->db, play->procedure, play, NULL, NULL);
+    if (rc != GIVEN_UP) ended(play, rc);
+}
+
+static void transaction(struct play *play)
+{
+    if (!play->locks && drawn(play, 2))
+        interactive_transaction(play);
+    else
+        procedure_transaction(play);
+}
+
+/* ---- in all modes, on real threads and in virtual time ---- */
+
+static const uint32_t modes[] = {CELLAR_LAB_CC_CELLAR, CELLAR_LAB_CC_RECORD, CELLAR_LAB_CC_CELL, CELLAR_LAB_CC_CREST,
+                                 CELLAR_LAB_CC_FORD,   CELLAR_LAB_CC_MOTOR,  CELLAR_LAB_CC_TWOPL};
 #define MODES (sizeof modes / sizeof *modes)
 
 /* False: this build does not have the mode. */
@@ -233,10 +269,18 @@ static void rows_are_compared(bool wide, bool longs, uint32_t bits, uint32_t sha
     for (uint32_t variant = 0; variant < 2 * MODES; variant++) {
         uint32_t txns = share_rounds(variant < 2 ? TXNS / share : TXNS / 10 / share);
         play = (struct play){.wide = wide, .longs = longs, .places_meet = longs && bits};
+        play.locks = modes[variant / 2] == CELLAR_LAB_CC_TWOPL;
         prng_seed(&play.prng, 20 + variant);
         for (uint32_t i = 0; i < sizeof blob; i++) blob[i] = (uint8_t)prng_next(&play.prng);
         if (!database_open(&play.db, modes[variant / 2], variant % 2)) continue;
         bool opened = tables_open(&play);
+        ok(cellar_proc_register(play.db,
+                                &(struct cellar_proc_def){.name = "calls",
+                                                          .fn = procedure,
+                                                          .records_max = CELLAR_TXN_RECORDS_MAX,
+                                                          .writes_max = WRITES_MAX,
+                                                          .stack_bytes = 1 << 20},
+                                &play.procedure));
         for (uint32_t i = 0; i < txns && opened; i++) transaction(&play);
         assert_true(play.retries <= play.scans / 4);
         face_close(play.db);
@@ -293,8 +337,15 @@ struct meeting {
     uint64_t seed;
     uint32_t id;
     bool takes;
-    int64_t blind; /* what this thread has put last, without a look */
+    int64_t blind;                          /* what this thread has put last, without a look */
+    const struct cellar_proc *count, *find; /* NULL: by interactive transactions */
 };
+
+/* The same function, in either kind of transaction. */
+static int run(const struct meeting *meeting, const struct cellar_proc *proc, cellar_txn_fn fn, void *arg)
+{
+    return proc ? cellar_proc_run(meeting->db, proc, arg, NULL, NULL) : cellar_run(meeting->db, fn, arg, NULL, NULL);
+}
 
 /* One more; or the row goes, and what it has counted is added to another one. */
 static int count(struct cellar_txn *txn, void *arg)
@@ -339,20 +390,30 @@ static void *counts(void *arg)
         meeting->id = (uint32_t)prng_below(&prng, COUNTERS);
         meeting->takes = prng_below(&prng, 4) == 0;
         meeting->blind = last[meeting->id];
-        if (cellar_run(meeting->db, count, meeting, NULL, NULL)) return meeting;
+        if (run(meeting, meeting->count, count, meeting)) return meeting;
         committed += !meeting->takes;
         last[meeting->id] = meeting->takes ? 0 : meeting->blind + 1;
     }
     /* Other threads do not write its own rows: what it has put last is there, and nothing that it has deleted. */
     for (uint32_t id = 0; id < COUNTERS; id++) {
         struct found found = {meeting->counters, {.id = id, .thread = meeting->thread}};
-        int rc = cellar_run(meeting->db, find, &found, NULL, NULL);
+        int rc = run(meeting, meeting->find, find, &found);
         if (rc != (last[id] ? 0 : CELLAR_NOT_FOUND) || (rc == 0 && found.counter.n != last[id])) return meeting;
     }
     meeting->blind = committed;
     return NULL;
 }
 
+static const struct cellar_proc *registered(struct cellar *db, cellar_txn_fn fn, uint32_t writes_max)
+{
+    const struct cellar_proc *proc;
+    const struct cellar_proc_def def = {
+        .name = writes_max ? "count" : "find", .fn = fn, .records_max = 64, .writes_max = writes_max};
+    ok(cellar_proc_register(db, &def, &proc));
+    return proc;
+}
+
+/* Half of the threads by procedures; where the mode locks what it reads, all. */
 static void counted(bool wide, uint32_t bits)
 {
     struct cellar_table_def def = *CELLAR_TABLE(struct counter, counter_columns, .name = "counters");
@@ -361,15 +422,18 @@ static void counted(bool wide, uint32_t bits)
     for (uint32_t mode = 0; mode < MODES; mode++) {
         struct meeting meetings[THREADS] = {{0}};
         pthread_t threads[THREADS];
-        struct cellar_txn *txn;
         int64_t committed = 0, there = 0;
         int wrong = 0;
         struct cellar *db;
         const struct cellar_table *counters;
         if (!database_open(&db, modes[mode], 0)) continue;
         ok(cellar_table_open(db, &def, 0, &counters));
+        const struct cellar_proc *counting = registered(db, count, 64), *finding = registered(db, find, 0);
+        bool locks = modes[mode] == CELLAR_LAB_CC_TWOPL;
         for (int32_t i = 0; i < THREADS; i++) {
             meetings[i] = (struct meeting){.db = db, .counters = counters, .thread = i, .seed = (uint64_t)i + mode};
+            if (locks || i % 2) meetings[i].count = counting;
+            if (locks || i % 2) meetings[i].find = finding;
             assert_int_equal(pthread_create(&threads[i], NULL, counts, &meetings[i]), 0);
         }
         for (int i = 0; i < THREADS; i++) {
@@ -379,14 +443,12 @@ static void counted(bool wide, uint32_t bits)
             committed += meetings[i].blind;
         }
         assert_int_equal(wrong, 0);
-        ok(cellar_begin(db, NULL, &txn));
         for (uint32_t id = 0; id <= COUNTERS; id++) {
-            struct counter counter = {.id = id, .thread = -1};
-            int rc = cellar_get(txn, counters, CELLAR_ALL, 0, &counter);
+            struct found found = {counters, {.id = id, .thread = -1}};
+            int rc = cellar_proc_run(db, finding, &found, NULL, NULL);
             if (rc != CELLAR_NOT_FOUND) ok(rc);
-            if (rc == 0) there += counter.n;
+            if (rc == 0) there += found.counter.n;
         }
-        cellar_abort(txn);
         assert_int_equal(there, committed);
         face_close(db);
     }

@@ -76,9 +76,11 @@ static void every_code_has_its_text(void **state)
 static void unknown_codes_have_a_text(void **state)
 {
     (void)state;
-    const int codes[] = {INT_MIN, INT_MAX, 9999, -9999};
+    const int codes[] = {INT_MIN, -9999};
     for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
         assert_string_equal(cellar_strerror(codes[i]), "unknown error code");
+    assert_string_equal(cellar_strerror(9999), "a number of the function's own");
+    assert_string_equal(cellar_strerror(INT_MAX), "a number of the function's own");
 }
 
 static void assert_lower_case_of(const char *name, const char *upper)

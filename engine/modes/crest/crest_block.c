@@ -42,6 +42,17 @@ static void forget_gone(struct txn *txn, struct cache_object *object)
     local_unlock_slot(own->local, slot);
 }
 
+/*
+ * Under the lock: what an earlier block was to write is to be deleted. With other writers there it ends: they may wait
+ * for what it has announced.
+ */
+static enum joined announce_alone(struct local_object *local)
+{
+    if (local->writers > 1 && !PLANT(crest_delete_joined)) return CLOSED;
+    local->exclusive = true;
+    return JOINED;
+}
+
 /* Under the lock: announces a transaction that means to write. */
 static enum joined announce(struct txn *txn, struct cache_object *object)
 {
@@ -49,6 +60,7 @@ static enum joined announce(struct txn *txn, struct cache_object *object)
     struct local_object *local = part->local;
 
     if (local->gone) return VANISHED; /* read in an earlier block, and deleted since */
+    if (part->announced && crest_wants_alone(txn, object) && !local->exclusive) return announce_alone(local);
     if (part->announced || !crest_cells_to_lock(txn, object)) return JOINED;
     if (closed_to(txn, object)) {
         if (local->phase == LOCAL_OPEN && local->writers && !local->exclusive) local->phase = LOCAL_DRAINING;
@@ -210,6 +222,8 @@ static enum claim claim(struct txn *txn, struct cache_object *object)
     uint32_t lock = part->announced ? crest_cells_to_lock(txn, object) & ~local->held_cells : 0;
     uint32_t known = local->base_cells & ~(local->hollow_cells & ~cells_above(local));
     uint32_t read = (crest_cells_declared(object) & ~part->ref_cells & ~known) | lock;
+    /* What it knows and has locked in earlier blocks is deleted: its bucket is still to be locked. */
+    if (object->kind == CACHE_DELETE && object->bucket < 0) read = object->table->schema.all_cells;
     if (read && local->fetching && !PLANT(crest_fetch_shared)) {
         claim = CLAIM_OTHERS;
     } else if (read) {

@@ -36,6 +36,7 @@
     X(crest_ts_of_base, "TS_commit is above the base's, not above the local versions'")                                \
     X(crest_tombstone_ignored, "a local version that deletes is read like any other")                                  \
     X(crest_delete_shared, "a delete does not keep other writers out")                                                 \
+    X(crest_delete_joined, "what a block was to write a later one deletes beside other writers")                       \
     X(crest_hold_shared, "others of the compute node write what a client has locked for update")                       \
     X(crest_bucket_shared, "two transactions of a CN use an index bucket at once")                                     \
     X(crest_insert_unannounced, "an insert does not announce itself as the record's only writer")                      \

@@ -203,7 +203,7 @@ static bool version_put(struct txn *txn, struct cache_object *object, uint32_t n
     struct local_version *version = local_version_new(own->local, &crest_home(home)->magazine,
                                                       &object->table->schema.cells[number], object->image, ref);
     if (!version) return false;
-    version->tombstone = object->kind == CACHE_DELETE;
+    version->tombstone = txn_is_delete(object);
     version->below = local->tails[number];
     local->tails[number] = version;
     part->version_count++;
@@ -214,7 +214,7 @@ static bool version_put(struct txn *txn, struct cache_object *object, uint32_t n
 static bool versions_put(struct txn *txn, struct cache_object *object)
 {
     struct crest_object *part = crest_of(object);
-    uint32_t cells = object->kind == CACHE_DELETE ? object->table->schema.all_cells : part->put_cells;
+    uint32_t cells = txn_is_delete(object) ? object->table->schema.all_cells : part->put_cells;
     bool all = true;
 
     part->put_cells = 0;
@@ -261,7 +261,7 @@ int crest_block_end(struct coro *co, struct txn *txn)
 
     for (uint32_t i = 0; i < own->locked_count; i++) {
         struct cache_object *object = own->locked[i];
-        if (crest_of(object)->put_cells || (object->kind == CACHE_DELETE && crest_of(object)->puts == 0))
+        if (crest_of(object)->put_cells || txn_is_delete(object)) /* whose block it is: later ones lack it */
             memory = versions_put(txn, object) && memory;
     }
     if (!PLANT(crest_slots_kept)) crest_unlock_slots(txn);
