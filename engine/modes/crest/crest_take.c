@@ -261,7 +261,7 @@ int crest_block_end(struct coro *co, struct txn *txn)
 
     for (uint32_t i = 0; i < own->locked_count; i++) {
         struct cache_object *object = own->locked[i];
-        if (crest_of(object)->put_cells || txn_is_delete(object)) /* whose block it is: later ones lack it */
+        if (crest_of(object)->put_cells || txn_is_delete(object)) /* no later block has a delete */
             memory = versions_put(txn, object) && memory;
     }
     if (!PLANT(crest_slots_kept)) crest_unlock_slots(txn);
