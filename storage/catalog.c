@@ -3,6 +3,7 @@
 #include "configuration.h"
 #include "lazy.h"
 #include "stock.h"
+#include "storage_plants.h"
 #include "vacant.h"
 
 #include <string.h>
@@ -51,6 +52,21 @@ int catalog_replicate(struct coro *co, struct fabric_ep *ep, const struct catalo
 }
 
 /*
+ * INV-STORE-12. The last backup first, and the primary last: a memory node that shows the run is lost, or stands in for
+ * one that is, only where all behind it show it, too.
+ */
+static int run_show(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, struct fabric_addr addr,
+                    const struct chunk_wire *run)
+{
+    int rc = 0;
+    for (uint32_t i = catalog->replicas + 1; i-- > 0 && rc == 0;) {
+        struct fabric_op op = fabric_op_write(catalog_replica(catalog, addr, i), run, sizeof(uint64_t));
+        rc = batch_run(co, ep, &op, 1);
+    }
+    return rc;
+}
+
+/*
  * The word with the magic comes last: where a WRITE may end after any of its words, a header whose writer died is
  * either none or whole.
  */
@@ -60,7 +76,9 @@ static int run_write(struct coro *co, struct fabric_ep *ep, const struct catalog
     const uint32_t first = sizeof(uint64_t);
     int rc =
         catalog_replicate(co, ep, catalog, fabric_addr_plus(addr, first), (uint8_t *)run + first, sizeof(*run) - first);
-    return rc ? rc : catalog_replicate(co, ep, catalog, addr, run, first);
+    if (rc) return rc;
+    return PLANT(run_shown_at_once) ? catalog_replicate(co, ep, catalog, addr, run, first)
+                                    : run_show(co, ep, catalog, addr, run);
 }
 
 /*

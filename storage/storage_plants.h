@@ -21,6 +21,7 @@
     X(catalog_backups_follow_all, "who joins writes states of tables that are being made to their backups, too")       \
     X(sweep_strays_of_others, "chunks of none are given back though a process has come that may have taken them")      \
     X(vacant_too_early, "a chunk is vacant before its header is zero")                                                 \
+    X(run_shown_at_once, "the header of a run that is made reaches all backups in one batch")                          \
     X(sweep_entries_stale, "a sweep goes by entries that were read before a table that was being made was whole")      \
     X(entry_freed_late, "who frees an entry goes on writing to it")                                                    \
     /* redo log */                                                                                                     \

@@ -6,6 +6,7 @@
 #include "catalog_internal.h"
 #include "contract_damage.h"
 #include "loader_locks.h"
+#include "plant.h"
 
 /* ---- the audit finds damage ---- */
 
@@ -299,6 +300,66 @@ static void a_run_is_blank_whatever_was_given_up(void **state)
     pool_close(&pool);
 }
 
+/* Posts of one endpoint: which memory nodes a header's first word goes to, and by which batch. */
+static struct {
+    struct fabric_ops ops;
+    const struct fabric_ops *inner;
+    uint64_t offset; /* of the header, in the area */
+    uint64_t area_bytes;
+    uint32_t batches, count, nodes[4], batch[4];
+} watched;
+
+static void watching_post(struct fabric_ep *ep, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait)
+{
+    watched.batches++;
+    for (uint32_t i = 0; i < count; i++) {
+        bool word = ops[i].kind == FABRIC_WRITE && ops[i].size_bytes == 8;
+        if (!word || fabric_addr_offset(ops[i].addr) % watched.area_bytes != watched.offset) continue;
+        assert_true(watched.count < 4);
+        watched.nodes[watched.count] = fabric_addr_node(ops[i].addr);
+        watched.batch[watched.count++] = watched.batches;
+    }
+    watched.inner->post(ep, ops, count, wait);
+}
+
+/* Takes a run of node 0: does each replica get its first word by a batch of its own, the primary last? */
+static bool shows_in_order(struct pool *pool, const struct table *table)
+{
+    uint64_t offset;
+    struct chunk_wire *run = &catalog_home_of(pool->catalog)->chunk;
+    *run = (struct chunk_wire){
+        .kind = LAYOUT_RUN_RECORDS, .table_id = table->id, .chunk_count = 1, .slot_bytes = table->schema.record_bytes};
+    memset(&watched, 0, sizeof watched);
+    watched.inner = pool->ep->ops;
+    watched.ops = *pool->ep->ops;
+    watched.ops.post = watching_post;
+    watched.area_bytes = pool->catalog->area_bytes;
+    watched.offset = pool->catalog->heap_offset + chunks_used(pool, 0) * LAYOUT_CHUNK_BYTES;
+    pool->ep->ops = &watched.ops;
+    int rc = catalog_run_take(NULL, pool->ep, pool->catalog, 0, run, &offset);
+    pool->ep->ops = watched.inner;
+    assert_int_equal(rc, 0);
+    assert_int_equal(offset, watched.offset);
+    assert_int_equal(watched.count, 3);
+    bool apart = watched.batch[0] < watched.batch[1] && watched.batch[1] < watched.batch[2];
+    return apart && watched.nodes[0] == 2 && watched.nodes[1] == 1 && watched.nodes[2] == 0;
+}
+
+static void a_run_shows_from_the_last_backup_on(void **state)
+{
+    struct pool pool;
+    pool_open(&pool, *state, 3, 2);
+    const struct table *table = table_make(&pool, "t", 60, 0);
+    assert_true(shows_in_order(&pool, table));
+#ifdef CELLAR_PLANTS
+    assert_true(plant_choose("run_shown_at_once"));
+    assert_false(shows_in_order(&pool, table));
+    assert_true(plant_choose(NULL));
+#endif
+    audit_clean(&pool);
+    pool_close(&pool);
+}
+
 static void damaged_runs_are_found(void **state)
 {
     struct pool pool;
@@ -386,6 +447,7 @@ int main(int argc, char **argv)
         ENTRY(unequal_backups_are_found),
         ENTRY(damaged_runs_are_found),
         ENTRY(a_run_is_blank_whatever_was_given_up),
+        ENTRY(a_run_shows_from_the_last_backup_on),
         ENTRY(random_damage_never_breaks_a_reader),
     };
     return contract_main("storage_audit", tests, sizeof tests / sizeof *tests, argc, argv);
