@@ -353,21 +353,23 @@ fail:
  * Of this thread. A resume may return on another one, if it is itself within a coroutine: the word's place is looked up
  * anew by a call.
  */
-static __thread bool inside __attribute__((tls_model("initial-exec")));
-static __attribute__((noinline)) bool inside_set(bool now)
+static __thread struct coro *inside __attribute__((tls_model("initial-exec"))); /* NULL: none runs */
+static __attribute__((noinline)) struct coro *inside_set(struct coro *now)
 {
-    bool then = inside;
+    struct coro *then = inside;
     inside = now;
     return then;
 }
 
 bool coro_is_inside(void) { return inside; }
 
+bool coro_is_here(const struct coro *co) { return inside && (inside == co || inside == co->annex); }
+
 void coro_resume(struct coro *co)
 {
     must(co->state == CORO_SUSPENDED);
     co->state = CORO_RUNNING;
-    bool outside = inside_set(true);
+    struct coro *outside = inside_set(co);
     enter(co);
     (void)inside_set(outside);
 }
@@ -386,8 +388,10 @@ void coro_yield_nested(struct coro *co)
 {
     /* The switch saves the stack that runs, whose it may be; what co itself waits for is on that stack. */
     must(co->state == CORO_RUNNING);
+    struct coro *here = inside;
     co->state = CORO_SUSPENDED;
     leave(co);
+    (void)inside_set(here); /* who has resumed co has said that co runs */
 }
 
 bool coro_done(const struct coro *co) { return co->state == CORO_DONE; }

@@ -34,6 +34,8 @@ void coro_annex_free(struct coro_annex *annex);
 void coro_annex_call(struct coro *co, struct coro_annex *annex, void (*fn)(void *arg), void *arg);
 /* Returns whether the calling thread runs a coroutine. */
 bool coro_is_inside(void);
+/* Returns whether the calling thread runs that one, perhaps on an annex, and none inside it. */
+bool coro_is_here(const struct coro *co);
 /* fn has returned. */
 bool coro_done(const struct coro *co);
 /* Frees a coroutine that is not running (done, or suspended: its stack is dropped as it is). NULL is allowed. */

@@ -7,7 +7,8 @@
  *
  *                        cellar_begin, cellar_run                    procedure
  *     get, get_many,     an attempt of its own, compared by the      a block of the one attempt, which locks what is to
- *     cursor_next        commit                                      be locked along with what it reads
+ *     cursor_next        commit                                      be locked along with what it reads (of a cursor
+ *                                                                    by one more)
  *     lock               given back after lock_us                    held to the end
  *     put, insert,       kept until the commit                       kept until it returns, and locked then, unless it
  *     delete                                                         was locked before

@@ -81,7 +81,10 @@ struct interactive_service {
 int interactive_read(struct session *session, struct draft_record *record, uint32_t cells);
 /* Reads and notes what is wanted: 0, or a code. */
 int interactive_wanted_read(struct session *session);
-/* Locks these cells of a record, and notes them (interactive_update.c): 0, or a code. */
+/*
+ * Locks these cells of a record, and notes them (interactive_update.c): 0, or a code. In a procedure they are only
+ * wanted (interactive_wanted_read).
+ */
 int interactive_lock(struct session *session, struct draft_record *record, uint32_t cells);
 /* Runs it; what became of it is the session's last, if it failed. */
 int interactive_serve(struct session *session, struct interactive_service *service);

@@ -139,7 +139,7 @@ static int insert_all(struct cellar_txn *txn, struct draft *draft, bool look_fir
 /* All that is declared: is it as expected? And then the changes. */
 static int make_all(struct cellar_txn *txn, struct draft *draft, bool look_first)
 {
-    int rc = cellar_proc_fetch(txn);
+    int rc = txn_fetch_declared(&txn->txn);
     draft_each(draft, record) if (rc == 0 && record->ref >= 0) rc = expected(txn, record, look_first);
     draft_each(draft, record) if (rc == 0 && record->ref >= 0) rc = columns_put(txn, record, look_first);
     return rc ? rc : insert_all(txn, draft, look_first);
@@ -158,6 +158,28 @@ static int commit_fn(struct cellar_txn *txn, void *arg)
         if (record->ref < 0) return record->ref;
     }
     return make_all(txn, draft, draft->look_first);
+}
+
+int interactive_commit(struct session *session, struct cellar_result *result)
+{
+    struct draft *draft = &session->draft;
+    bool holds = atomic_load_explicit(&session->hold.state, memory_order_relaxed) != HOLD_NONE;
+    if (draft->changes == 0 && !holds) return check(session, result);
+    uint64_t log_bytes = log_bytes_of(session), limit = log_bytes_most(session, holds);
+    if (log_bytes > limit) {
+        enum cellar_why why =
+            limit == CELLAR_INTERACTIVE_LOG_BYTES ? CELLAR_WHY_INTERACTIVE_LOG_BYTES : CELLAR_WHY_LOG_BYTES;
+        *result = (struct cellar_result){.code = interactive_too_large(session, why, limit, NULL, 0)};
+        result->detail = session->last.detail;
+        return result->code;
+    }
+    if (holds) return hold_commit(session, commit_fn, result);
+    return interactive_serve(session, &(struct interactive_service){.fn = commit_fn,
+                                                                    .kind = DRAFT_COMPARES,
+                                                                    .records = draft->count,
+                                                                    .writes = draft->changes,
+                                                                    .log_bytes = log_bytes,
+                                                                    .result = result});
 }
 
 /* ---- of a procedure ---- */
@@ -181,26 +203,4 @@ int interactive_changes_make(struct cellar_txn *txn, struct draft *draft)
         if (record->ref < 0) return record->ref;
     }
     return make_all(txn, draft, false);
-}
-
-int interactive_commit(struct session *session, struct cellar_result *result)
-{
-    struct draft *draft = &session->draft;
-    bool holds = atomic_load_explicit(&session->hold.state, memory_order_relaxed) != HOLD_NONE;
-    if (draft->changes == 0 && !holds) return check(session, result);
-    uint64_t log_bytes = log_bytes_of(session), limit = log_bytes_most(session, holds);
-    if (log_bytes > limit) {
-        enum cellar_why why =
-            limit == CELLAR_INTERACTIVE_LOG_BYTES ? CELLAR_WHY_INTERACTIVE_LOG_BYTES : CELLAR_WHY_LOG_BYTES;
-        *result = (struct cellar_result){.code = interactive_too_large(session, why, limit, NULL, 0)};
-        result->detail = session->last.detail;
-        return result->code;
-    }
-    if (holds) return hold_commit(session, commit_fn, result);
-    return interactive_serve(session, &(struct interactive_service){.fn = commit_fn,
-                                                                    .kind = DRAFT_COMPARES,
-                                                                    .records = draft->count,
-                                                                    .writes = draft->changes,
-                                                                    .log_bytes = log_bytes,
-                                                                    .result = result});
 }

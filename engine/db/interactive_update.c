@@ -65,14 +65,14 @@ static int lock(struct session *session, struct draft_record *record, uint32_t c
 int interactive_lock(struct session *session, struct draft_record *record, uint32_t cells)
 {
     if (session->flags & CELLAR_READ_ONLY) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_READ_ONLY);
-    bool lends = !session->inside || session->attempt || session->holder;
-    if (!lends) return interactive_refused(session, CELLAR_UNSUPPORTED, CELLAR_WHY_CODE);
-    if (!session->attempt) cells = cells_to_lock(session, record->table, cells);
     bool own = record->now.change == DRAFT_INSERT || draft_known(record) == DRAFT_ABSENT; /* nothing to lock */
-    if (own || !(cells & ~record->hold_cells)) return 0;
-    if (!session->attempt) return lock(session, record, cells);
-    draft_want_held(&session->draft, record, cells);
-    return 0;
+    if (session->attempt) {
+        if (!own) draft_want_held(&session->draft, record, cells);
+        return 0;
+    }
+    if (session->inside && !session->holder) return interactive_refused(session, CELLAR_UNSUPPORTED, CELLAR_WHY_CODE);
+    cells = cells_to_lock(session, record->table, cells);
+    return own || !(cells & ~record->hold_cells) ? 0 : lock(session, record, cells);
 }
 
 int cellar_txn_get_for_update(struct cellar_txn *txn, const struct cellar_table *handle, uint64_t key, int column,

@@ -43,7 +43,7 @@ static int refused(int code, enum cellar_why why)
 
 int procedure_begin(struct txn *txn, struct session **out)
 {
-    if (!txn->runs || !coro_is_inside()) return refused(CELLAR_INVALID, CELLAR_WHY_ENDED);
+    if (!txn->runs || !coro_is_here(txn->co)) return refused(CELLAR_INVALID, CELLAR_WHY_ENDED);
     if (!txn->session) txn->session = make(txn);
     struct session *session = *out = txn->session;
     if (!session) return refused(txn_error(txn, CELLAR_NOMEM, CELLAR_WHY_CODE, 0), CELLAR_WHY_CODE);
@@ -68,13 +68,6 @@ static int failed(struct session *session, int code)
 
 /* ---- reading ---- */
 
-/* What was declared, unless an earlier block has it. */
-static int fetch(struct txn *txn)
-{
-    if (txn->doomed) return CELLAR_RETRY;
-    return txn->block_count || txn->error ? cellar_proc_fetch(txn_public(txn)) : 0;
-}
-
 int procedure_read(struct session *session)
 {
     struct txn *txn = session->attempt;
@@ -84,7 +77,7 @@ int procedure_read(struct session *session)
         record->ref = txn_want_counted(txn, record->table, record->key, record->want_cells, record->hold_cells);
         if (record->ref < 0) return failed(session, record->ref);
     }
-    int rc = fetch(txn);
+    int rc = txn_fetch_declared(txn);
     if (rc) return failed(session, rc);
     draft_note_own(draft, txn);
     return 0;
@@ -99,7 +92,10 @@ int procedure_scan(struct session *session, const struct cellar_index *index, co
     for (uint32_t i = 0; i < *count && read; i++) {
         uint64_t key = treenode_record_key(index, entries[i].key);
         struct draft_record *record = draft_record(&session->draft, index->base, key);
-        if (!record) return interactive_many_records(session, index->base, key);
+        if (!record) {
+            draft_want_nothing(&session->draft);
+            return interactive_many_records(session, index->base, key);
+        }
         (void)draft_want(&session->draft, record, read); /* which the cursor has read */
     }
     return procedure_read(session);

@@ -150,7 +150,7 @@ static inline bool session_is_amid(const struct session *session)
 static inline bool session_is_ours(const struct session *session, const struct cellar_txn *txn)
 {
     if (!session || txn != atomic_load_explicit(&session->going, memory_order_relaxed)) return false;
-    if (session->attempt) return coro_is_inside();
+    if (session->attempt) return coro_is_here(session->inside);
     return fabric_thread_is_here(session_thread_of(atomic_load_explicit(&session->owner, memory_order_relaxed))) &&
            !coro_is_inside();
 }

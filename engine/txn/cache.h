@@ -72,7 +72,7 @@ struct cache_object {
     bool slot_used_before;
     bool refused;          /* an insert that found its key present, with its bucket locked */
     uint8_t rounds;        /* fetch rounds taken, bounded */
-    uint8_t implied_cells; /* of read_cells, but not declared: SCHEMA_WITNESS, or none (txn.c) */
+    uint8_t implied_cells; /* of read_cells, but not declared: SCHEMA_WITNESS, or none (declare.c) */
     bool busy;             /* a mode's put need not hear of it: no other transaction looks at this copy */
     bool applier; /* where records are shared: this transaction applies what others have put, too; versions are set */
     /* set in each round before they are used */

@@ -145,6 +145,7 @@ int draft_want(struct draft *draft, struct draft_record *record, uint32_t cells)
 
 void draft_want_held(struct draft *draft, struct draft_record *record, uint32_t cells)
 {
+    if (!(cells & ~record->hold_cells)) return;
     record->hold_cells |= cells;
     want(draft, record);
 }

@@ -150,7 +150,7 @@ int draft_want(struct draft *draft, struct draft_record *record, uint32_t cells)
 NODISCARD int draft_want_all(struct draft *draft, const struct txn *txn, enum cellar_why *why);
 /* Of what is wanted nothing is noted: the read has failed. */
 void draft_want_nothing(struct draft *draft);
-/* OWN: these cells are to be locked by the next block, and are noted then. */
+/* OWN: these cells are to be locked by the next block, unless they are, and are noted then. */
 void draft_want_held(struct draft *draft, struct draft_record *record, uint32_t cells);
 /* OWN: the block has ended well. What was wanted is noted, where the attempt has it. */
 void draft_note_own(struct draft *draft, const struct txn *txn);

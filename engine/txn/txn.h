@@ -143,7 +143,7 @@ static inline int txn_doomed(const struct txn *txn) { return txn->home ? CELLAR_
 /* Ends an attempt without effect: `code` once its reads are validated, else RETRY. */
 NODISCARD int txn_fail(struct coro *co, struct txn *txn, int code);
 
-/* ---- between txn.c, fetch.c, commit.c ---- */
+/* ---- between txn.c, declare.c, fetch.c, commit.c ---- */
 
 /*
  * What is put for the first time, as it was, into slot_image; of a record that is inserted or deleted nothing. 0 or
@@ -227,6 +227,9 @@ void txn_bucket_unlock(struct coro *co, struct txn *txn, struct cache_bucket *bu
 __attribute__((cold)) int txn_error(struct txn *txn, int code, enum cellar_why why, uint64_t limit);
 __attribute__((cold)) int txn_error_of(struct txn *txn, int code, enum cellar_why why, uint64_t limit,
                                        const struct cache_object *object);
+/* Of a record that is not pinned. */
+__attribute__((cold)) int txn_error_at(struct txn *txn, int code, enum cellar_why why, uint64_t limit,
+                                       const struct table *table, uint64_t key);
 /* There is no memory for a copy of it: TOO_LARGE. */
 __attribute__((cold)) int txn_no_copies(struct txn *txn, const struct cache_object *object);
 __attribute__((cold)) int txn_error_column(struct txn *txn, int code, enum cellar_why why,
@@ -299,6 +302,9 @@ NODISCARD int txn_delete(struct txn *txn, const struct table *table, uint64_t ke
 NODISCARD int txn_want(struct txn *txn, const struct table *table, uint64_t key, uint32_t read, uint32_t write);
 /* The same of a record that counts as one the procedure has declared. */
 NODISCARD int txn_want_counted(struct txn *txn, const struct table *table, uint64_t key, uint32_t read, uint32_t write);
+
+/* Fetches the block, unless nothing is declared: 0, or a code. */
+NODISCARD int txn_fetch_declared(struct txn *txn);
 
 /*
  * The bucket images with this transaction's inserts and deletes in them (index_change.c): 0, or an error of

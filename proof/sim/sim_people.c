@@ -414,6 +414,7 @@ static int scan_open(struct sim_people *people, struct people_cursor *scan)
                                       .to_columns = scan->high_count,
                                       .after = scan->follows ? &after : NULL,
                                       .columns = CELLAR_ALL,
+                                      .lock = people->locks && once_in(people, 4) ? VALUE_COLUMNS : 0,
                                       .row_bytes = sizeof low};
     memcpy(scan->known, people->known, sizeof scan->known);
     return cellar_cursor_open(people->txn, &range, &scan->cursor);

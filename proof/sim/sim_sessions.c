@@ -19,6 +19,7 @@
 
 #define STREAM_CLIENTS 0x73657373696f6eull
 #define PROCEDURE_ATTEMPTS 8
+#define GIVEN_UP 1      /* a number of a procedure's own */
 #define THOUGHT_SHARE 4 /* a call may take this many times longer than its client thinks, and its own time */
 
 struct sim_sessions {
@@ -266,6 +267,7 @@ static int many_get(struct dialog *dialog)
                                             .row = dialog->rows[count],
                                             .row_bytes = table->client_bytes,
                                             .columns = (uint64_t)access->read << 1}; /* behind the key */
+        if (dialog->locks && once_in(dialog, 4)) reads[count].lock = reads[count].columns;
         count++;
     }
     int code = cellar_get_many(dialog->txn, reads, count);
@@ -535,7 +537,8 @@ static int procedure(struct cellar_txn *txn, void *arg)
     struct dialog *dialog = arg;
     begin(dialog, true, true);
     dialog->txn = txn;
-    return play(dialog);
+    int code = play(dialog);
+    return code == CELLAR_USER_ABORT ? GIVEN_UP : code;
 }
 
 static int procedure_once(struct dialog *dialog, uint64_t left_ns, struct cellar_result *result)
@@ -545,7 +548,8 @@ static int procedure_once(struct dialog *dialog, uint64_t left_ns, struct cellar
         .log_bytes = (uint32_t)(dialog->cells->load.plan->log_bytes / 2)};
     const struct cellar_call_options options = {.timeout_ns = left_ns, .attempts_max = PROCEDURE_ATTEMPTS};
     struct cellar_lab_client *client = dialog->client;
-    return coordinator_exec(client->co, client->coordinator, &proc, dialog, &options, 0, result);
+    int code = coordinator_exec(client->co, client->coordinator, &proc, dialog, &options, 0, result);
+    return result->code = code == GIVEN_UP ? CELLAR_USER_ABORT : code;
 }
 
 static int session_once(struct dialog *dialog, uint64_t left_ns, struct cellar_result *result)

@@ -22,7 +22,7 @@ struct place {
     struct observer observer;
     const struct txn_home *home; /* NULL: none has begun */
     uint32_t begun, ended;
-    bool adds; /* who comes between adds to the first row, too */
+    bool adds; /* the thread that comes between adds to the first row, too */
 };
 
 static int row_put(struct cellar_txn *txn, const struct place *place, uint64_t id, int64_t n)

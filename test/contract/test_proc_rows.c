@@ -34,6 +34,8 @@ struct bank {
     int64_t seen[ACCOUNTS + 1];
     int codes[8];
     struct cellar_txn *kept;
+    const struct cellar_proc *procs[2];
+    int turn;
 };
 
 static int open_accounts(struct cellar_txn *txn, void *arg)
@@ -45,14 +47,15 @@ static int open_accounts(struct cellar_txn *txn, void *arg)
     return rc;
 }
 
-static bool bank_open(struct bank *bank, uint32_t mode)
+static bool bank_open(struct bank *bank, uint32_t mode, uint32_t flags)
 {
     *bank = (struct bank){0};
     const struct cellar_lab *lab = CELLAR_LAB(.cc = mode);
     int rc = cellar_open(NULL, CELLAR_OPTIONS(.bytes = 16u << 20, .threads = 1, .lab = lab), &bank->db);
     if (rc == CELLAR_UNSUPPORTED) return false; /* this build does not have it */
     ok(rc);
-    ok(cellar_table_open(bank->db, CELLAR_TABLE(struct account, columns, .name = "accounts"), 0, &bank->accounts));
+    ok(cellar_table_open(bank->db, CELLAR_TABLE(struct account, columns, .name = "accounts", .flags = flags), 0,
+                         &bank->accounts));
     ok(cellar_run(bank->db, open_accounts, bank, NULL, NULL));
     return true;
 }
@@ -100,7 +103,7 @@ static void one_function_runs_three_ways(void **state)
     struct cellar_completion done;
     struct cellar_result result;
     (void)state;
-    assert_true(bank_open(&bank, CELLAR_LAB_CC_CELLAR));
+    assert_true(bank_open(&bank, CELLAR_LAB_CC_CELLAR, 0));
     const struct cellar_proc *proc = registered(&bank, "transfer", transfer);
     ok(cellar_proc_queue_open(bank.db, 1, NULL, NULL, &queue));
     bank.cents = 10;
@@ -158,7 +161,7 @@ static void a_block_reads_and_locks(void **state)
 {
     struct bank bank;
     (void)state;
-    assert_true(bank_open(&bank, CELLAR_LAB_CC_CELL));
+    assert_true(bank_open(&bank, CELLAR_LAB_CC_CELL, 0));
     const struct cellar_proc *rows = registered(&bank, "rows", transfer);
     const struct cellar_proc *cells = registered(&bank, "cells", transfer_cells);
     bank.cents = 1;
@@ -167,6 +170,47 @@ static void a_block_reads_and_locks(void **state)
     assert_int_equal(locked, round_trips(&bank, cells));
     bank.locks = false;
     assert_int_equal(round_trips(&bank, rows), locked + 2); /* and what it had read is compared */
+    face_close(bank.db);
+}
+
+/* Does the attempt have the row's cell locked? */
+static bool is_locked(struct cellar_txn *txn, const struct bank *bank, uint64_t id)
+{
+    int32_t ref = cache_find(&txn->txn.cache, bank->accounts->table, id);
+    return ref >= 0 && txn_object(&txn->txn, ref)->locked_cells;
+}
+
+/* One cent more for each account, by a cursor that locks what it shows. */
+static int interest(struct cellar_txn *txn, void *arg)
+{
+    struct bank *bank = arg;
+    struct account rows[ACCOUNTS];
+    struct cellar_cursor *cursor;
+    const uint64_t lock = bank->locks ? CELLAR_COL(CENTS) : 0;
+    int rc = cellar_cursor_open(txn, CELLAR_SCAN(struct account, bank->accounts, .columns = CELLAR_ALL, .lock = lock),
+                                &cursor);
+    int count = rc ? rc : cellar_cursor_next(cursor, ACCOUNTS, rows);
+    if (count < 0) return count;
+    for (int i = 0; i < count; i++) bank->codes[i] = is_locked(txn, bank, rows[i].id);
+    for (int i = 0; i < count && rc == 0; i++) {
+        rows[i].cents++;
+        rc = cellar_put(txn, bank->accounts, CELLAR_COL(CENTS), &rows[i]);
+    }
+    return rc;
+}
+
+static void a_cursor_locks_what_it_shows(void **state)
+{
+    struct bank bank;
+    (void)state;
+    assert_true(bank_open(&bank, CELLAR_LAB_CC_CELL, CELLAR_ORDERED));
+    const struct cellar_proc *proc = registered(&bank, "interest", interest);
+    for (int locks = 0; locks < 2; locks++) {
+        bank.locks = locks;
+        ok(cellar_proc_run(bank.db, proc, &bank, NULL, NULL));
+        for (int i = 0; i < ACCOUNTS; i++) assert_int_equal(bank.codes[i], locks);
+    }
+    for (uint64_t id = FIRST; id <= ACCOUNTS; id++) assert_int_equal(cents_of(&bank, id), OPENING + 2);
     face_close(bank.db);
 }
 
@@ -256,7 +300,7 @@ static void a_change_before_the_delete_is_not_lost(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         struct bank bank;
-        if (!bank_open(&bank, modes[i])) continue;
+        if (!bank_open(&bank, modes[i], 0)) continue;
         assert_int_equal(merged(&bank), 2);
         assert_int_equal(cents_of(&bank, FIRST), -1);
         assert_int_equal(cents_of(&bank, SECOND), 2 * OPENING + 5);
@@ -314,13 +358,52 @@ static int present(struct cellar_txn *txn, void *arg)
     return cellar_insert(txn, bank->accounts, &(struct account){.id = FIRST});
 }
 
+static int keeps(struct cellar_txn *txn, void *arg)
+{
+    ((struct bank *)arg)->kept = txn;
+    return 0;
+}
+
+static int uses_kept(struct cellar_txn *txn, void *arg)
+{
+    struct bank *bank = arg;
+    struct account account = {.id = FIRST};
+    assert_true(txn != bank->kept);
+    return cellar_get(bank->kept, bank->accounts, CELLAR_ALL, 0, &account);
+}
+
+/* One after the other: the first one's attempt has ended when the second one speaks by its handle. */
+static int in_turn(struct cellar_lab_client *client, void *arg)
+{
+    struct bank *bank = arg;
+    uint32_t index = cellar_lab_index(client);
+    while (index > (uint32_t)bank->turn) cellar_lab_yield(client);
+    if (index < 2) bank->codes[index] = cellar_lab_exec(client, bank->procs[index], bank, NULL, NULL);
+    bank->turn++;
+    return 0;
+}
+
+static void a_procedure_has_its_own_handle(void **state)
+{
+    struct bank bank;
+    (void)state;
+    assert_true(bank_open(&bank, CELLAR_LAB_CC_CELLAR, 0));
+    bank.procs[0] = registered(&bank, "keeps", keeps);
+    bank.procs[1] = registered(&bank, "uses", uses_kept);
+    ok(cellar_lab_run(bank.db, in_turn, &bank));
+    assert_true(bank.turn >= 2);
+    assert_int_equal(bank.codes[0], 0);
+    assert_int_equal(bank.codes[1], CELLAR_INVALID);
+    face_close(bank.db);
+}
+
 static void what_does_not_belong_is_refused(void **state)
 {
     struct bank bank;
     struct cellar_result result;
     struct cellar_error error;
     (void)state;
-    assert_true(bank_open(&bank, CELLAR_LAB_CC_CELLAR));
+    assert_true(bank_open(&bank, CELLAR_LAB_CC_CELLAR, 0));
     assert_int_equal(cellar_proc_run(bank.db, registered(&bank, "misuse", misuse), &bank, NULL, NULL), TOO_POOR);
     for (int i = 0; i < 6; i++) assert_int_equal(bank.codes[i], CELLAR_INVALID);
     /* Its attempt has ended. */
@@ -350,12 +433,12 @@ static void plants_are_met(void **state)
     struct bank bank;
     (void)state;
     assert_true(plant_choose("delete_late_unchecked"));
-    assert_true(bank_open(&bank, CELLAR_LAB_CC_CELL));
+    assert_true(bank_open(&bank, CELLAR_LAB_CC_CELL, 0));
     assert_int_equal(merged(&bank), 1);
     assert_int_equal(cents_of(&bank, SECOND), 2 * OPENING); /* the deposit is lost */
     face_close(bank.db);
     assert_true(plant_choose("procedure_changes_dropped"));
-    assert_true(bank_open(&bank, CELLAR_LAB_CC_CELLAR));
+    assert_true(bank_open(&bank, CELLAR_LAB_CC_CELLAR, 0));
     bank.cents = 10;
     ok(cellar_proc_run(bank.db, registered(&bank, "transfer", transfer), &bank, NULL, NULL));
     assert_int_equal(cents_of(&bank, FIRST), OPENING);
@@ -369,7 +452,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_function_runs_three_ways),
         cmocka_unit_test(a_block_reads_and_locks),
+        cmocka_unit_test(a_cursor_locks_what_it_shows),
         cmocka_unit_test(a_change_before_the_delete_is_not_lost),
+        cmocka_unit_test(a_procedure_has_its_own_handle),
         cmocka_unit_test(what_does_not_belong_is_refused),
 #ifdef CELLAR_PLANTS
         cmocka_unit_test(plants_are_met),

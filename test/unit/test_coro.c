@@ -80,26 +80,28 @@ struct onion {
     uint64_t sum;
 };
 
-static void note(struct onion *onion, char what)
+/* By that coroutine, which the thread knows to be here. */
+static void note(const struct coro *co, struct onion *onion, char what)
 {
     size_t length = strlen(onion->trail);
+    assert_true(coro_is_inside() && coro_is_here(co));
     assert_true(length + 1 < sizeof onion->trail);
     onion->trail[length] = what;
 }
 
 static void peel_core(struct coro *co, struct onion *onion)
 {
-    note(onion, '1');
+    note(co, onion, '1');
     coro_yield_nested(onion->layers[0]);
-    note(onion, '2');
+    note(co, onion, '2');
     coro_yield(co);
-    note(onion, '3');
+    note(co, onion, '3');
     coro_yield_nested(onion->layers[1]);
-    note(onion, '4');
+    note(co, onion, '4');
     coro_yield_nested(onion->layers[0]);
-    note(onion, '5');
+    note(co, onion, '5');
     coro_yield_nested(co);
-    note(onion, '6');
+    note(co, onion, '6');
 }
 
 static void peel(struct coro *co, void *arg)
@@ -115,7 +117,7 @@ static void peel(struct coro *co, void *arg)
         struct coro *inner = coro_of(peel, onion);
         while (!coro_done(inner)) {
             coro_resume(inner);
-            note(onion, (char)('a' + depth)); /* the inner one yielded, or has ended */
+            note(co, onion, (char)('a' + depth)); /* the inner one yielded, or has ended */
         }
         coro_free(inner);
     }
@@ -132,6 +134,7 @@ static void outer_ones_yield_from_inner_ones(void **state)
         coro_resume(co);
         assert_string_equal(onion.trail, trails[i]);
         assert_int_equal(coro_done(co), i == 2);
+        assert_false(coro_is_inside());
     }
     assert_int_equal(onion.sum, 192 * 191 / 2);
     coro_free(co);
