@@ -5,8 +5,8 @@
  *
  * Four threads move money between accounts. A transfer changes two accounts, and writes an entry, whose key has two
  * columns: all of that happens, or nothing. Then the owner pays a fee, with a second entry; one who is too poor pays
- * none, and a savepoint takes back what the fee had changed. An auditor reads all accounts at once meanwhile: no cent is ever
- * missing. At the end each thread's entries, which are a range of the key, are as many as it has made.
+ * none, and a savepoint takes back what the fee had changed. An auditor reads all accounts at once meanwhile: no cent
+ * is ever missing. At the end each thread's entries, which are a range of the key, are as many as it has made.
  */
 #include <cellar.h>
 

@@ -250,12 +250,7 @@ struct cellar_bytes {
     const void *data;
     size_t bytes;
 };
-static inline struct cellar_bytes cellar_text(const char *text)
-{
-    struct cellar_bytes bytes = {text, strlen(text)};
-    return bytes;
-}
-#define CELLAR_TEXT(text) cellar_text(text)
+#define CELLAR_TEXT(text) ((struct cellar_bytes){(text), strlen(text)}) /* evaluates text twice */
 struct cellar_column {
     const char *name;
     uint32_t offset, bytes; /* of its field in the row struct */
