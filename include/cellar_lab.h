@@ -114,11 +114,16 @@ CELLAR_NODISCARD int cellar_lab_exec(struct cellar_lab_client *client, const str
  * load.
  */
 
-/* Adds one record, without log or transaction. Several clients may load at once. EXISTS, FULL. */
+/*
+ * Adds one record, without log or transaction. Several clients may load at once. EXISTS, FULL. Of a table of typed
+ * columns `row` is as its handle shows rows, and `key` does not count. UNSUPPORTED: the table has an ordered index, or
+ * BYTES beside its rows, or a key of BYTES or of more than 8 bytes: insert its rows in transactions.
+ */
 CELLAR_NODISCARD int cellar_lab_load(struct cellar_lab_client *client, const struct cellar_table *table, uint64_t key,
                                      const void *row);
 /*
  * Calls fn for each record of the table, in no order, read from the primary replica; a negative value from fn ends it.
+ * Of a table of typed columns `row` is as its handle shows rows, BYTES are lent until fn returns, and `key` is 0.
  */
 typedef int (*cellar_lab_row_fn)(void *arg, uint64_t key, const void *row);
 CELLAR_NODISCARD int cellar_lab_scan(struct cellar_lab_client *client, const struct cellar_table *table,

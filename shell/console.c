@@ -56,12 +56,15 @@ static void word_print(const char *word)
 
 void console_row_print(const struct relation *relation)
 {
-    char text[VALUE_TEXT_BYTES];
-    for (uint32_t i = 0; i < relation->field_count; i++) {
-        relation_field_print(relation, i, true, text);
-        if (i) printf(" %s=", relation_field_name(relation, i));
-        word_print(text);
-        if (i == 0) putchar(':');
+    for (uint32_t i = 0; i < relation->key_count; i++) {
+        if (i) putchar(' ');
+        word_print(relation_print(relation, relation->keys[i], true));
+    }
+    putchar(':');
+    for (uint32_t i = 0; i < relation->def.column_count; i++) {
+        if (relation_is_key(relation, i)) continue;
+        printf(" %s=", relation->def.columns[i].name);
+        word_print(relation_print(relation, i, true));
     }
     putchar('\n');
 }
@@ -117,92 +120,122 @@ static int end(struct console *console)
     return failed(console, code);
 }
 
-/* ---- records ---- */
+/* ---- rows ---- */
 
-/* `get TABLE KEY`, and the like: the table, and the key in its row. */
-static int record_open(struct console *console, struct relation *relation)
+/* `get TABLE KEY ...`, and the like: the table, and the key's columns in its row. */
+static int row_open(struct console *console, struct relation *relation)
 {
     int code = relation_open(console->db, console->words[1], console->kinds, relation, console->error);
-    return code ? code : relation_field_parse(relation, 0, console->words[2], console->error);
+    if (code == 0 && console->word_count < 2 + relation->key_count)
+        return err_set(console->error, CELLAR_INVALID, "the key of %.31s has %u columns", console->words[1],
+                       relation->key_count);
+    for (uint32_t i = 0; i < relation->key_count && code == 0; i++)
+        code = relation_parse(relation, relation->keys[i], console->words[2 + i], console->error);
+    return code;
 }
 
 struct change {
     struct console *console;
     struct relation *relation;
-    bool given[CELLAR_COLUMNS_MAX];
+    uint64_t given; /* columns, but for the key's */
+    void *kept;     /* the row that was read */
 };
 
+static int read_columns(struct cellar_txn *txn, const struct change *change, uint64_t columns)
+{
+    const struct relation *relation = change->relation;
+    return (cellar_get)(txn, relation->table, columns, 0, relation->row, relation->def.row_bytes);
+}
+
+/* Its BYTES are lent until the transaction ends, and it is printed when that has committed. */
 static int get_fn(struct cellar_txn *txn, void *arg)
 {
     struct change *change = arg;
-    int code = relation_locate(change->relation, txn);
-    return code ? code : relation_read(change->relation, txn);
+    int code = read_columns(txn, change, CELLAR_ALL);
+    if (code) return code;
+    free(change->kept);
+    change->kept = relation_copy(change->relation, change->relation->row);
+    return change->kept ? 0 : CELLAR_NOMEM;
 }
 
 static int put_fn(struct cellar_txn *txn, void *arg)
 {
     struct change *change = arg;
     const struct relation *relation = change->relation;
-    int code = relation_locate(change->relation, txn);
-    for (uint32_t i = 0; i < relation->schema.column_count && code == 0; i++)
-        if (change->given[i])
-            code = cellar_txn_put(txn, relation->table, relation->key, (int)i,
-                                  (const uint8_t *)relation->row + relation->columns[i].offset);
-    return code;
+    return (cellar_put)(txn, relation->table, change->given, relation->row, relation->def.row_bytes);
 }
 
 static int insert_fn(struct cellar_txn *txn, void *arg)
 {
     struct change *change = arg;
-    return relation_insert(change->relation, txn);
+    const struct relation *relation = change->relation;
+    return (cellar_insert)(txn, relation->table, relation->row, relation->def.row_bytes);
 }
 
+/* Who deletes by hand is told that there was nothing. */
 static int delete_fn(struct cellar_txn *txn, void *arg)
 {
     struct change *change = arg;
-    int code = relation_locate(change->relation, txn);
-    return code ? code : relation_delete(change->relation, txn);
+    const struct relation *relation = change->relation;
+    int code = read_columns(txn, change, CELLAR_COL(relation->keys[0]));
+    return code ? code : (cellar_delete)(txn, relation->table, relation->row, relation->def.row_bytes);
 }
 
-/* COLUMN=VALUE words, into the row. */
+/* COLUMN=VALUE words behind the key, into the row. */
 static int values_parse(struct change *change)
 {
     struct console *console = change->console;
-    for (uint32_t i = 3; i < console->word_count; i++) {
-        char *value = strchr(console->words[i], '=');
-        if (!value) return err_set(console->error, CELLAR_INVALID, "'%.60s' is not COLUMN=VALUE", console->words[i]);
+    struct relation *relation = change->relation;
+    for (uint32_t i = 2 + relation->key_count; i < console->word_count; i++) {
+        char *word = console->words[i], *value = strchr(word, '=');
+        if (!value) return err_set(console->error, CELLAR_INVALID, "'%.60s' is not COLUMN=VALUE", word);
         *value++ = 0;
-        int field = relation_field_find(change->relation, console->words[i], console->error);
-        if (field < 0) return field;
-        if (field == 0)
-            return err_set(console->error, CELLAR_INVALID, "%.31s is the key: delete, and insert another",
-                           console->words[i]);
-        int column = relation_column(change->relation, (uint32_t)field);
-        if (change->given[column])
-            return err_set(console->error, CELLAR_INVALID, "%.31s is given twice", console->words[i]);
-        change->given[column] = true;
-        int code = relation_field_parse(change->relation, (uint32_t)field, value, console->error);
+        int column = relation_column_find(relation, word, console->error);
+        if (column < 0) return column;
+        if (relation_is_key(relation, (uint32_t)column))
+            return err_set(console->error, CELLAR_INVALID, "%.31s is in the key: delete, and insert another", word);
+        if (change->given & CELLAR_COL(column))
+            return err_set(console->error, CELLAR_INVALID, "%.31s is given twice", word);
+        change->given |= CELLAR_COL(column);
+        int code = relation_parse(relation, (uint32_t)column, value, console->error);
         if (code) return code;
     }
     return 0;
 }
 
-static int record_run(struct console *console, cellar_txn_fn fn)
+/* The words that a command takes are those of the key, and of what it changes. */
+static int words_check(const struct change *change, cellar_txn_fn fn)
+{
+    struct console *console = change->console;
+    bool more = console->word_count > 2 + change->relation->key_count;
+    if (fn == put_fn && !more) return err_set(console->error, CELLAR_INVALID, "no COLUMN=VALUE behind the key");
+    if (fn != put_fn && fn != insert_fn && more)
+        return err_set(console->error, CELLAR_INVALID, "more words than the key of %.31s has columns",
+                       console->words[1]);
+    return 0;
+}
+
+static int row_run(struct console *console, cellar_txn_fn fn)
 {
     struct relation relation;
     struct change change = {.console = console, .relation = &relation};
-    int code = record_open(console, &relation);
-    if (code == 0 && (fn == put_fn || fn == insert_fn)) code = values_parse(&change);
+    int code = row_open(console, &relation);
+    if (code == 0) code = words_check(&change, fn);
+    if (code == 0) code = values_parse(&change);
     if (code == 0) code = console_transact(console, fn, &change);
-    if (code == 0 && fn == get_fn) console_row_print(&relation);
+    if (code == 0 && fn == get_fn) {
+        relation_use(&relation, change.kept);
+        console_row_print(&relation);
+    }
+    free(change.kept);
     relation_close(&relation);
     return code;
 }
 
-static int get(struct console *console) { return record_run(console, get_fn); }
-static int put(struct console *console) { return record_run(console, put_fn); }
-static int insert(struct console *console) { return record_run(console, insert_fn); }
-static int delete_one(struct console *console) { return record_run(console, delete_fn); }
+static int get(struct console *console) { return row_run(console, get_fn); }
+static int put(struct console *console) { return row_run(console, put_fn); }
+static int insert(struct console *console) { return row_run(console, insert_fn); }
+static int delete_one(struct console *console) { return row_run(console, delete_fn); }
 
 /* ---- all commands ---- */
 
@@ -226,26 +259,27 @@ static const struct command_def {
 } commands[] = {
     {"tables", "", "the tables, and what they hold", 0, 0, console_tables},
     {"schema", "[TABLE]", "tables and indexes, as the commands that create them", 0, 1, console_schema},
-    {"get", "TABLE KEY", "one record", 2, 2, get},
-    {"put", "TABLE KEY COLUMN=VALUE ...", "change columns of a record", 3, CONSOLE_WORDS_MAX, put},
-    {"insert", "TABLE KEY [COLUMN=VALUE ...]", "a new record; what is not given is zero", 2, CONSOLE_WORDS_MAX, insert},
-    {"delete", "TABLE KEY", "delete a record", 2, 2, delete_one},
+    {"get", "TABLE KEY ...", "one row: of a key of several columns a word each", 2, CONSOLE_WORDS_MAX, get},
+    {"put", "TABLE KEY ... COLUMN=VALUE ...", "change columns of a row", 3, CONSOLE_WORDS_MAX, put},
+    {"insert", "TABLE KEY ... [COLUMN=VALUE ...]", "a new row; what is not given is zero, or empty", 2,
+     CONSOLE_WORDS_MAX, insert},
+    {"delete", "TABLE KEY ...", "delete a row", 2, CONSOLE_WORDS_MAX, delete_one},
     {"scan", "TABLE [INDEX] [from V ...] [to V ...] [limit N] [backward]",
-     "records in an index's order; without an index in no order", 1, CONSOLE_WORDS_MAX, console_scan},
+     "rows in the order of the key or an index; where there is none in no order", 1, CONSOLE_WORDS_MAX, console_scan},
     {"begin", "[read-only]", "begin a transaction; else each command is one", 0, 1, begin},
     {"commit", "", "end it with effect", 0, 0, end},
     {"abort", "", "end it without", 0, 0, end},
     {"explain", "COMMAND ...", "run a command, and tell which index it took, and what it cost", 1, CONSOLE_WORDS_MAX,
      console_explain},
     {"stats", "[TABLE]", "what this shell has done, and the pool's memory; or of a table", 0, 1, console_stats},
-    {"alter", "table NAME add column COLUMN:BYTES [VALUE]", "a column more; at rest, all records are written anew", 5,
-     6, console_alter},
-    {"alter", "table NAME drop column COLUMN", "a column less; likewise", 5, 5, console_alter},
-    {"create", "table NAME records N [key NAME:BYTES] COLUMN:BYTES[@CELL] ...", "a table; @ with one number: one cell",
-     3, CONSOLE_WORDS_MAX, console_create},
-    {"create", "index TABLE NAME [unique] [COLUMN[:signed|:unsigned|:bytes][:desc] ...] [covering COLUMN ...]",
-     "an index; without a column of the keys; its entries have the covered columns, too", 3, CONSOLE_WORDS_MAX,
-     console_create},
+    {"create", "table NAME [rows N] [ordered] COLUMN:TYPE[:key][@CELL] ...",
+     "a table; types: u8 to u64, i8 to i64, f32, f64, fixedN, bytesN, bytes; @ with one number: one cell", 3,
+     CONSOLE_WORDS_MAX, console_create},
+    {"create", "index TABLE NAME [unique] [-]COLUMN ... [covering COLUMN ...]",
+     "an index, with - downward; its entries have the covered columns, too", 3, CONSOLE_WORDS_MAX, console_create},
+    {"create", "order TABLE", "the order of its key", 2, 2, console_create},
+    {"drop", "table NAME", "a table, with all that it has; at rest", 2, 3, console_drop},
+    {"drop", "index TABLE NAME", "an index; likewise", 2, 3, console_drop},
     {"help", "", "this list", 0, 0, help},
     {"quit", "", "close the pool", 0, 0, quit},
 };
@@ -266,8 +300,9 @@ int console_run(struct console *console)
         const struct command_def *command = &commands[i];
         if (strcmp(console->words[0], command->name) != 0) continue;
         uint32_t arguments = console->word_count - 1;
-        if (arguments < command->least || arguments > command->most)
-            return err_set(console->error, CELLAR_INVALID, "wanted: %s %s", command->name, command->arguments);
+        bool fits = arguments >= command->least && arguments <= command->most;
+        if (!fits && i + 1 < COMMANDS && !strcmp(command->name, commands[i + 1].name)) continue;
+        if (!fits) return err_set(console->error, CELLAR_INVALID, "wanted: %s %s", command->name, command->arguments);
         return command->run(console);
     }
     return err_set(console->error, CELLAR_INVALID, "unknown command '%.40s' (see help)", console->words[0]);
@@ -277,12 +312,7 @@ int console_run(struct console *console)
 
 static void offer_tables(const struct console *console, line_offer_fn offer, void *arg)
 {
-    struct cellar_schema schema;
-    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
-    for (const struct cellar_table *table = NULL; (table = cellar_schema_next(console->db, table));) {
-        cellar_schema_describe(table, &schema, columns);
-        offer(arg, schema.name);
-    }
+    for (const char *name = NULL; (name = cellar_table_next(console->db, name));) offer(arg, name);
 }
 
 /* What may stand behind `command TABLE`. */
@@ -294,16 +324,12 @@ static void offer_parts(struct console *console, const char *command, const char
     struct relation relation;
     bool scan = !strcmp(command, "scan");
     if (relation_open(console->db, name, NULL, &relation, &ignored)) return;
-    for (uint32_t i = 1; !scan && strcmp(command, "get") != 0 && i < relation.field_count; i++) {
-        snprintf(text, sizeof text, "%s=", relation_field_name(&relation, i));
+    for (uint32_t i = 0; !scan && strcmp(command, "get") != 0 && i < relation.def.column_count; i++) {
+        if (relation_is_key(&relation, i)) continue;
+        snprintf(text, sizeof text, "%s=", relation.def.columns[i].name);
         offer(arg, text);
     }
-    for (const struct cellar_index *index = NULL; scan && (index = cellar_index_next(relation.table, index));) {
-        struct cellar_schema_index def;
-        struct cellar_schema_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
-        cellar_index_describe(index, &def, columns);
-        offer(arg, def.name);
-    }
+    for (uint32_t i = 0; scan && i < relation.def.index_count; i++) offer(arg, relation.def.indexes[i].name);
     for (uint32_t i = 0; scan && i < 4; i++) offer(arg, scan_words[i]);
     relation_close(&relation);
 }
@@ -321,14 +347,14 @@ void console_complete(void *arg, const char *before, line_offer_fn offer, void *
             if (i == 0 || strcmp(commands[i].name, commands[i - 1].name) != 0) offer(offer_arg, commands[i].name);
     } else if (count == 1 && !strcmp(words[0], "begin")) {
         offer(offer_arg, "read-only");
-    } else if (count == 1 && !strcmp(words[0], "alter")) {
-        offer(offer_arg, "table");
-    } else if (count == 1 && !strcmp(words[0], "create")) {
+    } else if (count == 1 && (!strcmp(words[0], "create") || !strcmp(words[0], "drop"))) {
         offer(offer_arg, "table");
         offer(offer_arg, "index");
-    } else if (count == 1 || (count == 2 && (!strcmp(words[1], "index") || !strcmp(words[0], "alter")))) {
+        if (!strcmp(words[0], "create")) offer(offer_arg, "order");
+    } else if (count == 1 || (count == 2 && (!strcmp(words[1], "index") || !strcmp(words[1], "order") ||
+                                             !strcmp(words[0], "drop")))) {
         offer_tables(console, offer, offer_arg);
-    } else if (strcmp(words[0], "create") != 0 && strcmp(words[0], "alter") != 0) {
+    } else if (strcmp(words[0], "create") != 0 && strcmp(words[0], "drop") != 0) {
         offer_parts(console, words[0], words[1], offer, offer_arg);
     }
 }

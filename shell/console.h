@@ -35,10 +35,13 @@ void console_help(FILE *out);
 NODISCARD int console_transact(struct console *console, cellar_txn_fn fn, void *arg);
 /* Runs fn on the process's one coordinator: what wants the pool at rest. */
 NODISCARD int console_at_rest(struct console *console, cellar_lab_fn fn, void *arg);
-/* "KEY: column=value ...", as put and insert take it. */
+/* "KEY ...: column=value ...", as put and insert take it. */
 void console_row_print(const struct relation *relation);
+/* Which order a `scan` takes: the one that its second word names, else the table's; false: the table has none. */
+bool console_order(const struct console *console, const struct relation *relation, struct relation_order *order,
+                   bool *named);
 
 typedef int console_fn(struct console *console);
-console_fn console_tables, console_schema, console_create, console_alter; /* console_define.c */
-console_fn console_stats, console_explain;                                /* console_stats.c */
-console_fn console_scan;                                                  /* console_scan.c */
+console_fn console_tables, console_schema, console_create, console_drop; /* console_define.c */
+console_fn console_stats, console_explain;                               /* console_stats.c */
+console_fn console_scan;                                                 /* console_scan.c */

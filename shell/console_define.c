@@ -1,259 +1,276 @@
-/* console_define.c - tables and indexes: what there are, as the commands that would create them, and new ones. */
+/* console_define.c - tables and indexes: what there are, as the commands that would create them; new ones, and gone. */
 #include "console.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const sorts[] = {"unsigned", "signed", "bytes"};
+#define WORD_BYTES 64
+#define NAMES_BYTES 512 /* of an index's columns */
+
+/* ---- types ---- */
+
+/* Words for types, as "u32", "f64", "fixed16", "bytes200". */
+static const struct type_word {
+    const char *word;
+    enum cellar_type type;
+    bool bits; /* the number behind it counts bits */
+} type_words[] = {{"u", CELLAR_UINT, true},
+                  {"i", CELLAR_INT, true},
+                  {"f", CELLAR_FLOAT, true},
+                  {"fixed", CELLAR_FIXED, false},
+                  {"bytes", CELLAR_BYTES, false}};
+#define TYPE_WORDS (sizeof type_words / sizeof *type_words)
+
+static void type_print(const struct cellar_column *column)
+{
+    for (uint32_t i = 0; i < TYPE_WORDS; i++) {
+        const struct type_word *word = &type_words[i];
+        if (word->type != column->type) continue;
+        uint32_t number = column->type == CELLAR_BYTES ? column->bytes_max
+                          : word->bits                 ? column->bytes * 8
+                                                       : column->bytes;
+        printf(":%s", word->word);
+        if (column->type != CELLAR_BYTES || number < CELLAR_VALUE_BYTES_MAX) printf("%u", number);
+    }
+}
+
+/* False: it is no type. Which widths there are, the engine says. */
+static bool type_parse(const char *text, struct cellar_column *column)
+{
+    struct cellar_error ignored;
+    uint64_t number = 0;
+    for (uint32_t i = 0; i < TYPE_WORDS; i++) {
+        const struct type_word *word = &type_words[i];
+        size_t length = strlen(word->word);
+        if (strncmp(text, word->word, length) != 0) continue;
+        bool given = text[length] != 0;
+        if (given && (value_parse_number(text + length, &number, &ignored) || number > CELLAR_VALUE_BYTES_MAX))
+            continue;
+        if ((!given && word->type != CELLAR_BYTES) || (word->bits && number % 8)) continue;
+        column->type = word->type;
+        column->bytes = (uint32_t)(word->bits ? number / 8 : number);
+        if (word->type == CELLAR_BYTES) {
+            column->bytes_max = column->bytes;
+            column->bytes = sizeof(struct cellar_bytes);
+        }
+        return true;
+    }
+    return false;
+}
 
 /* ---- what there is ---- */
 
-int console_tables(struct console *console)
+static int each_table(struct console *console, void (*print)(const struct relation *relation))
 {
-    struct cellar_schema schema;
-    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
-    for (const struct cellar_table *table = NULL; (table = cellar_schema_next(console->db, table));) {
-        uint32_t indexes = 0;
-        for (const struct cellar_index *index = NULL; (index = cellar_index_next(table, index));) indexes++;
-        cellar_schema_describe(table, &schema, columns);
-        printf("%-31s %u columns, keys are %s, %u indexes, room for about %llu records\n", schema.name,
-               schema.column_count, schema.key_bytes ? "byte strings" : "numbers", indexes,
-               (unsigned long long)schema.records_max);
+    struct relation relation;
+    for (const char *name = NULL; (name = cellar_table_next(console->db, name));) {
+        int code = relation_open(console->db, name, NULL, &relation, console->error);
+        if (code == CELLAR_MISMATCH)
+            printf("%s has no typed columns: its program alone can read it\n", name);
+        else if (code)
+            return code;
+        else
+            print(&relation);
+        relation_close(&relation);
     }
     return 0;
 }
 
-static void index_print(const struct cellar_schema *schema, const struct cellar_index *index)
+static void summary_print(const struct relation *relation)
 {
-    struct cellar_schema_index def;
-    struct cellar_schema_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
-    cellar_index_describe(index, &def, columns);
-    printf("create index %s %s%s", schema->name, def.name, def.flags & CELLAR_UNIQUE ? " unique" : "");
-    bool covering = false;
-    for (uint32_t i = 0; i < def.column_count; i++) {
-        bool covered = columns[i].sort == CELLAR_COVERED;
-        if (covered)
-            printf("%s %s", covering ? "" : " covering", columns[i].column);
-        else
-            printf(" %s:%s%s", columns[i].column, sorts[columns[i].sort], columns[i].descending ? ":desc" : "");
-        covering = covered;
-    }
+    const struct cellar_table_def *def = &relation->def;
+    printf("%-31s %u columns, key", def->name, def->column_count);
+    for (uint32_t i = 0; i < relation->key_count; i++)
+        printf("%s %s", i ? "," : "", def->columns[relation->keys[i]].name);
+    printf("%s, %u indexes, for about %llu rows\n", def->flags & CELLAR_ORDERED ? ", ordered" : "", def->index_count,
+           (unsigned long long)def->rows);
+}
+
+int console_tables(struct console *console) { return each_table(console, summary_print); }
+
+/* "city, -age", without the commas. */
+static void names_print(const char *names)
+{
+    for (; names && *names; names++)
+        if (*names != ',') putchar(*names);
+}
+
+static void index_print(const char *table, const struct cellar_index_def *index)
+{
+    printf("create index %s %s%s", table, index->name, index->flags & CELLAR_UNIQUE ? " unique" : "");
+    if (index->columns) putchar(' ');
+    names_print(index->columns);
+    if (index->covers) printf(" covering ");
+    names_print(index->covers);
     putchar('\n');
 }
 
-static void table_print(const struct cellar_table *table)
+static void table_print(const struct relation *relation)
 {
-    struct cellar_schema schema;
-    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
-    cellar_schema_describe(table, &schema, columns);
-    printf("create table %s records %llu", schema.name, (unsigned long long)schema.records_max);
-    if (schema.key_bytes) printf(" key %s:%u", columns[0].name, schema.key_bytes);
-    for (uint32_t i = schema.key_bytes > 0; i < schema.column_count; i++)
-        printf(" %s:%u@%d", columns[i].name, columns[i].bytes, columns[i].cell);
+    const struct cellar_table_def *def = &relation->def;
+    printf("create table %s rows %llu%s", def->name, (unsigned long long)def->rows,
+           def->flags & CELLAR_ORDERED ? " ordered" : "");
+    for (uint32_t i = 0; i < def->column_count; i++) {
+        const struct cellar_column *column = &def->columns[i];
+        printf(" %s", column->name);
+        type_print(column);
+        if (column->flags & CELLAR_KEY) printf(":key");
+        if (column->cell) printf("@%u", column->cell);
+    }
     putchar('\n');
-    for (const struct cellar_index *index = NULL; (index = cellar_index_next(table, index));)
-        index_print(&schema, index);
+    for (uint32_t i = 0; i < def->index_count; i++) index_print(def->name, &def->indexes[i]);
 }
 
 int console_schema(struct console *console)
 {
-    if (console->word_count == 1) {
-        for (const struct cellar_table *table = NULL; (table = cellar_schema_next(console->db, table));)
-            table_print(table);
-        return 0;
-    }
-    const struct cellar_table *table = cellar_table_find(console->db, console->words[1]);
-    if (!table) return err_set(console->error, CELLAR_NOT_FOUND, "there is no table '%.40s'", console->words[1]);
-    table_print(table);
-    return 0;
+    struct relation relation;
+    if (console->word_count == 1) return each_table(console, table_print);
+    int code = relation_open(console->db, console->words[1], NULL, &relation, console->error);
+    if (code == 0) table_print(&relation);
+    relation_close(&relation);
+    return code;
 }
 
 /* ---- new tables ---- */
-
-struct definition {
-    struct console *console;
-    struct cellar_schema schema;
-    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
-};
 
 static int wrong(struct console *console, const char *word, const char *wanted)
 {
     return err_set(console->error, CELLAR_INVALID, "'%.60s' is not %s", word, wanted);
 }
 
-/* Behind the columns there are, aligned as a compiler would. */
-static void column_place(struct definition *definition, struct cellar_schema_column *column)
+struct definition {
+    struct cellar_table_def def;
+    struct cellar_column columns[CELLAR_COLUMNS_MAX];
+};
+
+/* Behind the columns there are, aligned for any type. */
+static void column_place(struct definition *definition, struct cellar_column column)
 {
-    uint32_t align = column->bytes % 8 == 0 ? 8 : column->bytes % 4 == 0 ? 4 : column->bytes % 2 == 0 ? 2 : 1;
-    column->offset = (definition->schema.row_bytes + align - 1) / align * align;
-    definition->schema.row_bytes = column->offset + column->bytes;
-    definition->columns[definition->schema.column_count++] = *column;
+    column.offset = (definition->def.row_bytes + 7) / 8 * 8;
+    definition->def.row_bytes = column.offset + column.bytes;
+    definition->columns[definition->def.column_count++] = column;
 }
 
-/* NAME:BYTES[@CELL] */
-static int column_parse(struct definition *definition, char *word, struct cellar_schema_column *column)
+/* COLUMN:TYPE[:key][@CELL], from behind: a name may have colons. */
+static int column_parse(struct console *console, char *word, struct definition *definition)
 {
-    struct console *console = definition->console;
+    static const char wanted[] = "COLUMN:TYPE, COLUMN:TYPE:key or COLUMN:TYPE@CELL; types: u8 to u64, i8 to i64, f32, "
+                                 "f64, fixedN, bytesN, bytes";
+    struct cellar_column column = {.name = word};
     struct cellar_error ignored;
-    char *bytes = strchr(word, ':'), *cell = bytes ? strchr(bytes, '@') : NULL;
-    uint64_t number = 0, cell_number = 0;
-    if (definition->schema.column_count == CELLAR_COLUMNS_MAX)
+    uint64_t cell = 0;
+    char whole[WORD_BYTES], *at = strrchr(word, '@'), *colon;
+    snprintf(whole, sizeof whole, "%s", word);
+    if (definition->def.column_count == CELLAR_COLUMNS_MAX)
         return err_set(console->error, CELLAR_INVALID, "more than %d columns", CELLAR_COLUMNS_MAX);
-    if (bytes) *bytes++ = 0;
-    if (cell) *cell++ = 0;
-    if (!bytes || value_parse_number(bytes, &number, &ignored) || number < 1 || number > CELLAR_COLUMN_BYTES_MAX ||
-        (cell && (value_parse_number(cell, &cell_number, &ignored) || cell_number >= CELLAR_CELLS_MAX)))
-        return wrong(console, word, "COLUMN:BYTES, or COLUMN:BYTES@CELL");
-    *column = (struct cellar_schema_column){
-        .name = word, .bytes = (uint32_t)number, .cell = cell ? (int32_t)cell_number : CELLAR_OWN_CELL};
-    return 0;
-}
-
-static int column_add(struct definition *definition, uint32_t *at)
-{
-    struct console *console = definition->console;
-    struct cellar_schema_column column;
-    bool key = strcmp(console->words[*at], "key") == 0;
-    if (key && ++*at == console->word_count) return wrong(console, "key", "followed by NAME:BYTES");
-    if (key && (definition->schema.key_bytes || definition->schema.column_count))
-        return wrong(console, "key", "before all columns, once");
-    int code = column_parse(definition, console->words[*at], &column);
-    if (code) return code;
-    ++*at;
-    if (key) {
-        definition->schema.key_bytes = column.bytes;
-        column.bytes = (column.bytes + 5) / 2 * 2; /* CELLAR_KEY: two numbers of 2 bytes before the text */
-        column.cell = CELLAR_OWN_CELL;
+    if (at && value_parse_number(at + 1, &cell, &ignored) == 0) *at = 0;
+    colon = strrchr(word, ':');
+    if (colon && strcmp(colon, ":key") == 0) {
+        *colon = 0;
+        column.flags = CELLAR_KEY;
+        colon = strrchr(word, ':');
     }
-    column_place(definition, &column);
+    if (!colon || !type_parse(colon + 1, &column) || cell > CELLAR_CELLS_MAX) return wrong(console, whole, wanted);
+    *colon = 0;
+    column.cell = (uint32_t)cell;
+    column_place(definition, column);
     return 0;
 }
 
 static int table_create(struct console *console)
 {
-    struct definition definition = {.console = console};
+    struct definition definition = {.def = {.size = sizeof definition.def, .name = console->words[2]}};
     const struct cellar_table *table;
     uint32_t at = 3;
     int code = 0;
-    definition.schema.name = console->words[2];
-    definition.schema.columns = definition.columns;
-    definition.schema.records_max = 1000;
-    if (at + 1 < console->word_count && strcmp(console->words[at], "records") == 0) {
-        code = value_parse_number(console->words[at + 1], &definition.schema.records_max, console->error);
+    if (at + 1 < console->word_count && strcmp(console->words[at], "rows") == 0) {
+        code = value_parse_number(console->words[at + 1], &definition.def.rows, console->error);
         at += 2;
     }
-    while (at < console->word_count && code == 0) code = column_add(&definition, &at);
-    definition.schema.row_bytes = (definition.schema.row_bytes + 7) / 8 * 8;
-    return code ? code : err_last(console->error, cellar_table_create(console->db, &definition.schema, &table));
+    if (at < console->word_count && strcmp(console->words[at], "ordered") == 0) {
+        definition.def.flags = CELLAR_ORDERED;
+        at++;
+    }
+    for (; at < console->word_count && code == 0; at++) code = column_parse(console, console->words[at], &definition);
+    definition.def.columns = definition.columns;
+    definition.def.row_bytes = (definition.def.row_bytes + 7) / 8 * 8;
+    return code ? code : err_last(console->error, cellar_table_open(console->db, &definition.def, 0, &table));
 }
 
 /* ---- new indexes ---- */
 
-static int column_covered(struct console *console, const struct relation *relation, char *name,
-                          struct cellar_schema_index_column *column)
+/* One more of a list of names. */
+static int name_add(struct console *console, char *names, const char *name)
 {
-    int field = relation_field_find(relation, name, console->error);
-    if (field < 0) return field;
-    if (relation_column(relation, (uint32_t)field) < 0)
-        return wrong(console, name, "a column: entries have keys anyway");
-    *column = (struct cellar_schema_index_column){.column = name, .sort = CELLAR_COVERED};
+    size_t used = strlen(names);
+    if (used + strlen(name) + 3 > NAMES_BYTES)
+        return err_set(console->error, CELLAR_INVALID, "more columns than an index may have");
+    snprintf(names + used, NAMES_BYTES - used, "%s%s", used ? ", " : "", name);
     return 0;
 }
 
-/* COLUMN[:SORT][:desc]; the sort of a number is signed, of all else bytes. */
-static int index_column_parse(struct console *console, const struct relation *relation, char *word,
-                              struct cellar_schema_index_column *column)
+/* The table is as it was, but for what is added to it. */
+static int table_add(struct console *console, const struct cellar_index_def *index, uint32_t flags)
 {
-    char *rest = NULL, *name = strtok_r(word, ":", &rest), *part;
-    int field = relation_field_find(relation, name ? name : "", console->error);
-    if (field < 0) return field;
-    int number = relation_column(relation, (uint32_t)field);
-    if (number < 0) return wrong(console, word, "a column: without any the index is one of keys");
-    *column = (struct cellar_schema_index_column){
-        .column = name, .sort = relation->kinds[number] == VALUE_SIGNED ? CELLAR_SORT_SIGNED : CELLAR_SORT_BYTES};
-    while ((part = strtok_r(NULL, ":", &rest))) {
-        uint32_t sort = 0;
-        while (sort < 3 && strcmp(part, sorts[sort]) != 0) sort++;
-        if (sort < 3)
-            column->sort = sort;
-        else if (!strcmp(part, "desc"))
-            column->descending = true;
-        else
-            return wrong(console, part, "signed, unsigned, bytes or desc");
-    }
-    return 0;
+    const struct cellar_table_def def = {
+        .size = sizeof def, .name = console->words[2], .indexes = index, .index_count = index ? 1 : 0, .flags = flags};
+    const struct cellar_table *table;
+    return err_last(console->error, cellar_table_open(console->db, &def, CELLAR_EXISTING | CELLAR_ADD, &table));
 }
 
 static int index_create(struct console *console)
 {
-    struct cellar_schema_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
-    struct cellar_schema_index def = {.columns = columns};
-    const struct cellar_index *index;
-    struct relation relation;
+    char columns[NAMES_BYTES] = "", covers[NAMES_BYTES] = "", *names = columns;
+    struct cellar_index_def def = {.name = console->words[3]};
     uint32_t at = 4;
-    if (console->word_count < 4) return wrong(console, "create index", "followed by TABLE NAME");
-    int code = relation_open(console->db, console->words[2], NULL, &relation, console->error);
-    if (code) return code;
-    def.name = console->words[3];
-    if (at < console->word_count && strcmp(console->words[at], "unique") == 0) {
+    int code = 0;
+    if (console->word_count < 5) return wrong(console, "create index", "followed by TABLE NAME COLUMN ...");
+    if (strcmp(console->words[at], "unique") == 0) {
         def.flags = CELLAR_UNIQUE;
         at++;
     }
-    bool covering = false;
     for (; at < console->word_count && code == 0; at++) {
-        if (!covering && strcmp(console->words[at], "covering") == 0) {
-            covering = true;
-            continue;
-        }
-        if (def.column_count == CELLAR_INDEX_COLUMNS_MAX)
-            code = err_set(console->error, CELLAR_INVALID, "more than %d columns", CELLAR_INDEX_COLUMNS_MAX);
+        if (names == columns && strcmp(console->words[at], "covering") == 0)
+            names = covers;
         else
-            code = (covering ? column_covered : index_column_parse)(console, &relation, console->words[at],
-                                                                    &columns[def.column_count++]);
+            code = name_add(console, names, console->words[at]);
     }
-    if (code == 0) code = err_last(console->error, cellar_index_create(console->db, relation.table, &def, &index));
-    relation_close(&relation);
-    return code;
+    def.columns = columns;
+    def.covers = *covers ? covers : NULL;
+    return code ? code : table_add(console, &def, 0);
 }
 
 int console_create(struct console *console)
 {
-    if (!strcmp(console->words[1], "table")) return table_create(console);
-    if (!strcmp(console->words[1], "index")) return index_create(console);
-    return wrong(console, console->words[1], "table or index");
+    const char *what = console->words[1];
+    if (!strcmp(what, "table")) return table_create(console);
+    if (!strcmp(what, "index")) return index_create(console);
+    if (!strcmp(what, "order")) return table_add(console, NULL, CELLAR_ORDERED);
+    return wrong(console, what, "table, index or order");
 }
 
-/* ---- other columns ---- */
+/* ---- gone ---- */
 
-/* The sort of its text is as for a column of that width. */
-static int column_more(struct console *console, const struct cellar_table *table, char *word, const char *text)
+static int index_drop(struct console *console, const struct cellar_table *table, const char *name)
 {
-    struct definition definition = {.console = console};
-    struct cellar_schema_column column;
-    const struct cellar_table *altered;
-    uint8_t value[CELLAR_COLUMN_BYTES_MAX] = {0};
-    int code = column_parse(&definition, word, &column);
-    if (code) return code;
-    if (column.cell != CELLAR_OWN_CELL) return wrong(console, word, "COLUMN:BYTES: a new column has a cell of its own");
-    enum value_kind kind = value_kind_fits(VALUE_SIGNED, column.bytes) ? VALUE_SIGNED : VALUE_TEXT;
-    if (text) code = value_parse(kind, text, value, column.bytes, console->error);
-    return code ? code
-                : err_last(console->error,
-                           cellar_column_add(console->db, table, column.name, column.bytes, value, &altered));
+    const struct cellar_index *index = cellar_index_find(table, name);
+    if (!index) return err_set(console->error, CELLAR_NOT_FOUND, "the table has no index '%.31s'", name);
+    return err_last(console->error, cellar_index_drop(console->db, index));
 }
 
-int console_alter(struct console *console)
+int console_drop(struct console *console)
 {
-    char **words = console->words;
-    const struct cellar_table *table = cellar_table_find(console->db, words[2]), *altered;
-    bool add = strcmp(words[3], "add") == 0;
-    if (console->txn)
-        return err_set(console->error, CELLAR_BUSY, "this writes the table anew, at rest: commit or abort first");
-    if (strcmp(words[1], "table") != 0) return wrong(console, words[1], "table");
-    if (!table) return err_set(console->error, CELLAR_NOT_FOUND, "there is no table '%.40s'", words[2]);
-    if (!add && strcmp(words[3], "drop") != 0) return wrong(console, words[3], "add or drop");
-    if (strcmp(words[4], "column") != 0) return wrong(console, words[4], "column");
-    if (add) return column_more(console, table, words[5], console->word_count == 7 ? words[6] : NULL);
-    if (console->word_count == 7) return wrong(console, words[6], "wanted here");
-    return err_last(console->error, cellar_column_drop(console->db, table, words[5], &altered));
+    struct relation relation;
+    bool is_table = strcmp(console->words[1], "table") == 0;
+    if (console->txn) return err_set(console->error, CELLAR_BUSY, "this wants the pool at rest: commit or abort first");
+    if (!is_table && strcmp(console->words[1], "index") != 0)
+        return wrong(console, console->words[1], "table or index");
+    if (console->word_count != (is_table ? 3 : 4))
+        return wrong(console, "drop", "drop table NAME, or drop index TABLE NAME");
+    int code = relation_open(console->db, console->words[2], NULL, &relation, console->error);
+    if (code == 0)
+        code = is_table ? err_last(console->error, cellar_table_drop(console->db, relation.table))
+                        : index_drop(console, relation.table, console->words[3]);
+    relation_close(&relation);
+    return code;
 }

@@ -9,27 +9,31 @@ static const char *const verbs[CELLAR_VERBS] = {"READ", "WRITE", "CAS", "masked 
 
 /* ---- explain ---- */
 
+static void order_explain(const struct console *console, const struct relation *relation)
+{
+    struct relation_order order;
+    bool named;
+    if (!console_order(console, relation, &order, &named))
+        puts("index        none: all rows, in no order");
+    else
+        printf("index        ordered: %s\n", order.name);
+}
+
 static void indexes_print(const struct console *console)
 {
     const char *command = console->words[0], *name = console->word_count > 1 ? console->words[1] : "";
-    const struct cellar_table *table = cellar_table_find(console->db, name);
-    const struct cellar_index *index = NULL;
-    struct cellar_schema_index def;
-    struct cellar_schema_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
     bool changes = !strcmp(command, "put") || !strcmp(command, "insert") || !strcmp(command, "delete");
-    if (!table) return;
-    if (strcmp(command, "scan") != 0) printf("index        hash index of %s\n", name);
-    if (!strcmp(command, "scan")) {
-        if (console->word_count > 2) index = cellar_index_find(table, console->words[2]);
-        if (!index) index = cellar_index_next(table, NULL);
-        if (index) cellar_index_describe(index, &def, columns);
-        printf("index        %s%s\n", index ? "ordered: " : "none: all records, in no order", index ? def.name : "");
-        return;
-    }
-    while (changes && (index = cellar_index_next(table, index))) {
-        cellar_index_describe(index, &def, columns);
-        printf("kept beside  %s\n", def.name);
-    }
+    struct relation relation;
+    struct cellar_error ignored;
+    if (relation_open(console->db, name, NULL, &relation, &ignored)) return;
+    if (!strcmp(command, "scan"))
+        order_explain(console, &relation);
+    else
+        printf("index        hash index of %s\n", name);
+    if (changes && relation.def.flags & CELLAR_ORDERED) puts("kept beside  " RELATION_BY_KEY);
+    for (uint32_t i = 0; changes && i < relation.def.index_count; i++)
+        printf("kept beside  %s\n", relation.def.indexes[i].name);
+    relation_close(&relation);
 }
 
 static uint64_t verb_sum(const struct cellar_lab_stats *stats, uint32_t verb)

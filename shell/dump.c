@@ -24,9 +24,8 @@ struct dump {
     enum rows_format format;
     struct cellar *db;
     struct relation relation;
-    const struct cellar_index *index; /* NULL: the whole table, at rest */
-    struct cellar_range range;        /* what is left of it */
-    void *last;                       /* row of the last record, if the index has columns */
+    struct relation_order order; /* with --index */
+    void *last;                  /* the row that was written last, with its BYTES; NULL: none */
     FILE *out;
     struct partial part; /* becomes `file` when it is whole; without `file` `out` is a temporary one */
     uint64_t rows;
@@ -46,7 +45,7 @@ static const struct option_def defs[] = {
     {SOURCE_KINDS(AT(kinds))},
     {.name = "index",
      .argument = "NAME",
-     .help = "in its order, in batches, beside transactions of others; keys alone, or unique",
+     .help = "in its order, in batches, beside transactions of others; key: that of an ordered table's key",
      .kind = OPTION_TEXT,
      .offset = AT(index_name)},
     SOURCE_OPTIONS(AT(source)),
@@ -63,7 +62,7 @@ static void print_help(void)
     fputs("\nExamples\n"
           "  cellar dump bank.pool accounts --out accounts.csv\n"
           "  cellar dump bank.pool accounts --format json | jq .cents\n"
-          "  cellar dump accounts --memnodes /tmp/mn0 --cn 3 --index by_key --out accounts.jsonl\n",
+          "  cellar dump accounts --memnodes /tmp/mn0 --cn 3 --index key --out accounts.jsonl\n",
           stdout);
 }
 
@@ -129,8 +128,8 @@ static int row_write(struct dump *dump)
 static int scanned(void *arg, uint64_t key, const void *row)
 {
     struct dump *dump = arg;
-    memcpy(dump->relation.row, row, dump->relation.schema.row_bytes);
-    dump->relation.key = key;
+    (void)key;
+    relation_use(&dump->relation, row);
     return row_write(dump);
 }
 
@@ -150,92 +149,77 @@ static int whole_client(struct cellar_lab_client *client, void *arg)
 
 /* ---- in batches, beside transactions ---- */
 
-static int index_find(struct dump *dump)
-{
-    struct cellar_schema_index def;
-    struct cellar_schema_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
-    if (!dump->index_name) return 0;
-    dump->index = cellar_index_find(dump->relation.table, dump->index_name);
-    if (!dump->index) return err_set(dump->error, CELLAR_NOT_FOUND, "the table has no index '%.31s'", dump->index_name);
-    cellar_index_describe(dump->index, &def, columns);
-    uint32_t sorted = relation_sorted(&def);
-    if (sorted && !(def.flags & CELLAR_UNIQUE))
-        return err_set(dump->error, CELLAR_INVALID,
-                       "records may be equal in index %.31s: --index wants a unique one, or one of keys alone",
-                       dump->index_name);
-    if (sorted == 0 && dump->relation.keyed)
-        return err_set(dump->error, CELLAR_INVALID,
-                       "keys are byte strings, which index %.31s has no order of: --index wants a unique one",
-                       dump->index_name);
-    dump->range.high_key = UINT64_MAX;
-    dump->range.low.columns = 0;
-    dump->last = malloc(dump->relation.schema.row_bytes);
-    return dump->last ? 0 : err_set(dump->error, CELLAR_NOMEM, "no memory for a row");
-}
-
 struct batch {
-    uint64_t keys[BATCH_ROWS];
-    uint8_t *rows;
+    struct dump *dump;
+    uint8_t *rows; /* as the cursor gives them */
+    void *kept[BATCH_ROWS];
     int count;
 };
 
-static int batch_read(struct dump *dump, struct cellar_txn *txn, struct batch *batch)
+static void batch_drop(struct batch *batch)
 {
-    struct relation *relation = &dump->relation;
-    batch->count = cellar_txn_scan(txn, dump->index, &dump->range, CELLAR_ALL_CELLS, 0, batch->keys, BATCH_ROWS);
-    int code = batch->count < 0 ? batch->count : 0;
-    for (int i = 0; i < batch->count && code == 0; i++) {
-        relation->key = batch->keys[i];
-        code = relation_read(relation, txn);
-        memcpy(batch->rows + (size_t)i * relation->schema.row_bytes, relation->row, relation->schema.row_bytes);
-    }
-    return code;
+    for (int i = 0; i < batch->count; i++) free(batch->kept[i]);
+    batch->count = 0;
 }
 
-static int batch_run(struct dump *dump, struct batch *batch)
+static int batch_keep(struct batch *batch, int count)
 {
-    int code = CELLAR_RETRY;
-    for (int i = 0; i < BATCH_ATTEMPTS && code == CELLAR_RETRY; i++) {
-        struct cellar_txn *txn;
-        code = cellar_begin(dump->db, CELLAR_TXN(.flags = CELLAR_READ_ONLY), &txn);
-        if (code) break;
-        code = batch_read(dump, txn, batch);
-        if (code == 0)
-            code = cellar_commit(txn, NULL);
-        else
-            cellar_abort(txn);
+    const struct relation *relation = &batch->dump->relation;
+    for (batch->count = 0; batch->count < count; batch->count++) {
+        void *copy = relation_copy(relation, batch->rows + (size_t)batch->count * relation->def.row_bytes);
+        if (!copy) return CELLAR_NOMEM;
+        batch->kept[batch->count] = copy;
     }
-    return err_last(dump->error, code);
+    return 0;
 }
 
-/* From behind the batch's last record on: false, there is nothing. */
-static bool range_go_on(struct dump *dump, const struct batch *batch)
+/* The rows behind the last one of the batch before. */
+static int batch_read(struct cellar_txn *txn, void *arg)
 {
-    struct cellar_schema_index def;
-    struct cellar_schema_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
-    size_t bytes = dump->relation.schema.row_bytes;
-    if (batch->count < BATCH_ROWS) return false;
-    cellar_index_describe(dump->index, &def, columns);
-    memcpy(dump->last, batch->rows + (size_t)(batch->count - 1) * bytes, bytes);
-    uint32_t sorted = relation_sorted(&def);
-    dump->range.low =
-        (struct cellar_bound){.row = sorted ? dump->last : NULL, .columns = sorted, .excluded = sorted > 0};
-    dump->range.low_key = batch->keys[batch->count - 1] + 1;
-    return dump->range.low_key != 0 || sorted > 0;
+    struct batch *batch = arg;
+    const struct dump *dump = batch->dump;
+    struct cellar_scan scan = relation_scan(&dump->relation, &dump->order);
+    struct cellar_cursor *cursor;
+    batch_drop(batch);
+    scan.after = dump->last;
+    int code = cellar_cursor_open(txn, &scan, &cursor);
+    if (code) return code;
+    int count = (cellar_cursor_next)(cursor, BATCH_ROWS, batch->rows, dump->relation.def.row_bytes);
+    return count < 0 ? count : batch_keep(batch, count);
+}
+
+/* Until it commits, or others come between again and again. */
+static int batch_run(struct batch *batch)
+{
+    static const struct cellar_txn_options reading = {
+        .size = sizeof reading, .flags = CELLAR_READ_ONLY, .attempts_max = BATCH_ATTEMPTS};
+    struct dump *dump = batch->dump;
+    return err_last(dump->error, cellar_run(dump->db, batch_read, batch, &reading, NULL));
+}
+
+/* Writes the batch; false in *more: it was the last one. */
+static int batch_write(struct batch *batch, bool *more)
+{
+    struct dump *dump = batch->dump;
+    int code = 0;
+    for (int i = 0; i < batch->count && code == 0; i++) code = scanned(dump, 0, batch->kept[i]);
+    *more = batch->count == BATCH_ROWS;
+    if (code || !*more) return code;
+    free(dump->last);
+    dump->last = batch->kept[--batch->count];
+    return 0;
 }
 
 static int in_batches(struct dump *dump)
 {
-    struct batch batch = {.rows = malloc((size_t)BATCH_ROWS * dump->relation.schema.row_bytes)};
+    struct batch batch = {.dump = dump, .rows = malloc((size_t)BATCH_ROWS * dump->relation.def.row_bytes)};
     if (!batch.rows) return err_set(dump->error, CELLAR_NOMEM, "no memory for %d rows", BATCH_ROWS);
     int code = begin_anew(dump);
-    bool more = true;
-    while (code == 0 && more) {
-        code = batch_run(dump, &batch);
-        for (int i = 0; i < batch.count && code == 0; i++)
-            code = scanned(dump, batch.keys[i], batch.rows + (size_t)i * dump->relation.schema.row_bytes);
-        more = code == 0 && range_go_on(dump, &batch);
+    for (bool more = true; code == 0 && more;) {
+        code = batch_run(&batch);
+        if (code == 0) code = batch_write(&batch, &more);
     }
+    batch_drop(&batch);
     free(batch.rows);
     return code;
 }
@@ -254,9 +238,10 @@ static int run(struct dump *dump, const char *table)
 {
     int code = source_open(&dump->source, SOURCE_LOOK, &dump->db, dump->error);
     if (code == 0) code = relation_open(dump->db, table, dump->kinds, &dump->relation, dump->error);
-    if (code == 0) code = index_find(dump);
+    if (code == 0 && dump->index_name)
+        code = relation_order_find(&dump->relation, dump->index_name, &dump->order, dump->error);
     if (code == 0) code = out_open(dump);
-    if (code == 0) code = dump->index ? in_batches(dump) : cellar_lab_run(dump->db, whole_client, dump);
+    if (code == 0) code = dump->index_name ? in_batches(dump) : cellar_lab_run(dump->db, whole_client, dump);
     return out_close(dump, code);
 }
 

@@ -26,9 +26,9 @@ struct load {
     struct relation relation;
     FILE *in;
     struct rows_reader *reader;
-    uint32_t batch_max, batch_count;
-    uint8_t *batch; /* rows */
-    uint64_t keys[BATCH_ROWS], lines[BATCH_ROWS];
+    uint32_t batch_count, batch_bytes;
+    void *batch[BATCH_ROWS]; /* rows of the relation's, and the lines where they begin */
+    uint64_t lines[BATCH_ROWS];
     uint64_t rows, loaded; /* read in this pass, and committed */
     uint64_t at, bytes;    /* of the file; 0: not known */
     bool checking;
@@ -69,22 +69,15 @@ static void print_help(void)
           stdout);
 }
 
+/* About so much of a log entry the row takes. */
+static uint32_t row_log_bytes(const struct load *load)
+{
+    const struct cellar_table_def *def = &load->relation.def;
+    uint32_t indexes = def->index_count + (def->flags & CELLAR_ORDERED ? 1 : 0);
+    return relation_row_bytes(&load->relation) + ROW_BYTES_BESIDE * (1 + 10 * indexes);
+}
+
 /* ---- transactions ---- */
-
-static void batch_row_use(struct load *load, uint32_t i)
-{
-    uint32_t bytes = load->relation.schema.row_bytes;
-    memcpy(load->relation.row, load->batch + (size_t)i * bytes, bytes);
-    load->relation.key = load->keys[i];
-}
-
-/* The line of the row that the engine's message is about; else of the batch's first. */
-static uint64_t line_of(const struct load *load, uint64_t key)
-{
-    for (uint32_t i = 0; i < load->batch_count; i++)
-        if (load->keys[i] == key) return load->lines[i];
-    return load->batch_count ? load->lines[0] : 0;
-}
 
 static int refused(struct load *load, int code, uint64_t line)
 {
@@ -92,48 +85,63 @@ static int refused(struct load *load, int code, uint64_t line)
                    load->file ? load->file : "standard input", line, cellar_last_error()->text, load->loaded);
 }
 
-static int batch_insert(struct load *load, struct cellar_txn *txn, uint64_t *line)
+struct part {
+    struct load *load;
+    uint32_t first, count; /* of the batch */
+};
+
+static int part_insert(struct cellar_txn *txn, void *arg)
+{
+    const struct part *part = arg;
+    const struct relation *relation = &part->load->relation;
+    int code = 0;
+    for (uint32_t i = part->first; i < part->first + part->count && code == 0; i++)
+        code = (cellar_insert)(txn, relation->table, part->load->batch[i], relation->def.row_bytes);
+    return code;
+}
+
+static void batch_drop(struct load *load)
+{
+    for (uint32_t i = 0; i < load->batch_count; i++) free(load->batch[i]);
+    load->batch_count = 0;
+    load->batch_bytes = 0;
+}
+
+/* One row after the other: those before the one that is refused are in. */
+static int batch_commit_singly(struct load *load)
 {
     for (uint32_t i = 0; i < load->batch_count; i++) {
-        batch_row_use(load, i);
-        int code = relation_insert(&load->relation, txn);
-        load->keys[i] = load->relation.key; /* of a keyed table: the record's number, which messages name */
-        *line = load->lines[i];
-        if (code) return code;
+        struct part one = {load, i, 1};
+        int code = cellar_run(load->db, part_insert, &one, NULL, NULL);
+        if (code) return refused(load, code, load->lines[i]);
+        load->loaded++;
     }
     return 0;
 }
 
+/* A commit that is refused does not say for which row. */
 static int batch_commit(struct load *load)
 {
-    struct cellar_result result = {0};
-    uint64_t line = 0;
-    int code;
-    do {
-        struct cellar_txn *txn;
-        code = cellar_begin(load->db, NULL, &txn);
-        if (code) return refused(load, code, load->lines[0]);
-        code = batch_insert(load, txn, &line);
-        if (code == 0) {
-            code = cellar_commit(txn, &result);
-            if (code < 0) line = line_of(load, result.detail.key);
-        } else {
-            cellar_abort(txn);
-        }
-    } while (code == CELLAR_RETRY);
-    if (code) return refused(load, code, line);
-    load->loaded += load->batch_count;
-    load->batch_count = 0;
-    return 0;
+    struct part all = {load, 0, load->batch_count};
+    int code = cellar_run(load->db, part_insert, &all, NULL, NULL);
+    if (code == CELLAR_EXISTS)
+        code = batch_commit_singly(load);
+    else if (code)
+        code = refused(load, code, load->lines[0]);
+    else
+        load->loaded += load->batch_count;
+    batch_drop(load);
+    return code;
 }
 
 static int row_take(struct load *load)
 {
-    uint32_t bytes = load->relation.schema.row_bytes;
-    memcpy(load->batch + (size_t)load->batch_count * bytes, load->relation.row, bytes);
-    load->keys[load->batch_count] = load->relation.key;
-    load->lines[load->batch_count++] = rows_line(load->reader);
-    return load->batch_count == load->batch_max ? batch_commit(load) : 0;
+    void *row = relation_copy(&load->relation, load->relation.row);
+    if (!row) return err_set(load->error, CELLAR_NOMEM, "no memory for a row");
+    load->batch_bytes += row_log_bytes(load);
+    load->lines[load->batch_count] = rows_line(load->reader);
+    load->batch[load->batch_count++] = row;
+    return load->batch_count == BATCH_ROWS || load->batch_bytes >= BATCH_BYTES ? batch_commit(load) : 0;
 }
 
 /* ---- passes over the file ---- */
@@ -174,21 +182,6 @@ static int in_open(struct load *load)
     return 0;
 }
 
-static uint32_t index_count(const struct cellar_table *table)
-{
-    uint32_t count = 0;
-    for (const struct cellar_index *index = NULL; (index = cellar_index_next(table, index));) count++;
-    return count;
-}
-
-static int batch_make(struct load *load)
-{
-    uint32_t row = load->relation.schema.row_bytes + ROW_BYTES_BESIDE * (1 + 10 * index_count(load->relation.table));
-    load->batch_max = BATCH_BYTES / row < 1 ? 1 : BATCH_BYTES / row < BATCH_ROWS ? BATCH_BYTES / row : BATCH_ROWS;
-    load->batch = malloc((size_t)load->batch_max * load->relation.schema.row_bytes);
-    return load->batch ? 0 : err_set(load->error, CELLAR_NOMEM, "no memory for %u rows", load->batch_max);
-}
-
 static void draw(void *arg, double elapsed_s, char *line, size_t bytes)
 {
     const struct load *load = arg;
@@ -207,7 +200,6 @@ static int run(struct load *load, const char *table)
     if (code == 0)
         code = source_open(&load->source, load->check_only ? SOURCE_LOOK : SOURCE_CHANGE, &load->db, load->error);
     if (code == 0) code = relation_open(load->db, table, load->kinds, &load->relation, load->error);
-    if (code == 0) code = batch_make(load);
     return code ? code : passes(load);
 }
 
@@ -227,7 +219,7 @@ int shell_load(int count, char *const *arguments, struct watch *watch)
     watch->end(watch);
     int status = source_end(&load.source, load.db, code, &error);
     relation_close(&load.relation);
-    free(load.batch);
+    batch_drop(&load);
     if (load.file && load.in) fclose(load.in);
     if (status == COMMAND_OK)
         fprintf(stderr, "%" PRIu64 " rows %s\n", load.check_only ? load.rows : load.loaded,

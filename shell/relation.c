@@ -5,40 +5,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef CELLAR_KEY(CELLAR_KEY_BYTES_MAX) key_column;
+#define TEXT_BYTES_EACH 8  /* of a byte, at most, wherever it is written: in JSON an escape of an escape */
+#define TEXT_BYTES_MORE 64 /* of a number; of a name with quotes */
 
-/* What an index says of a column's order says what it is. */
-static void kinds_from_indexes(struct relation *relation)
+/* ---- opening ---- */
+
+static const struct cellar_column *column_of(const struct relation *relation, uint32_t column)
 {
-    const struct cellar_index *index = NULL;
-    while ((index = cellar_index_next(relation->table, index))) {
-        struct cellar_schema_index def;
-        struct cellar_schema_index_column columns[CELLAR_INDEX_COLUMNS_MAX];
-        cellar_index_describe(index, &def, columns);
-        for (uint32_t i = 0; i < def.column_count; i++) {
-            int column = cellar_column_of(relation->table, columns[i].column);
-            if (column < 0 || columns[i].sort == CELLAR_COVERED) continue;
-            relation->kinds[column] = columns[i].sort == CELLAR_SORT_BYTES      ? VALUE_TEXT
-                                      : columns[i].sort == CELLAR_SORT_UNSIGNED ? VALUE_UNSIGNED
-                                                                                : VALUE_SIGNED;
-        }
-    }
+    return &relation->def.columns[column];
+}
+
+/* So many bytes a value may have. */
+static uint32_t bytes_of(const struct cellar_column *column)
+{
+    if (column->type != CELLAR_BYTES) return column->bytes;
+    return column->bytes_max ? column->bytes_max : CELLAR_VALUE_BYTES_MAX;
+}
+
+static enum value_kind kind_of(const struct cellar_column *column)
+{
+    if (column->type == CELLAR_UINT) return VALUE_UNSIGNED;
+    if (column->type == CELLAR_INT) return VALUE_SIGNED;
+    return column->type == CELLAR_FLOAT ? VALUE_REAL : VALUE_TEXT;
+}
+
+static bool kind_fits(const struct cellar_column *column, enum value_kind kind)
+{
+    if (column->type == CELLAR_BYTES) return kind == VALUE_TEXT || kind == VALUE_HEX;
+    return column->type == CELLAR_FIXED ? value_kind_fits(kind, column->bytes) : kind == kind_of(column);
 }
 
 static int kind_given(struct relation *relation, char *word, struct cellar_error *error)
 {
-    char *name = strchr(word, ':');
+    char *name = strrchr(word, ':');
     if (!name) return err_set(error, CELLAR_INVALID, "'%.60s' is not COLUMN:KIND", word);
     *name++ = 0;
-    int field = relation_field_find(relation, word, error);
-    if (field < 0) return field;
-    int column = relation_column(relation, (uint32_t)field);
-    if (field == 0) return err_set(error, CELLAR_INVALID, "%.31s is the key: it has no other kind", word);
+    int column = relation_column_find(relation, word, error);
+    if (column < 0) return column;
     for (int kind = 0; kind < VALUE_KINDS; kind++) {
         if (strcmp(name, value_kind_names[kind]) != 0) continue;
-        if (!value_kind_fits(kind, relation->columns[column].bytes))
-            return err_set(error, CELLAR_INVALID, "%.31s has %" PRIu32 " bytes, and is not %s", word,
-                           relation->columns[column].bytes, name);
+        if (!kind_fits(column_of(relation, (uint32_t)column), kind))
+            return err_set(error, CELLAR_INVALID, "a value of %.31s is not %s", word, name);
         relation->kinds[column] = kind;
         return 0;
     }
@@ -55,58 +62,58 @@ static int kinds_given(struct relation *relation, const char *kinds, struct cell
     return code;
 }
 
+static int memory_make(struct relation *relation, struct cellar_error *error)
+{
+    size_t most = 0;
+    for (uint32_t i = 0; i < relation->def.column_count; i++)
+        if (bytes_of(column_of(relation, i)) > most) most = bytes_of(column_of(relation, i));
+    relation->row = calloc(1, relation->def.row_bytes);
+    relation->text = malloc(most * 4 + TEXT_BYTES_MORE);
+    return relation->row && relation->text ? 0 : err_set(error, CELLAR_NOMEM, "no memory for a row");
+}
+
+/* As its definition says. */
+static int described(struct cellar *db, struct relation *relation, struct cellar_error *error)
+{
+    relation->def.size = sizeof relation->def;
+    int code = err_last(error, cellar_table_describe(db, relation->table, &relation->def));
+    for (uint32_t i = 0; i < relation->def.column_count && code == 0; i++) {
+        relation->kinds[i] = kind_of(column_of(relation, i));
+        if (column_of(relation, i)->flags & CELLAR_KEY) relation->keys[relation->key_count++] = i;
+    }
+    return code ? code : memory_make(relation, error);
+}
+
 int relation_open(struct cellar *db, const char *name, const char *kinds, struct relation *relation,
                   struct cellar_error *error)
 {
-    *relation = (struct relation){.table = cellar_table_find(db, name)};
-    if (!relation->table) return err_set(error, CELLAR_NOT_FOUND, "there is no table '%.40s'", name);
-    cellar_schema_describe(relation->table, &relation->schema, relation->columns);
-    if (relation->schema.variable)
-        return err_set(error, CELLAR_UNSUPPORTED,
-                       "table '%.40s' has values of variable length, which have no fields here yet", name);
-    if (relation->schema.typed)
-        return err_set(error, CELLAR_UNSUPPORTED, "table '%.40s' has typed columns, which have no fields here yet",
-                       name);
-    relation->keyed = relation->schema.key_bytes > 0;
-    relation->field_count = relation->schema.column_count + 1 - relation->keyed;
-    for (uint32_t i = 0; i < relation->schema.column_count; i++)
-        relation->kinds[i] = value_kind_fits(VALUE_SIGNED, relation->columns[i].bytes) ? VALUE_SIGNED : VALUE_TEXT;
-    kinds_from_indexes(relation);
-    relation->row = calloc(1, relation->schema.row_bytes);
-    if (!relation->row) return err_set(error, CELLAR_NOMEM, "no memory for a row");
-    int code = kinds ? kinds_given(relation, kinds, error) : 0;
+    const struct cellar_table_def whole = {.size = sizeof whole, .name = name};
+    *relation = (struct relation){0};
+    int code = cellar_table_open(db, &whole, CELLAR_EXISTING, &relation->table);
+    if (code == CELLAR_NOT_FOUND) return err_set(error, code, "there is no table '%.40s'", name);
+    code = err_last(error, code);
+    if (code == 0) code = described(db, relation, error);
+    if (code == 0 && kinds) code = kinds_given(relation, kinds, error);
     if (code) relation_close(relation);
     return code;
 }
 
-uint32_t relation_sorted(const struct cellar_schema_index *def)
-{
-    uint32_t count = 0;
-    while (count < def->column_count && def->columns[count].sort != CELLAR_COVERED) count++;
-    return count;
-}
-
 void relation_close(struct relation *relation)
 {
+    for (uint32_t i = 0; i < CELLAR_COLUMNS_MAX; i++) free(relation->values[i]);
     free(relation->row);
-    relation->row = NULL;
+    free(relation->text);
+    *relation = (struct relation){0};
 }
 
-int relation_column(const struct relation *relation, uint32_t field) { return (int)field - 1 + (int)relation->keyed; }
+/* ---- columns ---- */
 
-const char *relation_field_name(const struct relation *relation, uint32_t field)
-{
-    int column = relation_column(relation, field);
-    if (column >= 0) return relation->columns[column].name;
-    return cellar_column_of(relation->table, "key") < 0 ? "key" : "_key";
-}
-
-int relation_field_find(const struct relation *relation, const char *name, struct cellar_error *error)
+int relation_column_find(const struct relation *relation, const char *name, struct cellar_error *error)
 {
     char all[160] = "";
     size_t used = 0;
-    for (uint32_t i = 0; i < relation->field_count; i++) {
-        const char *there = relation_field_name(relation, i);
+    for (uint32_t i = 0; i < relation->def.column_count; i++) {
+        const char *there = column_of(relation, i)->name;
         if (!strcmp(there, name)) return (int)i;
         if (used + strlen(there) + 3 < sizeof all)
             used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", there);
@@ -114,74 +121,158 @@ int relation_field_find(const struct relation *relation, const char *name, struc
     return err_set(error, CELLAR_NOT_FOUND, "no column '%.31s': there is %s", name, all);
 }
 
-bool relation_field_numeric(const struct relation *relation, uint32_t field)
+bool relation_is_numeric(const struct relation *relation, uint32_t column)
 {
-    if (field == 0) return !relation->keyed;
-    return relation->kinds[relation_column(relation, field)] <= VALUE_REAL;
+    return relation->kinds[column] <= VALUE_REAL;
 }
 
-static void *at(const struct relation *relation, int column)
+bool relation_is_key(const struct relation *relation, uint32_t column)
 {
-    return (uint8_t *)relation->row + relation->columns[column].offset;
+    return column_of(relation, column)->flags & CELLAR_KEY;
 }
 
-uint32_t relation_field_print(const struct relation *relation, uint32_t field, bool one_line, char *text)
+size_t relation_text_bytes(const struct relation *relation)
 {
-    int column = relation_column(relation, field);
-    if (column < 0) return (uint32_t)sprintf(text, "%" PRIu64, relation->key);
-    if (field > 0)
-        return value_print(relation->kinds[column], at(relation, column), relation->columns[column].bytes, one_line,
-                           text);
-    const key_column *key = at(relation, column);
-    uint32_t bytes = key->bytes < relation->schema.key_bytes ? key->bytes : relation->schema.key_bytes;
-    return value_print_string(key->text, bytes, one_line, text);
+    size_t bytes = TEXT_BYTES_MORE;
+    for (uint32_t i = 0; i < relation->def.column_count; i++)
+        bytes += TEXT_BYTES_EACH * (bytes_of(column_of(relation, i)) + CELLAR_NAME_BYTES) + TEXT_BYTES_MORE;
+    return bytes;
 }
 
-static int key_parse(struct relation *relation, const char *text, struct cellar_error *error)
+static struct cellar_bytes bytes_at(const struct cellar_column *column, const void *row)
 {
-    uint8_t bytes[CELLAR_KEY_BYTES_MAX];
-    uint32_t count;
-    int code = value_parse_string(text, bytes, relation->schema.key_bytes, &count, error);
-    if (code) return code;
-    if (count == 0) return err_set(error, CELLAR_INVALID, "empty: a key has a byte at least");
-    return cellar_key_set(at(relation, 0), relation->columns[0].bytes, bytes, count);
+    struct cellar_bytes bytes;
+    memcpy(&bytes, (const uint8_t *)row + column->offset, sizeof bytes);
+    return bytes;
 }
 
-int relation_field_parse(struct relation *relation, uint32_t field, const char *text, struct cellar_error *error)
+const char *relation_print(const struct relation *relation, uint32_t column, bool one_line)
 {
-    struct cellar_error why;
-    int column = relation_column(relation, field);
-    int code = column < 0   ? value_parse_number(text, &relation->key, &why)
-               : field == 0 ? key_parse(relation, text, &why)
-                            : value_parse(relation->kinds[column], text, at(relation, column),
-                                          relation->columns[column].bytes, &why);
-    return code ? err_set(error, code, "%.31s: %.180s", relation_field_name(relation, field), why.text) : 0;
+    const struct cellar_column *of = column_of(relation, column);
+    enum value_kind kind = relation->kinds[column];
+    const void *value = (const uint8_t *)relation->row + of->offset;
+    struct cellar_bytes bytes = {value, of->bytes};
+    if (of->type == CELLAR_BYTES) bytes = bytes_at(of, relation->row);
+    if (of->type == CELLAR_BYTES && kind == VALUE_TEXT)
+        value_print_string(bytes.data, (uint32_t)bytes.bytes, one_line, relation->text);
+    else
+        value_print(kind, bytes.data, (uint32_t)bytes.bytes, one_line, relation->text);
+    return relation->text;
 }
 
-int relation_locate(struct relation *relation, struct cellar_txn *txn)
+/* Of BYTES: as many as the text makes. */
+static int bytes_parse(struct relation *relation, uint32_t column, const char *text, struct cellar_error *error)
 {
-    if (!relation->keyed) return 0;
-    const key_column *key = at(relation, 0);
-    return cellar_txn_find(txn, relation->table, key->text, key->bytes, &relation->key);
-}
-
-int relation_read(struct relation *relation, struct cellar_txn *txn)
-{
-    struct cellar_txn_read all = {relation->table, relation->key, CELLAR_ALL_CELLS};
-    int code = cellar_prefetch(txn, &all, 1);
-    for (uint32_t i = 0; i < relation->schema.column_count && code == 0; i++)
-        code = cellar_txn_get(txn, relation->table, relation->key, (int)i, at(relation, (int)i));
+    const struct cellar_column *of = column_of(relation, column);
+    uint32_t length = (uint32_t)strlen(text), count = length / 2;
+    int code;
+    free(relation->values[column]);
+    uint8_t *to = relation->values[column] = malloc(length + 1);
+    if (!to) return err_set(error, CELLAR_NOMEM, "no memory for %u bytes", length);
+    if (relation->kinds[column] == VALUE_TEXT)
+        code = value_parse_string(text, to, bytes_of(of), &count, error);
+    else
+        code = value_parse(VALUE_HEX, text, to, count, error);
+    if (code == 0 && count > bytes_of(of))
+        code = err_set(error, CELLAR_TOO_LARGE, "longer than its %u bytes", bytes_of(of));
+    const struct cellar_bytes value = {to, count};
+    if (code == 0) memcpy((uint8_t *)relation->row + of->offset, &value, sizeof value);
     return code;
 }
 
-int relation_insert(struct relation *relation, struct cellar_txn *txn)
+int relation_parse(struct relation *relation, uint32_t column, const char *text, struct cellar_error *error)
 {
-    return relation->keyed ? cellar_txn_add(txn, relation->table, relation->row, &relation->key)
-                           : cellar_txn_insert(txn, relation->table, relation->key, relation->row);
+    struct cellar_error why;
+    const struct cellar_column *of = column_of(relation, column);
+    int code = of->type == CELLAR_BYTES
+                   ? bytes_parse(relation, column, text, &why)
+                   : value_parse(relation->kinds[column], text, (uint8_t *)relation->row + of->offset, of->bytes, &why);
+    return code ? err_set(error, code, "%.31s: %.180s", of->name, why.text) : 0;
 }
 
-int relation_delete(struct relation *relation, struct cellar_txn *txn)
+/* ---- rows ---- */
+
+/* Of its BYTES. */
+static size_t values_bytes(const struct relation *relation, const void *row)
 {
-    return relation->keyed ? cellar_txn_remove(txn, relation->table, relation->key)
-                           : cellar_txn_delete(txn, relation->table, relation->key);
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < relation->def.column_count; i++)
+        if (column_of(relation, i)->type == CELLAR_BYTES) bytes += bytes_at(column_of(relation, i), row).bytes;
+    return bytes;
+}
+
+uint32_t relation_row_bytes(const struct relation *relation)
+{
+    return relation->def.row_bytes + (uint32_t)values_bytes(relation, relation->row);
+}
+
+void *relation_copy(const struct relation *relation, const void *row)
+{
+    size_t bytes = relation->def.row_bytes + values_bytes(relation, row);
+    uint8_t *copy = malloc(bytes), *to = copy + relation->def.row_bytes;
+    if (!copy) return NULL;
+    memcpy(copy, row, relation->def.row_bytes);
+    for (uint32_t i = 0; i < relation->def.column_count; i++) {
+        const struct cellar_column *of = column_of(relation, i);
+        if (of->type != CELLAR_BYTES) continue;
+        struct cellar_bytes from = bytes_at(of, row), kept = {to, from.bytes};
+        if (from.bytes) memcpy(to, from.data, from.bytes);
+        memcpy(copy + of->offset, &kept, sizeof kept);
+        to += from.bytes;
+    }
+    return copy;
+}
+
+void relation_use(struct relation *relation, const void *row) { memcpy(relation->row, row, relation->def.row_bytes); }
+
+/* ---- orders ---- */
+
+/* "city, -age": which columns these are. */
+static int order_read(const struct relation *relation, const char *columns, struct relation_order *order,
+                      struct cellar_error *error)
+{
+    char name[CELLAR_NAME_BYTES];
+    for (const char *at = columns; at && *at; at += strspn(at, ", ")) {
+        at += *at == '-';
+        size_t bytes = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)bytes, at);
+        int column = relation_column_find(relation, name, error);
+        if (column < 0) return column;
+        order->columns[order->count++] = (uint32_t)column;
+        at += bytes;
+    }
+    return 0;
+}
+
+static int order_by_key(const struct relation *relation, struct relation_order *order)
+{
+    *order = (struct relation_order){.name = RELATION_BY_KEY, .count = relation->key_count};
+    memcpy(order->columns, relation->keys, sizeof order->columns);
+    return 0;
+}
+
+int relation_order_find(const struct relation *relation, const char *name, struct relation_order *order,
+                        struct cellar_error *error)
+{
+    const struct cellar_table_def *def = &relation->def;
+    bool ordered = def->flags & CELLAR_ORDERED;
+    if (!name && ordered) return order_by_key(relation, order);
+    for (uint32_t i = 0; i < def->index_count; i++) {
+        if (name && strcmp(def->indexes[i].name, name) != 0) continue;
+        *order = (struct relation_order){.name = def->indexes[i].name,
+                                         .index = cellar_index_find(relation->table, def->indexes[i].name)};
+        return order_read(relation, def->indexes[i].columns, order, error);
+    }
+    if (name && ordered && strcmp(name, RELATION_BY_KEY) == 0) return order_by_key(relation, order);
+    if (!name) return err_set(error, CELLAR_NOT_FOUND, "the table has no index, and no order of its key");
+    return err_set(error, CELLAR_NOT_FOUND, "the table has no index '%.31s'", name);
+}
+
+struct cellar_scan relation_scan(const struct relation *relation, const struct relation_order *order)
+{
+    return (struct cellar_scan){.size = sizeof(struct cellar_scan),
+                                .table = relation->table,
+                                .index = order ? order->index : NULL,
+                                .columns = CELLAR_ALL,
+                                .row_bytes = relation->def.row_bytes};
 }

@@ -1,48 +1,62 @@
 /*
- * relation.h - a table as people see it: named fields of text. The first field is the key: a number, or the bytes of
- * the table's first column; the others are columns, in their order.
+ * relation.h - a table as people see it: columns with names, and values as text. Those of the key say which row is
+ * meant; they are `keys`, in their order.
  */
 #pragma once
 
 #include "value.h"
 
+#define RELATION_KEYS_MAX 16
+
 struct relation {
     const struct cellar_table *table;
-    struct cellar_schema schema;
-    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
+    struct cellar_table_def def; /* all its columns, in rows that the library lays out, and its indexes */
     enum value_kind kinds[CELLAR_COLUMNS_MAX];
-    uint32_t keyed;       /* 1: keys are byte strings, and column 0 has them */
-    uint32_t field_count; /* with the key */
-    void *row;            /* of the schema's row_bytes: what the functions below read and fill */
-    uint64_t key;         /* of a table whose keys are integers; else the record's number */
+    uint32_t key_count, keys[RELATION_KEYS_MAX];
+    void *row;                        /* of def.row_bytes: what the functions below read and fill */
+    void *values[CELLAR_COLUMNS_MAX]; /* BYTES that were parsed, where the row leads to */
+    char *text;                       /* room for any column's */
 };
 
 /*
- * kinds: NULL, or "COLUMN:KIND,..." for columns that are not what they look like: numbers where a number has the
- * width, signed unless an index says else, and text. NOT_FOUND, INVALID, NOMEM.
+ * kinds: NULL, or "COLUMN:KIND,..." for columns of bytes, which are text else. NOT_FOUND, INVALID, NOMEM; MISMATCH: the
+ * table has no typed columns.
  */
 NODISCARD int relation_open(struct cellar *db, const char *name, const char *kinds, struct relation *relation,
                             struct cellar_error *error);
 void relation_close(struct relation *relation);
 
-const char *relation_field_name(const struct relation *relation, uint32_t field);
-/* Its number, or NOT_FOUND with a message that lists what there is. */
-NODISCARD int relation_field_find(const struct relation *relation, const char *name, struct cellar_error *error);
-/* The column of a field; -1: the key of a table whose keys are integers. */
-int relation_column(const struct relation *relation, uint32_t field);
-/* How many of an index's columns it is sorted by: those behind them it covers. */
-uint32_t relation_sorted(const struct cellar_schema_index *def);
+/* A column's number, or NOT_FOUND with a message that lists what there is. */
+NODISCARD int relation_column_find(const struct relation *relation, const char *name, struct cellar_error *error);
 /* Is its text a number in JSON? */
-bool relation_field_numeric(const struct relation *relation, uint32_t field);
+bool relation_is_numeric(const struct relation *relation, uint32_t column);
+bool relation_is_key(const struct relation *relation, uint32_t column);
+/* The longest text that a row may have, names and quotes included. */
+size_t relation_text_bytes(const struct relation *relation);
 
-/* Of row and key; `text` has VALUE_TEXT_BYTES. Returns the length. */
-uint32_t relation_field_print(const struct relation *relation, uint32_t field, bool one_line, char *text);
-/* Into row and key. The message begins with the field's name. */
-NODISCARD int relation_field_parse(struct relation *relation, uint32_t field, const char *text,
-                                   struct cellar_error *error);
+/* Out of the row: its text, until the next call. */
+const char *relation_print(const struct relation *relation, uint32_t column, bool one_line);
+/* Into the row. The message begins with the column's name. */
+NODISCARD int relation_parse(struct relation *relation, uint32_t column, const char *text, struct cellar_error *error);
+/* So many bytes its values have. */
+uint32_t relation_row_bytes(const struct relation *relation);
+/* A row with its BYTES, to be kept, and freed; NULL: no memory. */
+void *relation_copy(const struct relation *relation, const void *row);
+/* The row is that one from now on, as long as it is kept. */
+void relation_use(struct relation *relation, const void *row);
 
-/* In a transaction, with the key in place. Each returns as the calls of cellar.h do. */
-NODISCARD int relation_locate(struct relation *relation, struct cellar_txn *txn); /* key: of the record */
-NODISCARD int relation_read(struct relation *relation, struct cellar_txn *txn);   /* all columns into row */
-NODISCARD int relation_insert(struct relation *relation, struct cellar_txn *txn); /* row; key: the record's */
-NODISCARD int relation_delete(struct relation *relation, struct cellar_txn *txn);
+/* The order of an index, or of the key. */
+#define RELATION_BY_KEY "key"
+struct relation_order {
+    const char *name;
+    const struct cellar_index *index; /* NULL: by the key */
+    uint32_t count, columns[RELATION_KEYS_MAX];
+};
+/*
+ * By the index's name, or RELATION_BY_KEY where the table is ordered by its key. NULL: the one that there is; the
+ * key's, if there are several. NOT_FOUND.
+ */
+NODISCARD int relation_order_find(const struct relation *relation, const char *name, struct relation_order *order,
+                                  struct cellar_error *error);
+/* The scan's rows as this relation has them: by that order (NULL: by the key). */
+struct cellar_scan relation_scan(const struct relation *relation, const struct relation_order *order);

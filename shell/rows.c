@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROW_TEXT_BYTES_MAX (4u << 20) /* a longer one is no row of any table */
-
 const char *const rows_formats[] = {"csv", "json", NULL};
 
 struct rows_reader {
@@ -16,9 +14,9 @@ struct rows_reader {
     struct relation *relation;
     uint64_t line, next_line;
     char *text; /* of one row: its fields, each terminated */
-    size_t used, capacity;
-    uint32_t starts[CELLAR_COLUMNS_MAX + 2], count; /* where its fields begin */
-    uint32_t fields[CELLAR_COLUMNS_MAX + 1];        /* CSV: which one the n-th is */
+    size_t used, capacity, most;
+    uint32_t starts[CELLAR_COLUMNS_MAX + 1], count; /* where its fields begin */
+    uint32_t fields[CELLAR_COLUMNS_MAX];            /* CSV: which one the n-th is */
 };
 
 enum rows_format rows_format_of(const char *name, const char *path)
@@ -47,9 +45,9 @@ static void csv_write(FILE *out, const char *text)
 void rows_write_head(const struct relation *relation, enum rows_format format, FILE *out)
 {
     if (format != ROWS_CSV) return;
-    for (uint32_t i = 0; i < relation->field_count; i++) {
+    for (uint32_t i = 0; i < relation->def.column_count; i++) {
         if (i) putc(',', out);
-        csv_write(out, relation_field_name(relation, i));
+        csv_write(out, relation->def.columns[i].name);
     }
     putc('\n', out);
 }
@@ -64,14 +62,12 @@ static json_t *json_of(const char *text, bool numeric)
 
 static int json_write(const struct relation *relation, FILE *out, struct cellar_error *error)
 {
-    char text[VALUE_TEXT_BYTES];
     json_t *object = json_object();
-    for (uint32_t i = 0; i < relation->field_count; i++) {
-        relation_field_print(relation, i, false, text);
-        json_object_set_new(object, relation_field_name(relation, i),
-                            json_of(text, relation_field_numeric(relation, i)));
+    for (uint32_t i = 0; i < relation->def.column_count; i++) {
+        json_object_set_new(object, relation->def.columns[i].name,
+                            json_of(relation_print(relation, i, false), relation_is_numeric(relation, i)));
     }
-    bool whole = json_object_size(object) == relation->field_count && json_dumpf(object, out, JSON_COMPACT) == 0;
+    bool whole = json_object_size(object) == relation->def.column_count && json_dumpf(object, out, JSON_COMPACT) == 0;
     json_decref(object);
     if (!whole && !ferror(out)) return err_set(error, CELLAR_NOMEM, "no memory for a row as JSON");
     putc('\n', out);
@@ -80,12 +76,10 @@ static int json_write(const struct relation *relation, FILE *out, struct cellar_
 
 int rows_write(const struct relation *relation, enum rows_format format, FILE *out, struct cellar_error *error)
 {
-    char text[VALUE_TEXT_BYTES];
     if (format == ROWS_JSON) return json_write(relation, out, error);
-    for (uint32_t i = 0; i < relation->field_count; i++) {
-        relation_field_print(relation, i, false, text);
+    for (uint32_t i = 0; i < relation->def.column_count; i++) {
         if (i) putc(',', out);
-        csv_write(out, text);
+        csv_write(out, relation_print(relation, i, false));
     }
     putc('\n', out);
     return 0;
@@ -100,7 +94,7 @@ static int refuse(const struct rows_reader *reader, struct cellar_error *error, 
 
 static int keep(struct rows_reader *reader, char c, struct cellar_error *error)
 {
-    if (reader->used == ROW_TEXT_BYTES_MAX) return refuse(reader, error, "longer than any row; is a quote not closed?");
+    if (reader->used == reader->most) return refuse(reader, error, "longer than any row; is a quote not closed?");
     if (reader->used == reader->capacity) {
         size_t capacity = reader->capacity ? 2 * reader->capacity : 1024;
         char *text = realloc(reader->text, capacity);
@@ -147,7 +141,7 @@ static int csv_row(struct rows_reader *reader, struct cellar_error *error)
     int c = next_character(reader);
     if (c == EOF) return ferror(reader->in) ? refuse(reader, error, "it cannot be read") : 0;
     for (;;) {
-        if (reader->count > CELLAR_COLUMNS_MAX) return refuse(reader, error, "more fields than a table has");
+        if (reader->count == CELLAR_COLUMNS_MAX) return refuse(reader, error, "more fields than a table has");
         reader->starts[reader->count++] = (uint32_t)reader->used;
         int code = field_read(reader, c, &c, error);
         if (code) return code;
@@ -172,22 +166,22 @@ static int with_place(const struct rows_reader *reader, int code, struct cellar_
 /* Each field of the table once, in any order. */
 static int csv_head(struct rows_reader *reader, struct cellar_error *error)
 {
-    bool there[CELLAR_COLUMNS_MAX + 1] = {0};
+    bool there[CELLAR_COLUMNS_MAX] = {0};
     int got = csv_row(reader, error);
     if (got < 0) return got;
     if (got == 0) return refuse(reader, error, "empty: the first line has the columns' names");
     reader->starts[0] += mark_bytes(csv_field(reader, 0));
     for (uint32_t i = 0; i < reader->count; i++) {
-        int field = relation_field_find(reader->relation, csv_field(reader, i), error);
+        int field = relation_column_find(reader->relation, csv_field(reader, i), error);
         if (field < 0) return with_place(reader, field, error);
         if (there[field]) return refuse(reader, error, "the same column twice");
         there[field] = true;
         reader->fields[i] = (uint32_t)field;
     }
-    for (uint32_t i = 0; i < reader->relation->field_count; i++)
+    for (uint32_t i = 0; i < reader->relation->def.column_count; i++)
         if (!there[i])
             return err_set(error, CELLAR_INVALID, "%.100s:%" PRIu64 ": the column '%s' is missing", reader->name,
-                           reader->line, relation_field_name(reader->relation, i));
+                           reader->line, reader->relation->def.columns[i].name);
     return 0;
 }
 
@@ -195,12 +189,12 @@ static int csv_read(struct rows_reader *reader, struct cellar_error *error)
 {
     int code = csv_row(reader, error);
     if (code <= 0) return code;
-    if (reader->count != reader->relation->field_count)
+    if (reader->count != reader->relation->def.column_count)
         return err_set(error, CELLAR_INVALID, "%.100s:%" PRIu64 ": %" PRIu32 " fields for %" PRIu32 " columns",
-                       reader->name, reader->line, reader->count, reader->relation->field_count);
+                       reader->name, reader->line, reader->count, reader->relation->def.column_count);
     code = 0;
     for (uint32_t i = 0; i < reader->count && code == 0; i++)
-        code = relation_field_parse(reader->relation, reader->fields[i], csv_field(reader, i), error);
+        code = relation_parse(reader->relation, reader->fields[i], csv_field(reader, i), error);
     return code ? with_place(reader, code, error) : 1;
 }
 
@@ -223,15 +217,15 @@ static int json_field(struct rows_reader *reader, uint32_t field, const json_t *
     const char *text = number;
     if (json_is_string(value) && strlen(json_string_value(value)) == json_string_length(value))
         text = json_string_value(value);
-    else if (json_is_integer(value) && relation_field_numeric(reader->relation, field))
+    else if (json_is_integer(value) && relation_is_numeric(reader->relation, field))
         snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    else if (json_is_real(value) && relation_field_numeric(reader->relation, field))
+    else if (json_is_real(value) && relation_is_numeric(reader->relation, field))
         snprintf(number, sizeof number, "%.17g", json_real_value(value));
     else
-        return err_set(error, CELLAR_INVALID, "%s: %s", relation_field_name(reader->relation, field),
+        return err_set(error, CELLAR_INVALID, "%s: %s", reader->relation->def.columns[field].name,
                        json_is_null(value) ? "null: columns always have a value"
                                            : "neither a string nor the number that is wanted");
-    return relation_field_parse(reader->relation, field, text, error);
+    return relation_parse(reader->relation, field, text, error);
 }
 
 static int json_fields(struct rows_reader *reader, json_t *object, struct cellar_error *error)
@@ -241,14 +235,13 @@ static int json_fields(struct rows_reader *reader, json_t *object, struct cellar
     if (!json_is_object(object)) return err_set(error, CELLAR_INVALID, "no JSON object");
     json_object_foreach(object, name, value)
     {
-        int field = relation_field_find(reader->relation, name, error);
+        int field = relation_column_find(reader->relation, name, error);
         int code = field < 0 ? field : json_field(reader, (uint32_t)field, value, error);
         if (code) return code;
     }
-    for (uint32_t i = 0; i < reader->relation->field_count; i++)
-        if (!json_object_get(object, relation_field_name(reader->relation, i)))
-            return err_set(error, CELLAR_INVALID, "the column '%s' is missing",
-                           relation_field_name(reader->relation, i));
+    for (uint32_t i = 0; i < reader->relation->def.column_count; i++)
+        if (!json_object_get(object, reader->relation->def.columns[i].name))
+            return err_set(error, CELLAR_INVALID, "the column '%s' is missing", reader->relation->def.columns[i].name);
     return 0;
 }
 
@@ -268,8 +261,13 @@ int rows_reader_open(FILE *in, const char *name, enum rows_format format, struct
 {
     struct rows_reader *reader = *out = calloc(1, sizeof *reader);
     if (!reader) return err_set(error, CELLAR_NOMEM, "no memory");
-    *reader =
-        (struct rows_reader){.in = in, .name = name, .format = format, .relation = relation, .line = 1, .next_line = 1};
+    *reader = (struct rows_reader){.in = in,
+                                   .name = name,
+                                   .format = format,
+                                   .relation = relation,
+                                   .line = 1,
+                                   .next_line = 1,
+                                   .most = relation_text_bytes(relation)};
     return format == ROWS_CSV ? csv_head(reader, error) : 0;
 }
 

@@ -175,7 +175,7 @@ int value_parse_number(const char *text, uint64_t *number, struct cellar_error *
     return 0;
 }
 
-static int whole_parse(const char *text, void *value, uint32_t bytes, struct cellar_error *error)
+static int whole_parse(const char *text, bool is_signed, void *value, uint32_t bytes, struct cellar_error *error)
 {
     uint64_t number;
     bool negative = *text == '-';
@@ -183,8 +183,9 @@ static int whole_parse(const char *text, void *value, uint32_t bytes, struct cel
     if (code == CELLAR_INVALID)
         return err_set(error, CELLAR_INVALID, *text ? "'%.40s' is no whole number" : "empty%s: a number is wanted",
                        *text ? text : "");
-    uint64_t largest = UINT64_MAX >> (64 - 8 * bytes);
-    if (code || number > (negative ? largest / 2 + 1 : largest))
+    uint64_t largest = (UINT64_MAX >> (64 - 8 * bytes)) >> is_signed;
+    if (negative && !is_signed && number) return err_set(error, CELLAR_INVALID, "'%.40s' is below zero", text);
+    if (code || number > largest + (negative && is_signed))
         return err_set(error, CELLAR_TOO_LARGE, "%.40s does not fit into %" PRIu32 " bytes", text, bytes);
     if (negative) number = -number;
     memcpy(value, &number, bytes);
@@ -215,7 +216,7 @@ int value_parse(enum value_kind kind, const char *text, void *value, uint32_t by
     uint32_t used;
     if (kind == VALUE_REAL) return real_parse(text, value, bytes, error);
     if (kind == VALUE_HEX) return hex_parse(text, value, bytes, error);
-    if (kind != VALUE_TEXT) return whole_parse(text, value, bytes, error);
+    if (kind != VALUE_TEXT) return whole_parse(text, kind == VALUE_SIGNED, value, bytes, error);
     int code = value_parse_string(text, value, bytes, &used, error);
     if (code == 0) memset((uint8_t *)value + used, 0, bytes - used);
     return code;

@@ -1,6 +1,6 @@
 /*
- * value.h - the bytes of a column as text, and back. A column has a width and no type, so its kind is a guess that the
- * user may correct; whatever the kind, printing and parsing lead back to the same bytes.
+ * value.h - the bytes of a column as text, and back: printing and parsing lead to the same bytes. Numbers have the kind
+ * of their type; bytes are text, unless the user says otherwise.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 enum value_kind {
-    VALUE_SIGNED,   /* 1, 2, 4 or 8 bytes; numbers of either sign that fit are taken */
+    VALUE_SIGNED,   /* 1, 2, 4 or 8 bytes */
     VALUE_UNSIGNED, /* likewise */
     VALUE_REAL,     /* 4 or 8 bytes; a NaN is shown by its bits */
     VALUE_TEXT,     /* UTF-8, zeros at its end left out; other bytes and backslashes as \x1b */
@@ -17,14 +17,13 @@ enum value_kind {
     VALUE_KINDS
 };
 
-#define VALUE_TEXT_BYTES (4 * CELLAR_COLUMN_BYTES_MAX + 32)
-
 extern const char *const value_kind_names[VALUE_KINDS];
 /* Has a column of so many bytes this kind? */
 bool value_kind_fits(enum value_kind kind, uint32_t bytes);
 
 /*
- * `text` has VALUE_TEXT_BYTES. one_line: newlines and tabs as \x0a, too. Returns the length; it is terminated.
+ * `text` has room for 4 characters a byte, and 32. one_line: newlines and tabs as \x0a, too. Returns the length; it is
+ * terminated.
  */
 uint32_t value_print(enum value_kind kind, const void *value, uint32_t bytes, bool one_line, char *text);
 /* Strings of a length of their own, zeros at their end included. `text`: room for 4 characters a byte, and the end. */

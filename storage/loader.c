@@ -378,6 +378,46 @@ int loader_scan(struct coro *co, struct loader *loader, const struct table *tabl
     return rc;
 }
 
+/* The record that an entry of the chain leads to, if its key is that one: 1, its image is in memory->image; or 0. */
+static int entry_read(struct coro *co, struct loader *loader, const struct table *table, uint64_t key,
+                      struct fabric_addr addr, struct cellar_error *error)
+{
+    uint8_t *image = loader->memory->image;
+    if (!catalog_in_heap(loader->catalog, addr, table->schema.record_bytes))
+        return err_set(error, CELLAR_CORRUPT, "INV-STORE-5: table %s: an index entry leads to offset %#llx of node %u",
+                       table->name, TEXT(fabric_addr_offset(addr)), fabric_addr_node(addr));
+    int rc = batch_read(co, loader->ep, addr, image, table->schema.record_bytes);
+    if (rc) return fabric_error(table, key, "reading a record", rc, error);
+    rc = loader_record_check(table, addr, image, error);
+    return rc > 0 && record_header(image)->key != key ? 0 : rc;
+}
+
+static int find(struct coro *co, struct loader *loader, const struct table *table, uint64_t key, void *row,
+                struct cellar_error *error)
+{
+    struct fabric_addr head = index_bucket_addr(&table->index, key);
+    struct bucket_wire *chain = loader->memory->chain;
+    int rc = batch_read(co, loader->ep, head, &chain[0], LAYOUT_LINE);
+    if (rc) return fabric_error(table, key, "reading its index bucket", rc, error);
+    rc = loader_chain_read(co, loader, table, head, error);
+    for (uint32_t b = 0, at = 0; rc == 0 && b < loader->chain_count; b++, at = 0)
+        for (uint64_t offset; rc == 0 && index_find(&chain[b], index_fingerprint(key), &at, &offset);)
+            rc = entry_read(co, loader, table, key, fabric_addr_of(fabric_addr_node(head), offset), error);
+    if (rc > 0) record_row_get(&table->schema, loader->memory->image, table->schema.all_cells, row);
+    return rc;
+}
+
+int loader_find(struct coro *co, struct loader *loader, const struct table *table, uint64_t key, void *row,
+                struct cellar_error *error)
+{
+    bool before = batch_bulk_enter(loader->ep);
+    int rc = find(co, loader, table, key, row, error);
+    batch_bulk_leave(loader->ep, before);
+    return rc;
+}
+
+uint8_t *loader_row(struct loader *loader) { return loader->row; }
+
 static int run_slots(struct coro *co, struct heap_walk *walk, const struct table *table, loader_slot_fn fn, void *arg,
                      struct cellar_error *error)
 {

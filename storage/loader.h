@@ -20,6 +20,11 @@ NODISCARD int loader_load(struct coro *co, struct loader *loader, const struct t
 /* As db_scan: every live record of the table's chunks. CORRUPT when a record fails its checks. */
 NODISCARD int loader_scan(struct coro *co, struct loader *loader, const struct table *table, cellar_lab_row_fn fn,
                           void *arg, struct cellar_error *error);
+/* The record of that number, into a row of the schema's: 1; 0: there is none. CORRUPT. Also from within loader_scan. */
+NODISCARD int loader_find(struct coro *co, struct loader *loader, const struct table *table, uint64_t key, void *row,
+                          struct cellar_error *error);
+/* Room for a row of any schema, up to the next call of this loader; loader_load may be given it. */
+uint8_t *loader_row(struct loader *loader);
 NODISCARD int loader_space(struct coro *co, struct loader *loader, const struct table *table,
                            struct cellar_lab_space *space, struct cellar_error *error);
 /*

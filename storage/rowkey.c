@@ -224,6 +224,13 @@ void rowkey_print(const struct rowkey *key, const uint8_t *packed, uint32_t byte
     }
 }
 
+void rowkey_number_take(const struct rowkey *key, const struct rowkey_part *part, uint64_t number, void *value)
+{
+    uint8_t packed[sizeof number];
+    big_endian_put(number, key->bytes, packed);
+    rowkey_take(key, part, packed, key->bytes, value);
+}
+
 void rowkey_print_number(const struct rowkey *key, uint64_t number, char *text, size_t capacity)
 {
     uint8_t packed[sizeof number];

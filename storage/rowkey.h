@@ -69,6 +69,9 @@ bool rowkey_has(const struct rowkey *key, uint64_t number);
 /* Is each number? */
 bool rowkey_covers(const struct rowkey *key);
 
+/* A column's value out of the number. */
+void rowkey_number_take(const struct rowkey *key, const struct rowkey_part *part, uint64_t number, void *value);
+
 /* ---- wide keys: bytes ---- */
 
 /*

@@ -12,6 +12,7 @@
  */
 #include "bulk.h"
 
+#include "bulk_rows.h"
 #include "client.h"
 #include "coordinator.h"
 #include "db_index.h"
@@ -116,11 +117,11 @@ int db_load(struct cellar_lab_client *client, const struct cellar_table *handle,
     int rc;
     const struct table *table = table_of(client, handle, &rc, error);
     if (!table) return rc;
-    if (table->key_bytes)
+    if (table->key_bytes && !handle->view)
         return err_set(error, CELLAR_UNSUPPORTED, "table %s has byte strings for keys: add its records in transactions",
                        table->name);
-    if (table->guarded_cells & CATALOG_GUARD_NARROW)
-        return err_set(error, CELLAR_UNSUPPORTED, "table %s has typed columns: insert its rows in transactions",
+    if (table->guarded_cells & CATALOG_GUARD_NARROW && !handle->view)
+        return err_set(error, CELLAR_UNSUPPORTED, "table %s has typed columns: load rows of a handle that shows them",
                        table->name);
     if (table->variable)
         return err_set(error, CELLAR_UNSUPPORTED,
@@ -131,7 +132,9 @@ int db_load(struct cellar_lab_client *client, const struct cellar_table *handle,
                        table->name);
     rc = bulk_begin(&bulk, client, error);
     if (rc) return rc;
-    return bulk_end(&bulk, loader_load(bulk.co, bulk.worker->loader, table, key, row, error), error);
+    if (handle->view) rc = bulk_rows_take(bulk.worker, handle, row, &key, &row, error);
+    if (rc == 0) rc = loader_load(bulk.co, bulk.worker->loader, table, key, row, error);
+    return bulk_end(&bulk, rc, error);
 }
 
 int db_scan(struct cellar_lab_client *client, const struct cellar_table *handle, cellar_lab_row_fn fn, void *arg,
@@ -143,7 +146,9 @@ int db_scan(struct cellar_lab_client *client, const struct cellar_table *handle,
     if (!table) return rc;
     rc = bulk_begin(&bulk, client, error);
     if (rc) return rc;
-    return bulk_end(&bulk, loader_scan(bulk.co, bulk.worker->loader, table, fn, arg, error), error);
+    rc = handle->view ? bulk_rows_scan(&bulk, handle, fn, arg, error)
+                      : loader_scan(bulk.co, bulk.worker->loader, table, fn, arg, error);
+    return bulk_end(&bulk, rc, error);
 }
 
 int db_audit(struct cellar_lab_client *client, struct cellar_error *error)

@@ -1,5 +1,7 @@
 #include "rowview.h"
 
+#include "bytekey.h"
+
 #define MISMATCH(table, format, ...) err_set(error, CELLAR_MISMATCH, "table %s" format, (table)->name, __VA_ARGS__)
 
 static const char *type_name(uint32_t type)
@@ -174,4 +176,58 @@ void rowview_row(const struct rowview *view, uint64_t columns, const void *row, 
         const struct rowview_column *column = &view->columns[__builtin_ctzll(columns)];
         memcpy(to + schema->columns[column->stored].row_offset, (const uint8_t *)row + column->offset, column->bytes);
     }
+}
+
+/* ---- the reverse ---- */
+
+static bool key_show(const struct rowview *view, uint64_t number, const uint8_t *from, void *row)
+{
+    const struct table *table = view->handle.table;
+    struct bytekey key;
+    const uint8_t *packed = from + table->schema.columns[0].row_offset;
+    memcpy(&key, packed, BYTEKEY_HEAD_BYTES + table->key.bytes);
+    packed += BYTEKEY_HEAD_BYTES;
+    if (!bytekey_sane(&key, table->key_bytes, number) || !rowkey_sane(&table->key, packed, key.bytes)) return false;
+    for (uint64_t keys = view->keys; keys; keys &= keys - 1) {
+        const struct rowview_column *column = &view->columns[__builtin_ctzll(keys)];
+        rowkey_take(&table->key, &table->key.parts[column->part], packed, key.bytes, (uint8_t *)row + column->offset);
+    }
+    return true;
+}
+
+static bool number_show(const struct rowview *view, uint64_t number, void *row)
+{
+    const struct rowkey *key = &view->handle.table->key;
+    if (!rowkey_has(key, number)) return false;
+    for (uint64_t keys = view->keys; keys; keys &= keys - 1) {
+        const struct rowview_column *column = &view->columns[__builtin_ctzll(keys)];
+        rowkey_number_take(key, &key->parts[column->part], number, (uint8_t *)row + column->offset);
+    }
+    return true;
+}
+
+static bool text_show(uint32_t room, const uint8_t *from, uint8_t *field)
+{
+    uint16_t length;
+    memcpy(&length, from, sizeof length);
+    const struct cellar_bytes text = {from + SCHEMA_LENGTH_BYTES, length};
+    memcpy(field, &text, sizeof text);
+    return length <= room;
+}
+
+bool rowview_show(const struct rowview *view, uint64_t number, const uint8_t *from, void *row)
+{
+    const struct schema *schema = &view->handle.table->schema;
+    bool sane = view->handle.table->key.wide ? key_show(view, number, from, row) : number_show(view, number, row);
+    for (uint64_t left = view->all & ~(view->keys | view->longs); left && sane; left &= left - 1) {
+        uint32_t i = (uint32_t)__builtin_ctzll(left);
+        const struct rowview_column *column = &view->columns[i];
+        const uint8_t *at = from + schema->columns[column->stored].row_offset;
+        uint8_t *field = (uint8_t *)row + column->offset;
+        if (view->texts >> i & 1)
+            sane = text_show(column->bytes_max, at, field);
+        else
+            memcpy(field, at, column->bytes);
+    }
+    return sane;
 }

@@ -74,3 +74,8 @@ NODISCARD int rowview_text_check(const struct rowview *view, uint32_t number, co
                                  struct cellar_error *error);
 /* These columns of a program's row that was checked, to the engine's; but for long ones. */
 void rowview_row(const struct rowview *view, uint64_t columns, const void *row, uint8_t *to);
+/*
+ * The reverse, of a whole record: all columns but long ones, the key's too, to a program's row. Its BYTES lead to where
+ * they are in the engine's. False: no such row can have been written.
+ */
+NODISCARD bool rowview_show(const struct rowview *view, uint64_t number, const uint8_t *from, void *row);

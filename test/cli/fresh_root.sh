@@ -61,7 +61,7 @@ S
 inside 'apt-get update -qq && apt-get install -y --no-install-recommends /packages/*.deb gcc libc6-dev pkg-config systemd-sysv dbus' >"$folder/log" 2>&1 ||
     { tail -20 "$folder/log"; exit 1; }
 try "the program" 'cellar bench smallbank --accounts 100 --txns 1000' "all [0-9]+ checks hold"
-try "a pool" 'printf "create table t records 10 n:4\ninsert t 1 n=5\nget t 1\n" | cellar shell /tmp/pool --create 16M' '^1: n=5$'
+try "a pool" 'printf "create table t rows 10 id:u64:key n:i32\ninsert t 1 n=5\nget t 1\n" | cellar shell /tmp/pool --create 16M' '^1: n=5$'
 try "the user" 'getent passwd cellar' '^cellar:'
 unit_starts
 try "an embedder" 'f=/usr/share/doc/libcellar-dev/examples/counter.c; [ -e $f ] || gunzip $f.gz; cc $f -pthread $(pkg-config --cflags --libs cellar) -o /tmp/counter && /tmp/counter && echo it runs' 'it runs'

@@ -53,11 +53,11 @@ def session(steps, hang_up=False):
 edits = os.environ.get("CELLAR_EDITS", "1") == "1"
 session([("", "cellar> "), ("get accounts 18\n", "owner=Bob\r\ncellar> "), ("get accounts 98\n", "cellar> "),
          ("begin\n", "cellar*> "), ("abort\n", "cellar> ")] +
-        ([("tab\t", "les"), ("\n", "about 1000 records\r\ncellar> "), ("put acc\t", "ounts "), ("18 cen\t", "ts="),
+        ([("tab\t", "les"), ("\n", "about 1000 rows\r\ncellar> "), ("put acc\t", "ounts "), ("18 cen\t", "ts="),
           ("11\n", "\r\ncellar> "), ("get accounts 18\n", "owner=Bob\r\ncellar> "),
           ("nonsense\x03get accounts 1", "get accounts 1"),
-          ("8\n", "owner=Bob\r\ncellar> "), ("scan accounts by_\t\t", "by_owner"), ("o\t\n", "records\r\ncellar> "),
-          ("\x10\n", "records\r\ncellar> ")] +
+          ("8\n", "owner=Bob\r\ncellar> "), ("scan accounts by_\t\t", "by_owner"), ("o\t\n", "rows\r\ncellar> "),
+          ("\x10\n", "rows\r\ncellar> ")] +
          [("dropped\x03\n", "\ncellar> ")] * 300  # typed as soon as the prompt shows, which is before libedit edits
          if edits else []) + [("quit\n", "quit")])
 if edits:  # a terminal that goes away takes no line with it

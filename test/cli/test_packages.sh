@@ -37,7 +37,7 @@ readelf -d "$library" | grep -q 'SONAME.*\[libcellar.so.0\]' || fail "another SO
 # the program, where it is
 export PATH=$root/usr/bin:$PATH LD_LIBRARY_PATH=$lib
 cellar bench smallbank --accounts 100 --txns 1000 >"$folder/out" 2>&1 </dev/null || fail "bench: $(tail -5 "$folder/out")"
-printf 'create table t records 10 n:4\ninsert t 1 n=5\nget t 1\n' | cellar shell "$folder/pool" --create 16M >"$folder/out" 2>&1 && grep -qx '1: n=5' "$folder/out" || fail "shell: $(cat "$folder/out")"
+printf 'create table t rows 10 id:u64:key n:i32\ninsert t 1 n=5\nget t 1\n' | cellar shell "$folder/pool" --create 16M >"$folder/out" 2>&1 && grep -qx '1: n=5' "$folder/out" || fail "shell: $(cat "$folder/out")"
 
 # manual pages say what --help says: one for each command, each option in it, and nothing that groff complains about
 for command in $(cellar --help | awk '/^Commands$/ { on = 1; next } on && !NF { exit } on { print $1 }'); do

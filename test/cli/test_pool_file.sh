@@ -121,8 +121,8 @@ told 0 "not closed: compute node 0 was recovered" "^ok "
 
 # an index of wide columns, whose nodes take more log than the least
 rm -f "$pool"
-"$cellar" shell "$pool" --create 32M >"$folder/out" 2>&1 <<<'create table t records 100 wide:96
-create index t by_wide wide:bytes
+"$cellar" shell "$pool" --create 32M >"$folder/out" 2>&1 <<<'create table t rows 100 id:u64:key wide:fixed88
+create index t by_wide wide
 begin
 insert t 1 wide=one
 commit' || fail "a wide index: $(cat "$folder/out")"

@@ -1,5 +1,4 @@
 /* test_face_define.c - tables of typed columns: what defines one, what does not match, and what calls refuse. */
-#include "cellar_lab.h"
 #include "cellar_proc.h"
 #include "typed_bank.h"
 
@@ -279,12 +278,6 @@ static int reads_by_number(struct cellar_txn *txn, void *arg)
     return rc ? rc : n == 100 ? 0 : CELLAR_USER_ABORT;
 }
 
-static int load_by_number(struct cellar_lab_client *client, void *arg)
-{
-    const struct by_number *call = arg;
-    return cellar_lab_load(client, call->table, call->number, call->row);
-}
-
 static int run(struct bank *bank, const char *name, cellar_proc_fn fn, struct by_number *call)
 {
     const struct cellar_proc *proc;
@@ -311,7 +304,6 @@ static void numbers_that_are_no_keys_are_refused(void **state)
     ok(cellar_commit(txn, NULL));
     struct by_number call = {small, 1ull << 32, &one.n};
     refused(run(&bank, "insert", inserts_by_number, &call), CELLAR_INVALID, "typed columns");
-    assert_int_equal(cellar_lab_run(bank.db, load_by_number, &call), CELLAR_UNSUPPORTED);
     call.number = 5;
     refused(run(&bank, "delete", deletes_by_number, &call), CELLAR_INVALID, "typed columns");
     ok(run(&bank, "read", reads_by_number, &call));

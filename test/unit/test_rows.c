@@ -7,7 +7,6 @@
 
 #include "cellar.h"
 #include "db_open.h"
-#include "db_schema.h"
 #include "engine_config.h"
 #include "prng.h"
 #include "share.h"
@@ -22,8 +21,10 @@
 
 #define ROWS 400
 #define KEY_MAX 20
+#define DOC_MAX 600
 
 struct thing {
+    uint64_t id;
     int64_t cents;
     double rate;
     float weight;
@@ -31,20 +32,27 @@ struct thing {
     uint8_t small;
     char name[37];
     uint8_t image[5];
-    char note[300];
+    struct cellar_bytes note, doc, seal;
 };
-static const struct cellar_schema_column thing_columns[] = {
-    CELLAR_COLUMN(struct thing, cents), CELLAR_COLUMN(struct thing, rate),  CELLAR_COLUMN(struct thing, weight),
-    CELLAR_COLUMN(struct thing, count), CELLAR_COLUMN(struct thing, small), CELLAR_COLUMN(struct thing, name),
-    CELLAR_COLUMN(struct thing, image), CELLAR_COLUMN(struct thing, note)};
-#define THING_KINDS "rate:real,weight:real,count:unsigned,image:hex"
+static const struct cellar_column thing_columns[] = {{CELLAR_FIELD(struct thing, cents)},
+                                                     {CELLAR_FIELD(struct thing, id), .flags = CELLAR_KEY},
+                                                     {CELLAR_FIELD(struct thing, rate)},
+                                                     {CELLAR_FIELD(struct thing, weight)},
+                                                     {CELLAR_FIELD(struct thing, count)},
+                                                     {CELLAR_FIELD(struct thing, small)},
+                                                     {CELLAR_FIELD(struct thing, name)},
+                                                     {CELLAR_FIELD(struct thing, image)},
+                                                     {CELLAR_FIELD(struct thing, note), .bytes_max = 200},
+                                                     {CELLAR_FIELD(struct thing, doc)},
+                                                     {CELLAR_FIELD(struct thing, seal), .bytes_max = 64}};
+#define THING_KINDS "image:hex,seal:hex"
 
 struct word {
-    CELLAR_KEY(KEY_MAX) key;
-    uint64_t count;
+    struct cellar_bytes key;
+    int64_t count;
 };
-static const struct cellar_schema_column word_columns[] = {CELLAR_COLUMN(struct word, key),
-                                                           CELLAR_COLUMN(struct word, count)};
+static const struct cellar_column word_columns[] = {
+    {CELLAR_FIELD(struct word, key), .flags = CELLAR_KEY, .bytes_max = KEY_MAX}, {CELLAR_FIELD(struct word, count)}};
 
 struct world {
     struct cellar *db;
@@ -57,13 +65,11 @@ static int world_open(void **state)
 {
     struct world *world = calloc(1, sizeof *world);
     const struct cellar_table *table;
-    const struct cellar_schema things = {"things", sizeof(struct thing), thing_columns, 8, 100, 0, 0, 0, 0, 0};
-    const struct cellar_schema words = {"words", sizeof(struct word), word_columns, 2, 100, 0, KEY_MAX, 0, 0, 0};
     *state = world;
     prng_seed(&world->prng, 21);
     return db_open(&(struct engine_config){.pool_bytes = 16 << 20}, &world->db, &world->error) ||
-           db_table_create(world->db, &things, &table, &world->error) ||
-           db_table_create(world->db, &words, &table, &world->error) ||
+           cellar_table_open(world->db, CELLAR_TABLE(struct thing, thing_columns, .name = "things"), 0, &table) ||
+           cellar_table_open(world->db, CELLAR_TABLE(struct word, word_columns, .name = "words"), 0, &table) ||
            relation_open(world->db, "things", THING_KINDS, &world->things, &world->error) ||
            relation_open(world->db, "words", NULL, &world->words, &world->error);
 }
@@ -78,22 +84,21 @@ static int world_close(void **state)
     return 0;
 }
 
-struct pair {
-    uint64_t id, n;
-};
-
-/* Columns with types are none that the shell knows fields of. */
-static void typed_tables_are_refused(void **state)
+static void kinds_are_those_that_a_column_may_have(void **state)
 {
-    static const struct cellar_column pair_columns[] = {{CELLAR_FIELD(struct pair, id), .flags = CELLAR_KEY},
-                                                        {CELLAR_FIELD(struct pair, n)}};
+    static const char *const wrong[][2] = {
+        {"cents:unsigned", "a value of cents is not unsigned"},     {"note:real", "a value of note is not real"},
+        {"image:signed", "a value of image is not signed"},         {"image:words", "'words' is none of signed"},
+        {"picture:hex", "no column 'picture': there is cents, id"}, {"image", "'image' is not COLUMN:KIND"}};
     struct world *world = *state;
-    const struct cellar_table *table;
     struct relation relation;
-    assert_int_equal(cellar_table_open(world->db, CELLAR_TABLE(struct pair, pair_columns, .name = "pairs"), 0, &table),
-                     0);
-    assert_int_equal(relation_open(world->db, "pairs", NULL, &relation, &world->error), CELLAR_UNSUPPORTED);
-    assert_non_null(strstr(world->error.text, "typed columns"));
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_true(relation_open(world->db, "things", wrong[i][0], &relation, &world->error) < 0);
+        if (!strstr(world->error.text, wrong[i][1])) fail_msg("%s: %s", wrong[i][0], world->error.text);
+    }
+    assert_int_equal(relation_open(world->db, "things", "name:hex,cents:signed", &relation, &world->error), 0);
+    relation_close(&relation);
+    assert_int_equal(relation_open(world->db, "nothing", NULL, &relation, &world->error), CELLAR_NOT_FOUND);
 }
 
 /* ---- random rows ---- */
@@ -114,32 +119,47 @@ static void random_bytes(struct prng *prng, void *to, uint32_t bytes)
     }
 }
 
-static void random_row(struct world *world, struct relation *relation)
+static uint32_t room_of(const struct cellar_column *column)
 {
-    relation->key = prng_next(&world->prng) >> prng_below(&world->prng, 64);
-    for (uint32_t i = relation->keyed; i < relation->schema.column_count; i++)
-        random_bytes(&world->prng, (uint8_t *)relation->row + relation->columns[i].offset, relation->columns[i].bytes);
-    if (relation->keyed) {
-        uint8_t key[KEY_MAX];
-        random_bytes(&world->prng, key, KEY_MAX);
-        assert_int_equal(
-            0, cellar_key_set(relation->row, relation->columns[0].bytes, key, 1 + prng_below(&world->prng, KEY_MAX)));
+    if (column->type != CELLAR_BYTES) return column->bytes;
+    return column->bytes_max && column->bytes_max < DOC_MAX ? column->bytes_max : DOC_MAX;
+}
+
+/* A row to be freed. */
+static void *random_row(struct world *world, struct relation *relation)
+{
+    static uint8_t values[CELLAR_COLUMNS_MAX][DOC_MAX];
+    for (uint32_t i = 0; i < relation->def.column_count; i++) {
+        const struct cellar_column *column = &relation->def.columns[i];
+        uint8_t *field = (uint8_t *)relation->row + column->offset;
+        uint32_t room = room_of(column);
+        bool is_bytes = column->type == CELLAR_BYTES;
+        const struct cellar_bytes value = {values[i], prng_below(&world->prng, room + 1)};
+        random_bytes(&world->prng, is_bytes ? values[i] : field, room);
+        if (is_bytes) memcpy(field, &value, sizeof value);
     }
+    return relation_copy(relation, relation->row);
 }
 
 /* Padding is of no column. */
-static bool same_row(const struct relation *relation, const uint8_t *row, uint64_t key)
+static bool same_row(const struct relation *relation, const uint8_t *row)
 {
-    bool same = relation->keyed || relation->key == key;
-    for (uint32_t i = 0; i < relation->schema.column_count; i++)
-        same = same && memcmp((uint8_t *)relation->row + relation->columns[i].offset, row + relation->columns[i].offset,
-                              relation->columns[i].bytes) == 0;
+    bool same = true;
+    for (uint32_t i = 0; i < relation->def.column_count; i++) {
+        const struct cellar_column *column = &relation->def.columns[i];
+        const uint8_t *a = (const uint8_t *)relation->row + column->offset, *b = row + column->offset;
+        struct cellar_bytes one = {a, column->bytes}, other = {b, column->bytes};
+        if (column->type == CELLAR_BYTES) {
+            memcpy(&one, a, sizeof one);
+            memcpy(&other, b, sizeof other);
+        }
+        same = same && one.bytes == other.bytes && memcmp(one.data, other.data, one.bytes) == 0;
+    }
     return same;
 }
 
 struct written {
-    uint8_t *rows;
-    uint64_t keys[ROWS];
+    void *rows[ROWS];
     char *text;
     size_t bytes;
     uint32_t count;
@@ -149,14 +169,11 @@ static void rows_written(struct world *world, struct relation *relation, enum ro
                          struct written *written)
 {
     FILE *out = open_memstream(&written->text, &written->bytes);
-    uint32_t bytes = relation->schema.row_bytes;
     written->count = count;
-    written->rows = malloc((size_t)count * bytes);
     rows_write_head(relation, format, out);
     for (uint32_t i = 0; i < count; i++) {
-        random_row(world, relation);
-        memcpy(written->rows + (size_t)i * bytes, relation->row, bytes);
-        written->keys[i] = relation->key;
+        written->rows[i] = random_row(world, relation);
+        relation_use(relation, written->rows[i]);
         assert_int_equal(0, rows_write(relation, format, out, &world->error));
     }
     fclose(out);
@@ -164,7 +181,7 @@ static void rows_written(struct world *world, struct relation *relation, enum ro
 
 static void written_free(struct written *written)
 {
-    free(written->rows);
+    for (uint32_t i = 0; i < written->count; i++) free(written->rows[i]);
     free(written->text);
 }
 
@@ -176,15 +193,14 @@ static int rows_compared(struct world *world, struct relation *relation, enum ro
     struct rows_reader *reader;
     int code = rows_reader_open(in, "F", format, relation, &reader, &world->error);
     for (*count = 0; code == 0; ++*count) {
-        memset(relation->row, 0xee, relation->schema.row_bytes);
+        memset(relation->row, 0xee, relation->def.row_bytes);
         int got = rows_read(reader, &world->error);
         if (got <= 0) {
             code = got;
             break;
         }
         assert_true(*count < written->count);
-        assert_true(
-            same_row(relation, written->rows + (size_t)*count * relation->schema.row_bytes, written->keys[*count]));
+        assert_true(same_row(relation, written->rows[*count]));
     }
     rows_reader_close(reader);
     fclose(in);
@@ -254,7 +270,6 @@ static void bad_input_is_refused(void **state)
         {"key,count\na,\n", "count: empty: a number is wanted"},
         {"key,count\na,18446744073709551616\n", "does not fit into 8 bytes"},
         {"key,count\na,-9223372036854775809\n", "does not fit into 8 bytes"},
-        {"key,count\n,1\n", "key: empty: a key has a byte at least"},
         {"key,count\n123456789012345678901,1\n", "key: longer than its 20 bytes"},
         {"key,count\na\\b,1\n", "a backslash is written"},
         {"key,count\n\xff,1\n", "invalid UTF-8"},
@@ -282,28 +297,38 @@ static void bad_input_is_refused(void **state)
         refused(world, ROWS_JSON, of_json[i][0], of_json[i][1]);
 }
 
-static void numbers_of_either_sign_fit(void **state)
+static void numbers_fit_or_are_refused(void **state)
 {
     struct world *world = *state;
-    uint8_t byte;
     static const struct {
         const char *text;
+        enum value_kind kind;
         int code;
         uint8_t value;
-    } cases[] = {{"255", 0, 255},
-                 {"-128", 0, 128},
-                 {"-1", 0, 255},
-                 {"256", CELLAR_TOO_LARGE, 0},
-                 {"-129", CELLAR_TOO_LARGE, 0},
-                 {"+1", CELLAR_INVALID, 0},
-                 {"1 ", CELLAR_INVALID, 0},
-                 {"0x1", CELLAR_INVALID, 0},
-                 {"--1", CELLAR_INVALID, 0}};
+    } cases[] = {{"255", VALUE_UNSIGNED, 0, 255},
+                 {"-0", VALUE_UNSIGNED, 0, 0},
+                 {"256", VALUE_UNSIGNED, CELLAR_TOO_LARGE, 0},
+                 {"-1", VALUE_UNSIGNED, CELLAR_INVALID, 0},
+                 {"127", VALUE_SIGNED, 0, 127},
+                 {"-128", VALUE_SIGNED, 0, 128},
+                 {"-1", VALUE_SIGNED, 0, 255},
+                 {"128", VALUE_SIGNED, CELLAR_TOO_LARGE, 0},
+                 {"-129", VALUE_SIGNED, CELLAR_TOO_LARGE, 0},
+                 {"+1", VALUE_SIGNED, CELLAR_INVALID, 0},
+                 {"1 ", VALUE_SIGNED, CELLAR_INVALID, 0},
+                 {"0x1", VALUE_SIGNED, CELLAR_INVALID, 0},
+                 {"--1", VALUE_SIGNED, CELLAR_INVALID, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        byte = 77;
-        assert_int_equal(cases[i].code, value_parse(VALUE_SIGNED, cases[i].text, &byte, 1, &world->error));
+        uint8_t byte = 77;
+        assert_int_equal(cases[i].code, value_parse(cases[i].kind, cases[i].text, &byte, 1, &world->error));
         if (cases[i].code == 0) assert_int_equal(byte, cases[i].value);
     }
+    int64_t most = 0;
+    assert_int_equal(value_parse(VALUE_SIGNED, "9223372036854775807", &most, 8, &world->error), 0);
+    assert_true(most == INT64_MAX);
+    assert_int_equal(value_parse(VALUE_SIGNED, "9223372036854775808", &most, 8, &world->error), CELLAR_TOO_LARGE);
+    assert_int_equal(value_parse(VALUE_SIGNED, "-9223372036854775808", &most, 8, &world->error), 0);
+    assert_true(most == INT64_MIN);
 }
 
 static void reals_of_all_kinds_come_back(void **state)
@@ -319,7 +344,7 @@ static void reals_of_all_kinds_come_back(void **state)
                                        0x000fffffffffffff,
                                        0x3ff0000000000001};
     static const uint32_t floats[] = {0, 1, 0x80000000, 0x7f800000, 0xff800000, 0x7fc00001, 0x007fffff, 0x3f800001};
-    char text[VALUE_TEXT_BYTES];
+    char text[64];
     for (size_t i = 0; i < sizeof doubles / sizeof *doubles; i++) {
         uint64_t back = 0;
         value_print(VALUE_REAL, &doubles[i], 8, true, text);
@@ -340,12 +365,12 @@ static void reals_of_all_kinds_come_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(typed_tables_are_refused, world_open, world_close),
+        cmocka_unit_test_setup_teardown(kinds_are_those_that_a_column_may_have, world_open, world_close),
         cmocka_unit_test_setup_teardown(what_is_written_comes_back, world_open, world_close),
         cmocka_unit_test_setup_teardown(a_file_that_is_cut_is_refused, world_open, world_close),
         cmocka_unit_test_setup_teardown(bad_input_is_refused, world_open, world_close),
         cmocka_unit_test_setup_teardown(reals_of_all_kinds_come_back, world_open, world_close),
-        cmocka_unit_test_setup_teardown(numbers_of_either_sign_fit, world_open, world_close),
+        cmocka_unit_test_setup_teardown(numbers_fit_or_are_refused, world_open, world_close),
     };
     return cmocka_run_group_tests_name("rows", tests, NULL, NULL);
 }
