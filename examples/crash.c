@@ -65,7 +65,8 @@ static int transfer(struct cellar_txn *txn, void *arg)
 {
     const struct account *ends = arg;
     struct account from = ends[0], to = ends[1];
-    struct cellar_read both[] = {CELLAR_READ(accounts, &from), CELLAR_READ(accounts, &to)};
+    struct cellar_read both[] = {CELLAR_READ(accounts, &from, .columns = CELLAR_ALL),
+                                 CELLAR_READ(accounts, &to, .columns = CELLAR_ALL)};
     int rc = cellar_get_many(txn, both, 2);
     if (rc) return rc;
     from.cents--;

@@ -141,7 +141,7 @@ int main(void)
     int last = trade(proc);
 
     /* Ends of a range are rows of which the first so many columns count, in the order of the index: downward here. */
-    int left = count_of(CELLAR_SCAN(struct bid, bids));
+    int left = count_of(CELLAR_SCAN(struct bid, bids, .columns = CELLAR_COL(NUMBER)));
     int above = count_of(CELLAR_SCAN(struct bid, bids, .index = by_price, .columns = CELLAR_COL(PRICE), .to = &middle,
                                      .to_columns = 1, .flags = CELLAR_TO_EXCLUDED));
     int equal = count_of(
