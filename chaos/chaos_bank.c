@@ -4,6 +4,8 @@
 
 #define RECEIPT_BYTES 512 /* of a memory node's memory for each receipt that there may be: what it takes, twice */
 
+enum { NUMBER, CENTS, CHANGES };
+#define MONEY (CELLAR_COL(CENTS) | CELLAR_COL(CHANGES))
 static const struct cellar_column account_columns[] = {
     {CELLAR_FIELD(struct chaos_bank_account, number), .flags = CELLAR_KEY},
     {CELLAR_FIELD(struct chaos_bank_account, cents), .cell = 1},
@@ -19,7 +21,7 @@ static int open_accounts(struct cellar_txn *txn, void *arg)
 {
     const struct chaos_bank *bank = arg;
     struct chaos_bank_account row = {.number = 0, .cents = CHAOS_BANK_OPENING};
-    int code = cellar_get(txn, bank->accounts, CELLAR_COL(0), 0, &row);
+    int code = cellar_get(txn, bank->accounts, CELLAR_COL(NUMBER), 0, &row);
     if (code != CELLAR_NOT_FOUND) return code;
     for (code = 0; row.number < CHAOS_BANK_ACCOUNTS && code == 0; row.number++)
         code = cellar_insert(txn, bank->accounts, &row);
@@ -30,7 +32,7 @@ static int change(struct cellar_txn *txn, const struct chaos_bank *bank, struct 
 {
     row->cents += cents;
     row->changes++;
-    return cellar_put(txn, bank->accounts, CELLAR_ALL, row);
+    return cellar_put(txn, bank->accounts, MONEY, row); /* of all columns it would make one that is lost */
 }
 
 static int transfer(struct cellar_txn *txn, void *arg)
@@ -38,8 +40,8 @@ static int transfer(struct cellar_txn *txn, void *arg)
     const struct chaos_bank_transfer *args = arg;
     const struct chaos_bank *bank = args->bank;
     struct chaos_bank_account from = {.number = args->receipt.from}, to = {.number = args->receipt.to};
-    struct cellar_read both[] = {CELLAR_READ(bank->accounts, &from, .columns = CELLAR_ALL, .lock = CELLAR_ALL),
-                                 CELLAR_READ(bank->accounts, &to, .columns = CELLAR_ALL, .lock = CELLAR_ALL)};
+    struct cellar_read both[] = {CELLAR_READ(bank->accounts, &from, .columns = MONEY, .lock = MONEY),
+                                 CELLAR_READ(bank->accounts, &to, .columns = MONEY, .lock = MONEY)};
     int code = cellar_get_many(txn, both, 2);
     if (code == 0) code = change(txn, bank, &from, -args->receipt.cents);
     if (code == 0) code = change(txn, bank, &to, args->receipt.cents);

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH 500 /* rows of a transaction */
+#define BATCH 500            /* rows of a transaction */
+#define PATIENCE_US 60000000 /* of one: a lock that nobody gives back must not hold up the verdict for ever */
 
 struct judge {
     const struct chaos_bank *bank;
@@ -67,6 +68,12 @@ static int see_account(struct judge *judge, const struct chaos_bank_account *acc
 
 /* ---- both tables, in batches ---- */
 
+static int run(const struct judge *judge, cellar_txn_fn fn, void *arg)
+{
+    const struct cellar_txn_options *options = CELLAR_TXN(.flags = CELLAR_READ_ONLY, .timeout_us = PATIENCE_US);
+    return err_last(judge->error, cellar_run(judge->bank->db, fn, arg, options, NULL));
+}
+
 struct receipts {
     const struct chaos_bank *bank;
     const struct chaos_bank_receipt *after; /* NULL: from the first on */
@@ -92,7 +99,7 @@ static int see_receipts(struct judge *judge)
     struct receipts batch = {.bank = judge->bank};
     struct chaos_bank_receipt last;
     do {
-        int code = err_last(judge->error, cellar_run(judge->bank->db, read_receipts, &batch, NULL, NULL));
+        int code = run(judge, read_receipts, &batch);
         for (int i = 0; i < batch.count && code == 0; i++) code = see_receipt(judge, &batch.rows[i]);
         if (code != 0) return code;
         if (batch.count > 0) last = batch.rows[batch.count - 1];
@@ -120,7 +127,7 @@ static int read_accounts(struct cellar_txn *txn, void *arg)
 static int see_accounts(struct judge *judge)
 {
     struct accounts all = {.bank = judge->bank};
-    int code = err_last(judge->error, cellar_run(judge->bank->db, read_accounts, &all, NULL, NULL));
+    int code = run(judge, read_accounts, &all);
     for (int i = 0; i < all.count && code == 0; i++) code = see_account(judge, &all.rows[i]);
     if (code == 0 && judge->accounts != CHAOS_BANK_ACCOUNTS)
         code = CONTRADICTION(judge, "%" PRIu64 " accounts of %d are there", judge->accounts, CHAOS_BANK_ACCOUNTS);
