@@ -1,5 +1,7 @@
 #include "chaos_judge.h"
 
+#include "cellar_cluster.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,6 +180,7 @@ int chaos_judge(const struct chaos_bank *bank, struct chaos_witness_line *lines,
     for (uint32_t i = 0; i < CHAOS_BANK_ACCOUNTS; i++) judge.expected[i].cents = CHAOS_BANK_OPENING;
     if (count) qsort(lines, count, sizeof(*lines), by_number);
     int code = look(&judge);
+    if (code == 0) code = err_last(error, cellar_cluster_audit(bank->db)); /* the indexes, too */
     free(judge.found);
     return code;
 }
