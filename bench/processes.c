@@ -1,6 +1,5 @@
 #include "processes.h"
 
-#include "bulk.h"
 #include "db.h"
 #include "db_recover.h"
 #include "must.h"
@@ -17,12 +16,20 @@
 #define PART_BYTES 4096 /* of a client: rows that fit a record even where it keeps old versions */
 #define PARTS_MAX 8
 
+/* Of a process. */
 struct row {
+    uint32_t process;
     uint64_t stage;
     uint64_t run; /* process 0: when it joined, which no other run on this machine has */
     char plan[PLAN_BYTES];
 };
-enum { COLUMN_STAGE, COLUMN_RUN, COLUMN_PLAN };
+enum { PROCESS, STAGE, RUN, PLAN };
+
+/* Of a client, which is one row, or several where it is long. */
+struct part {
+    uint32_t client, part;
+    uint8_t bytes[PART_BYTES];
+};
 
 /* ---- procedures ---- */
 
@@ -33,18 +40,14 @@ struct arrive_args {
 
 static int join_proc(struct cellar_txn *txn, void *arg)
 {
-    struct arrive_args *args = arg;
-    int ref = cellar_proc_insert(txn, args->processes->stages, args->processes->index, &args->row);
-    return ref < 0 ? ref : cellar_proc_fetch(txn);
+    const struct arrive_args *args = arg;
+    return cellar_insert(txn, args->processes->stages, &args->row);
 }
 
 static int arrive_proc(struct cellar_txn *txn, void *arg)
 {
-    struct arrive_args *args = arg;
-    int ref = cellar_proc_access(txn, args->processes->stages, args->processes->index, 0, 1u << COLUMN_STAGE, 0);
-    if (ref < 0) return ref;
-    int code = cellar_proc_fetch(txn);
-    return code < 0 ? code : cellar_proc_put(txn, ref, COLUMN_STAGE, &args->row.stage);
+    const struct arrive_args *args = arg;
+    return cellar_put(txn, args->processes->stages, CELLAR_COL(STAGE), &args->row);
 }
 
 struct look_args {
@@ -57,22 +60,10 @@ struct look_args {
 static int look_proc(struct cellar_txn *txn, void *arg)
 {
     struct look_args *args = arg;
-    int ref = cellar_proc_access(txn, args->processes->stages, args->of, CELLAR_ALL_CELLS, 0, CELLAR_OPTIONAL);
-    if (ref < 0) return ref;
-    int code = cellar_proc_fetch(txn);
-    if (code < 0) return code;
-    args->found = cellar_proc_found(txn, ref);
-    return args->found ? cellar_proc_get_row(txn, ref, &args->row) : 0;
-}
-
-struct leave_args {
-    const struct processes *processes;
-    const struct workload_client *client;
-};
-
-static uint64_t part_key(const struct processes *processes, uint64_t client, uint32_t part)
-{
-    return client * processes->client_parts + part;
+    args->row = (struct row){.process = args->of};
+    int code = cellar_get(txn, args->processes->stages, CELLAR_ALL, 0, &args->row);
+    args->found = code == 0;
+    return code == CELLAR_NOT_FOUND ? 0 : code;
 }
 
 static uint64_t part_bytes(const struct processes *processes, uint32_t part)
@@ -81,26 +72,43 @@ static uint64_t part_bytes(const struct processes *processes, uint32_t part)
     return left < PART_BYTES ? left : PART_BYTES;
 }
 
+struct leave_args {
+    const struct processes *processes;
+    const struct workload_client *client;
+};
+
 /* All parts at once, in place of what it left before. */
 static int leave_proc(struct cellar_txn *txn, void *arg)
 {
-    struct leave_args *args = arg;
+    const struct leave_args *args = arg;
     const struct processes *processes = args->processes;
-    int refs[PARTS_MAX], code = 0;
-    for (uint32_t i = 0; i < processes->client_parts; i++) {
-        uint64_t key = part_key(processes, args->client->index, i);
-        refs[i] = cellar_proc_access(txn, processes->clients, key, 0, CELLAR_ALL_CELLS, CELLAR_OPTIONAL);
-        if (refs[i] < 0) return refs[i];
+    int code = 0;
+    for (uint32_t i = 0; code == 0 && i < processes->client_parts; i++) {
+        struct part row = {.client = args->client->index, .part = i};
+        memcpy(row.bytes, (const uint8_t *)args->client + (uint64_t)i * PART_BYTES, part_bytes(processes, i));
+        code = cellar_put(txn, processes->clients, CELLAR_ALL, &row);
     }
-    code = cellar_proc_fetch(txn);
-    for (uint32_t i = 0; code >= 0 && i < processes->client_parts; i++) {
-        uint8_t row[PART_BYTES] = {0};
-        memcpy(row, (const uint8_t *)args->client + (uint64_t)i * PART_BYTES, part_bytes(processes, i));
-        code = cellar_proc_found(txn, refs[i])
-                   ? cellar_proc_put_row(txn, refs[i], row)
-                   : cellar_proc_insert(txn, processes->clients, part_key(processes, args->client->index, i), row);
+    return code;
+}
+
+struct take_args {
+    const struct processes *processes;
+    uint32_t index;
+    struct workload_client *client;
+};
+
+/* NOT_FOUND: it has left nothing. */
+static int take_proc(struct cellar_txn *txn, void *arg)
+{
+    const struct take_args *args = arg;
+    const struct processes *processes = args->processes;
+    int code = 0;
+    for (uint32_t i = 0; code == 0 && i < processes->client_parts; i++) {
+        struct part row = {.client = args->index, .part = i};
+        code = cellar_get(txn, processes->clients, CELLAR_ALL, 0, &row);
+        if (code == 0) memcpy((uint8_t *)args->client + (uint64_t)i * PART_BYTES, row.bytes, part_bytes(processes, i));
     }
-    return code < 0 ? code : cellar_proc_fetch(txn);
+    return code;
 }
 
 static int failed(int code, struct cellar_error *error, const char *what)
@@ -136,30 +144,26 @@ int processes_accept(const struct settings *settings, struct cellar_error *error
                    settings->workload->name, PLAN_BYTES - 1);
 }
 
-static int stages_create(struct processes *processes, struct cellar_error *error)
+static int stages_open(struct processes *processes, struct cellar_error *error)
 {
-    static const struct cellar_schema_column columns[] = {[COLUMN_STAGE] = CELLAR_COLUMN(struct row, stage),
-                                                          [COLUMN_RUN] = CELLAR_COLUMN(struct row, run),
-                                                          [COLUMN_PLAN] = CELLAR_COLUMN(struct row, plan)};
-    const struct cellar_schema schema = {.name = "bench_processes",
-                                         .row_bytes = sizeof(struct row),
-                                         .columns = columns,
-                                         .column_count = sizeof(columns) / sizeof(columns[0]),
-                                         .records_max = processes->count};
-    return db_table_create(processes->db, &schema, &processes->stages, error);
+    static const struct cellar_column columns[] = {[PROCESS] = {CELLAR_FIELD(struct row, process), .flags = CELLAR_KEY},
+                                                   [STAGE] = {CELLAR_FIELD(struct row, stage)},
+                                                   [RUN] = {CELLAR_FIELD(struct row, run)},
+                                                   [PLAN] = {CELLAR_FIELD(struct row, plan)}};
+    const struct cellar_table_def *def =
+        CELLAR_TABLE(struct row, columns, .name = "bench_processes", .rows = processes->count);
+    return err_last(error, cellar_table_open(processes->db, def, 0, &processes->stages));
 }
 
-/* A client is one row, or several where it is long. */
-static int clients_create(struct processes *processes, uint32_t clients, struct cellar_error *error)
+static int clients_open(struct processes *processes, uint32_t clients, struct cellar_error *error)
 {
-    uint32_t bytes = (uint32_t)part_bytes(processes, 0);
-    const struct cellar_schema_column columns[] = {{"part", 0, bytes, 0}};
-    const struct cellar_schema schema = {.name = "bench_clients",
-                                         .row_bytes = bytes,
-                                         .columns = columns,
-                                         .column_count = 1,
-                                         .records_max = (uint64_t)clients * processes->client_parts};
-    return db_table_create(processes->db, &schema, &processes->clients, error);
+    struct cellar_column columns[] = {{CELLAR_FIELD(struct part, client), .flags = CELLAR_KEY},
+                                      {CELLAR_FIELD(struct part, part), .flags = CELLAR_KEY},
+                                      {CELLAR_FIELD(struct part, bytes)}};
+    columns[2].bytes = (uint32_t)part_bytes(processes, 0);
+    const struct cellar_table_def *def = CELLAR_TABLE(struct part, columns, .name = "bench_clients",
+                                                      .rows = (uint64_t)clients * processes->client_parts);
+    return err_last(error, cellar_table_open(processes->db, def, 0, &processes->clients));
 }
 
 static int procs_register(struct processes *processes, struct cellar_error *error)
@@ -172,12 +176,12 @@ static int procs_register(struct processes *processes, struct cellar_error *erro
         {{.name = "bench.join", .fn = join_proc, .records_max = 1, .writes_max = 1}, &processes->join},
         {{.name = "bench.arrive", .fn = arrive_proc, .records_max = 1, .writes_max = 1}, &processes->arrive},
         {{.name = "bench.look", .fn = look_proc, .records_max = 1}, &processes->look},
-        {{.name = "bench.leave", .fn = leave_proc, .records_max = 2 * parts, .writes_max = 2 * parts},
-         &processes->leave},
+        {{.name = "bench.leave", .fn = leave_proc, .records_max = parts, .writes_max = parts}, &processes->leave},
+        {{.name = "bench.take", .fn = take_proc, .records_max = parts}, &processes->take},
     };
     int code = 0;
     for (uint32_t i = 0; code == 0 && i < sizeof(procs) / sizeof(procs[0]); i++)
-        code = db_proc_register(processes->db, &procs[i].def, procs[i].proc, error);
+        code = err_last(error, cellar_proc_register(processes->db, &procs[i].def, procs[i].proc));
     return code;
 }
 
@@ -190,8 +194,9 @@ static int look(struct processes *processes, uint32_t of, struct look_args *args
 
 static int join(struct processes *processes, const struct settings *settings, struct cellar_error *error)
 {
-    struct arrive_args args = {.processes = processes,
-                               .row = {.stage = PROCESSES_OPEN, .run = processes->watch->now_ns()}};
+    struct arrive_args args = {
+        .processes = processes,
+        .row = {.process = processes->index, .stage = PROCESSES_OPEN, .run = processes->watch->now_ns()}};
     bool fits = plan_write(settings, args.row.plan);
     must(fits); /* processes_accept */
     for (uint32_t i = 0; i < processes->count; i++) {
@@ -225,9 +230,8 @@ int processes_open(struct processes *processes, struct cellar *db, struct watch 
                                     .client_bytes = (settings->workload->client_bytes + 7) / 8 * 8};
     processes->client_parts = (uint32_t)((processes->client_bytes + PART_BYTES - 1) / PART_BYTES);
     must(processes->client_parts <= PARTS_MAX);
-    int code = stages_create(processes, error);
-    if (code == 0)
-        code = clients_create(processes, (uint32_t)settings_coordinators(settings) * processes->count, error);
+    int code = stages_open(processes, error);
+    if (code == 0) code = clients_open(processes, (uint32_t)settings_coordinators(settings) * processes->count, error);
     if (code == 0) code = procs_register(processes, error);
     return code == 0 ? join(processes, settings, error) : code;
 }
@@ -236,7 +240,7 @@ int processes_open(struct processes *processes, struct cellar *db, struct watch 
 
 int processes_arrive(struct processes *processes, enum processes_stage stage, struct cellar_error *error)
 {
-    struct arrive_args args = {.processes = processes, .row = {.stage = (uint64_t)stage}};
+    struct arrive_args args = {.processes = processes, .row = {.process = processes->index, .stage = (uint64_t)stage}};
     return failed(cellar_proc_run(processes->db, processes->arrive, &args, &processes->options, NULL), error,
                   "telling the other processes");
 }
@@ -395,51 +399,30 @@ int processes_leave_clients(struct processes *processes, struct workload_client 
     return failed(code, error, "leaving the counters of this process");
 }
 
-struct take {
-    const struct processes *processes;
-    struct workload_client **all;
-    uint32_t count; /* of each process */
-};
-
-static int take_client(void *arg, uint64_t key, const void *row)
+/* A client of another process: as it was left, or with nothing. */
+static int take_one(struct processes *processes, struct cellar_lab_client *self, uint32_t index, bool cut_off,
+                    struct workload_client **client)
 {
-    struct take *take = arg;
-    const struct processes *processes = take->processes;
-    uint64_t client = key / processes->client_parts;
-    uint32_t part = (uint32_t)(key % processes->client_parts);
-    if (client >= (uint64_t)take->count * processes->count) return CELLAR_CORRUPT;
-    if (client / take->count == processes->index) return 0; /* of this very process, as it was a while ago */
-    memcpy((uint8_t *)take->all[client] + (uint64_t)part * PART_BYTES, row, part_bytes(processes, part));
-    take->all[client]->lost = processes->cut_off[client / take->count];
-    return 0;
-}
-
-/* What one has left that never left anything. */
-static int clients_prepare(const struct take *take)
-{
-    const struct processes *processes = take->processes;
-    uint32_t first = processes->index * take->count;
-    for (uint32_t i = 0; i < take->count * processes->count; i++) {
-        if (i - first < take->count) continue;
-        take->all[i] = calloc(1, processes->client_bytes);
-        if (!take->all[i]) return CELLAR_NOMEM;
-        take->all[i]->lost = processes->cut_off[i / take->count];
-    }
-    return 0;
+    *client = calloc(1, processes->client_bytes);
+    if (!*client) return CELLAR_NOMEM;
+    struct take_args args = {processes, index, *client};
+    int code = cellar_lab_exec(self, processes->take, &args, &processes->options, NULL);
+    (*client)->lost = cut_off;
+    return code == CELLAR_NOT_FOUND ? 0 : code;
 }
 
 int processes_take_clients(struct processes *processes, struct cellar_lab_client *self,
                            struct workload_client *const *clients, uint32_t count, struct workload_client ***all,
                            struct cellar_error *error)
 {
-    struct take take = {.processes = processes, .count = count};
-    take.all = *all = calloc((size_t)count * processes->count, sizeof(**all));
-    if (!take.all || clients_prepare(&take) < 0)
-        return err_set(error, CELLAR_NOMEM, "no memory for the counters of all processes");
-    memcpy(take.all + processes->index * count, clients, count * sizeof(clients[0]));
-    int code = db_scan(self, processes->clients, take_client, &take, error);
-    if (code == CELLAR_CORRUPT) return err_set(error, CELLAR_CORRUPT, "a counter of no process is there");
-    return code < 0 && !error->code ? failed(code, error, "reading the counters of the other processes") : code;
+    uint32_t first = processes->index * count;
+    int code = 0;
+    *all = calloc((size_t)count * processes->count, sizeof(**all));
+    if (!*all) return failed(CELLAR_NOMEM, error, "the counters of all processes");
+    memcpy(*all + first, clients, count * sizeof(clients[0]));
+    for (uint32_t i = 0; code == 0 && i < count * processes->count; i++)
+        if (i - first >= count) code = take_one(processes, self, i, processes->cut_off[i / count], &(*all)[i]);
+    return failed(code, error, "reading the counters of the other processes");
 }
 
 void processes_free_clients(const struct processes *processes, struct workload_client **all, uint32_t count)

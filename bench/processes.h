@@ -38,7 +38,7 @@ struct processes {
     /* rows of these tables are never busy for long, unless their locks' owner has died */
     struct cellar_call_options options;
     const struct cellar_table *stages, *clients;
-    const struct cellar_proc *join, *arrive, *look, *leave;
+    const struct cellar_proc *join, *arrive, *look, *leave, *take;
 };
 
 /* Before anything is opened. TOO_LARGE: its options are too long to be compared with those of other processes. */

@@ -2,77 +2,67 @@
 
 #include "db_open.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define RECEIPT_BYTES 512 /* of a memory node's memory for each receipt that there may be: what it takes, twice */
 
-static const struct cellar_schema_column account_columns[] = {CELLAR_COLUMN_IN(0, struct chaos_bank_account, cents),
-                                                              CELLAR_COLUMN_IN(0, struct chaos_bank_account, changes)};
-static const struct cellar_schema_column receipt_columns[] = {CELLAR_COLUMN_IN(0, struct chaos_bank_receipt, cents),
-                                                              CELLAR_COLUMN_IN(0, struct chaos_bank_receipt, from),
-                                                              CELLAR_COLUMN_IN(0, struct chaos_bank_receipt, to)};
+enum { NUMBER, CENTS, CHANGES };
+#define MONEY (CELLAR_COL(CENTS) | CELLAR_COL(CHANGES))
+static const struct cellar_column account_columns[] = {
+    {CELLAR_FIELD(struct chaos_bank_account, number), .flags = CELLAR_KEY},
+    {CELLAR_FIELD(struct chaos_bank_account, cents), .cell = 1},
+    {CELLAR_FIELD(struct chaos_bank_account, changes), .cell = 1}};
+static const struct cellar_column receipt_columns[] = {
+    {CELLAR_FIELD(struct chaos_bank_receipt, number), .flags = CELLAR_KEY},
+    {CELLAR_FIELD(struct chaos_bank_receipt, cents), .cell = 1},
+    {CELLAR_FIELD(struct chaos_bank_receipt, from), .cell = 1},
+    {CELLAR_FIELD(struct chaos_bank_receipt, to), .cell = 1}};
 
+/* The first one to come does; for the others they are there. */
 static int open_accounts(struct cellar_txn *txn, void *arg)
 {
     const struct chaos_bank *bank = arg;
-    const struct chaos_bank_account row = {.cents = CHAOS_BANK_OPENING};
-    for (uint64_t key = 0; key < CHAOS_BANK_ACCOUNTS; key++) {
-        int ref = cellar_proc_insert(txn, bank->accounts, key, &row);
-        if (ref < 0) return ref;
-    }
-    return cellar_proc_fetch(txn);
+    struct chaos_bank_account row = {.number = 0, .cents = CHAOS_BANK_OPENING};
+    int code = cellar_get(txn, bank->accounts, CELLAR_COL(NUMBER), 0, &row);
+    if (code != CELLAR_NOT_FOUND) return code;
+    for (code = 0; row.number < CHAOS_BANK_ACCOUNTS && code == 0; row.number++)
+        code = cellar_insert(txn, bank->accounts, &row);
+    return code;
 }
 
-static int change(struct cellar_txn *txn, int ref, int64_t cents)
+static int change(struct cellar_txn *txn, const struct chaos_bank *bank, struct chaos_bank_account *row, int64_t cents)
 {
-    struct chaos_bank_account row;
-    int code = cellar_proc_get_row(txn, ref, &row);
-    if (code < 0) return code;
-    row.cents += cents;
-    row.changes++;
-    return cellar_proc_put_row(txn, ref, &row);
+    row->cents += cents;
+    row->changes++;
+    return cellar_put(txn, bank->accounts, MONEY, row); /* of all columns it would make one that is lost */
 }
 
 static int transfer(struct cellar_txn *txn, void *arg)
 {
     const struct chaos_bank_transfer *args = arg;
     const struct chaos_bank *bank = args->bank;
-    int from = cellar_proc_access(txn, bank->accounts, args->receipt.from, 0, CELLAR_ALL_CELLS, 0);
-    if (from < 0) return from;
-    int to = cellar_proc_access(txn, bank->accounts, args->receipt.to, 0, CELLAR_ALL_CELLS, 0);
-    if (to < 0) return to;
-    int receipt = cellar_proc_insert(txn, bank->receipts, args->number, &args->receipt);
-    if (receipt < 0) return receipt;
-    int code = cellar_proc_fetch(txn);
-    if (code == 0) code = change(txn, from, -args->receipt.cents);
-    if (code == 0) code = change(txn, to, args->receipt.cents);
-    return code == 0 && args->aborted ? CELLAR_USER_ABORT : code;
+    struct chaos_bank_account from = {.number = args->receipt.from}, to = {.number = args->receipt.to};
+    struct cellar_read both[] = {CELLAR_READ(bank->accounts, &from, .columns = MONEY, .lock = MONEY),
+                                 CELLAR_READ(bank->accounts, &to, .columns = MONEY, .lock = MONEY)};
+    int code = cellar_get_many(txn, both, 2);
+    if (code == 0) code = change(txn, bank, &from, -args->receipt.cents);
+    if (code == 0) code = change(txn, bank, &to, args->receipt.cents);
+    if (code == 0) code = cellar_insert(txn, bank->receipts, &args->receipt);
+    return code == 0 && args->aborted ? CHAOS_BANK_GIVEN_UP : code;
 }
 
 static int set_up(struct chaos_bank *bank, uint64_t memnode_bytes, struct cellar_error *error)
 {
-    const struct cellar_schema accounts = {.name = "account",
-                                           .row_bytes = sizeof(struct chaos_bank_account),
-                                           .columns = account_columns,
-                                           .column_count = COUNT(account_columns),
-                                           .records_max = CHAOS_BANK_ACCOUNTS};
-    const struct cellar_schema receipts = {.name = "receipt",
-                                           .row_bytes = sizeof(struct chaos_bank_receipt),
-                                           .columns = receipt_columns,
-                                           .column_count = COUNT(receipt_columns),
-                                           .records_max = memnode_bytes / RECEIPT_BYTES};
-    const struct cellar_proc_def open_def = {
-        .name = "open", .fn = open_accounts, .records_max = CHAOS_BANK_ACCOUNTS, .writes_max = CHAOS_BANK_ACCOUNTS};
-    const struct cellar_proc_def transfer_def = {.name = "transfer", .fn = transfer, .records_max = 3, .writes_max = 3};
-    int code = err_last(error, cellar_table_create(bank->db, &accounts, &bank->accounts));
-    if (code == 0) code = err_last(error, cellar_table_create(bank->db, &receipts, &bank->receipts));
-    if (code == 0) code = err_last(error, cellar_proc_register(bank->db, &open_def, &bank->open));
-    if (code == 0) code = err_last(error, cellar_proc_register(bank->db, &transfer_def, &bank->transfer));
-    if (code != 0) return code;
-    struct cellar_result result;
-    code = cellar_proc_run(bank->db, bank->open, bank, NULL, &result);
-    if (code == 0 || code == CELLAR_EXISTS) return 0;
-    cellar_proc_error(&result, error);
-    return code;
+    const struct cellar_table_def *accounts =
+        CELLAR_TABLE(struct chaos_bank_account, account_columns, .name = "account", .rows = CHAOS_BANK_ACCOUNTS,
+                     .flags = CELLAR_ORDERED);
+    const struct cellar_table_def *receipts =
+        CELLAR_TABLE(struct chaos_bank_receipt, receipt_columns, .name = "receipt",
+                     .rows = memnode_bytes / RECEIPT_BYTES, .flags = CELLAR_ORDERED);
+    const struct cellar_proc_def def = {.name = "transfer", .fn = transfer, .records_max = 3, .writes_max = 3};
+    int code = cellar_table_open(bank->db, accounts, 0, &bank->accounts);
+    if (code == 0) code = cellar_table_open(bank->db, receipts, 0, &bank->receipts);
+    if (code == 0) code = cellar_proc_register(bank->db, &def, &bank->transfer);
+    if (code == 0) code = cellar_run(bank->db, open_accounts, bank, NULL, NULL);
+    return err_last(error, code);
 }
 
 int chaos_bank_open(struct chaos_bank *bank, const struct engine_config *config, uint64_t memnode_bytes,

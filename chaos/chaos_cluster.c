@@ -205,7 +205,7 @@ static bool committed_since(const struct chaos_witness_line *lines, uint64_t cou
     for (uint64_t i = 0; i < count; i++) {
         if (lines[i].kind != CHAOS_WITNESS_TOLD || lines[i].code != 0) continue;
         for (uint64_t j = i; j-- > 0;)
-            if (lines[j].kind == CHAOS_WITNESS_TRIED && lines[j].number == lines[i].number) {
+            if (lines[j].kind == CHAOS_WITNESS_TRIED && lines[j].receipt.number == lines[i].receipt.number) {
                 if (lines[j].at_ns >= since_ns) return true;
                 break;
             }

@@ -35,8 +35,8 @@ static void draw(struct compute *compute, struct chaos_bank_transfer *transfer)
     uint32_t to = (uint32_t)prng_below(&compute->prng, CHAOS_BANK_ACCOUNTS - 1);
     *transfer = (struct chaos_bank_transfer){
         .bank = &compute->bank,
-        .number = compute->next_number++,
-        .receipt = {.cents = (int64_t)prng_between(&compute->prng, 1, CENTS_MAX),
+        .receipt = {.number = compute->next_number++,
+                    .cents = (int64_t)prng_between(&compute->prng, 1, CENTS_MAX),
                     .from = from,
                     .to = to + (to >= from)},
         .aborted = prng_below(&compute->prng, ABORTED_OF) == 0,
@@ -48,7 +48,6 @@ static int say(struct compute *compute, enum chaos_witness_kind kind, const stru
 {
     const struct chaos_witness_line line = {.kind = kind,
                                             .code = result,
-                                            .number = transfer->number,
                                             .at_ns = compute->watch->now_ns(),
                                             .receipt = transfer->receipt,
                                             .aborted = transfer->aborted};

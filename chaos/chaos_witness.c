@@ -23,7 +23,7 @@ int chaos_witness_open(const char *path, uint32_t cn, int *file, uint64_t *first
     *file = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (*file < 0) return refused(error, path);
     int code = chaos_witness_read(path, &at, &lines, &count, error);
-    for (uint64_t i = 0; i < count; i++) life = (lines[i].number >> LIFE_SHIFT) & LIVES_MAX;
+    for (uint64_t i = 0; i < count; i++) life = (lines[i].receipt.number >> LIFE_SHIFT) & LIVES_MAX;
     free(lines);
     if (code == 0 && life == LIVES_MAX)
         code = err_set(error, CELLAR_FULL, "witness %.150s: compute node %u has had all its lives", path, cn);

@@ -11,11 +11,10 @@ enum chaos_witness_kind { CHAOS_WITNESS_TRIED = 1, CHAOS_WITNESS_TOLD = 2 };
 
 struct chaos_witness_line {
     uint32_t kind;
-    int32_t code;    /* TOLD: that of the call */
-    uint64_t number; /* of the transfer: compute node, life, count */
-    uint64_t at_ns;  /* of the host's monotonic clock */
-    struct chaos_bank_receipt receipt;
-    uint64_t aborted; /* TRIED: it is to have no effect */
+    int32_t code;                      /* TOLD: that of the call */
+    uint64_t at_ns;                    /* of the host's monotonic clock */
+    struct chaos_bank_receipt receipt; /* its number: compute node, life, count */
+    uint64_t aborted;                  /* TRIED: it is to have no effect */
 };
 
 /* The life that begins: one more than the file has seen. 0, SYSTEM. */

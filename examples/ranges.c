@@ -1,120 +1,156 @@
 /*
- * ranges.c - records in the order of their columns: an ordered index, a range of it, and its two ends.
+ * ranges.c - rows in the order of their columns: the first of an index, ranges of it, and a row by a secondary key.
  *
- *     cc ranges.c -pthread $(pkg-config --cflags --libs cellar) -o ranges && ./ranges
+ *     cc -O2 ranges.c $(pkg-config --cflags --libs cellar) -pthread -o ranges && ./ranges
  *
- * Bids come in at random prices. One transaction matches the best bid: it finds the highest price, earliest first, and
- * takes that bid out; the index follows by itself. docs/ordered.md says how.
+ * Bids come in at random prices. One transaction matches the best bid: a cursor gives it the highest price, earliest
+ * first, and it takes that bid out of the book; the indexes follow by themselves. The same function runs on this
+ * thread, and as a stored procedure. docs/ordered.md says how.
  */
 #include <cellar_proc.h>
 
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-#define BIDS 1000
+enum { BIDS = 1000, MATCHED = 500, BATCH = 100, EMPTY = 1 };
 
 struct bid {
-    int64_t price;
-    uint64_t time;
+    uint32_t number; /* the order in which they came */
+    int32_t price;
+    char ticket[12];
 };
-static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct bid, price),
-                                                      CELLAR_COLUMN(struct bid, time)};
-enum { PRICE, TIME };
+enum { NUMBER, PRICE, TICKET };
+static const struct cellar_column columns[] = {{CELLAR_FIELD(struct bid, number), .flags = CELLAR_KEY},
+                                               {CELLAR_FIELD(struct bid, price)},
+                                               {CELLAR_FIELD(struct bid, ticket)}};
+/* The highest price first; bids of one price are in the order of the key. */
+static const struct cellar_index_def indexes[] = {{.name = "by_price", .columns = "-price"},
+                                                  {.name = "by_ticket", .columns = "ticket", .flags = CELLAR_UNIQUE}};
 
-struct book {
-    struct cellar *db;
-    const struct cellar_table *bids;
-    const struct cellar_index *by_price; /* the highest first, then the earliest */
-    const struct cellar_proc *place, *match, *count;
-};
+static struct cellar *db;
+static const struct cellar_table *bids;
+static const struct cellar_index *by_price, *by_ticket;
 
-struct order {
-    const struct book *book;
-    uint64_t key;
-    struct bid bid;
-    uint32_t count;
-};
-
-static int place(struct cellar_txn *txn, void *arg)
+static void check(int rc, const char *what)
 {
-    const struct order *order = arg;
-    int code = cellar_proc_insert(txn, order->book->bids, order->key, &order->bid);
-    return code < 0 ? code : cellar_proc_fetch(txn);
+    if (rc >= 0) return;
+    fprintf(stderr, "%s: %s\n", what, cellar_last_error()->text);
+    exit(1);
 }
 
-/* The best bid, out of the book. */
+static void want(bool fact, const char *what)
+{
+    if (fact) return;
+    fprintf(stderr, "not so: %s\n", what);
+    exit(1);
+}
+
+static int place_all(struct cellar_txn *txn, void *unused)
+{
+    (void)unused;
+    int rc = 0;
+    for (uint32_t i = 0; i < BIDS && rc == 0; i++) {
+        struct bid bid = {.number = i, .price = (int32_t)(i * 7919 % 401) - 200};
+        snprintf(bid.ticket, sizeof bid.ticket, "T%04d", (int)(i * 7 % BIDS));
+        rc = cellar_insert(txn, bids, &bid);
+    }
+    return rc;
+}
+
+/* The best bid, out of the book; locked as it is read, since it will be deleted. */
 static int match(struct cellar_txn *txn, void *arg)
 {
-    struct order *order = arg;
-    static const struct cellar_range all;
-    int cursor = cellar_proc_cursor_open(txn, order->book->by_price, &all, 0, 0, 0, 1);
-    if (cursor < 0) return cursor;
-    int got = cellar_proc_cursor_next(txn, cursor, &order->key, NULL);
-    if (got <= 0) return got < 0 ? got : CELLAR_USER_ABORT;
-    int ref = cellar_proc_access(txn, order->book->bids, order->key, CELLAR_ALL_CELLS, 0, CELLAR_DELETE);
-    int code = ref < 0 ? ref : cellar_proc_fetch(txn);
-    return code < 0 ? code : cellar_proc_get_row(txn, ref, &order->bid);
+    struct bid *best = arg;
+    struct cellar_cursor *cursor;
+    int rc = cellar_cursor_open(txn, CELLAR_SCAN(struct bid, bids, .index = by_price, .lock = CELLAR_ALL), &cursor);
+    if (rc == 0) rc = cellar_cursor_next(cursor, 1, best);
+    if (rc <= 0) return rc < 0 ? rc : EMPTY;
+    return cellar_delete(txn, bids, best);
 }
 
-/* Bids of at least that price. */
+struct range {
+    const struct cellar_scan *scan;
+    int count;
+};
+
 static int count(struct cellar_txn *txn, void *arg)
 {
-    struct order *order = arg;
-    struct cellar_range range = {.high = {.row = &order->bid, .columns = 1}}; /* the index goes downwards */
-    uint64_t key;
-    int got, cursor = cellar_proc_cursor_open(txn, order->book->by_price, &range, 0, 0, 0, 0);
-    if (cursor < 0) return cursor;
-    for (order->count = 0; (got = cellar_proc_cursor_next(txn, cursor, &key, NULL)) == 1;) order->count++;
-    return got;
+    struct range *range = arg;
+    struct bid rows[BATCH];
+    struct cellar_cursor *cursor;
+    int got = cellar_cursor_open(txn, range->scan, &cursor);
+    if (got < 0) return got;
+    range->count = 0;
+    do {
+        got = cellar_cursor_next(cursor, BATCH, rows);
+        if (got < 0) return got;
+        range->count += got;
+    } while (got == BATCH);
+    return 0;
 }
 
-static int book_open(struct book *book)
+static int count_of(const struct cellar_scan *scan)
 {
-    const struct cellar_schema schema = {"bids", sizeof(struct bid), columns, 2, BIDS, 0, 0, 0, 0, 0};
-    const struct cellar_schema_index_column order[] = {{"price", CELLAR_SORT_SIGNED, true},
-                                                       {"time", CELLAR_SORT_UNSIGNED, false}};
-    const struct cellar_schema_index index = {.name = "by_price", .columns = order, .column_count = 2};
-    const struct cellar_proc_def defs[] = {{.name = "place", .fn = place, .records_max = 1, .writes_max = 1},
-                                           {.name = "match", .fn = match, .records_max = 1, .writes_max = 1},
-                                           {.name = "count", .fn = count, .records_max = 1}};
-    int code = cellar_open(NULL, CELLAR_OPTIONS(.bytes = 8u << 20), &book->db);
-    if (code == 0) code = cellar_table_create(book->db, &schema, &book->bids);
-    if (code == 0) code = cellar_index_create(book->db, book->bids, &index, &book->by_price);
-    if (code == 0) code = cellar_proc_register(book->db, &defs[0], &book->place);
-    if (code == 0) code = cellar_proc_register(book->db, &defs[1], &book->match);
-    if (code == 0) code = cellar_proc_register(book->db, &defs[2], &book->count);
-    return code;
+    struct range range = {.scan = scan};
+    check(cellar_run(db, count, &range, NULL, NULL), "counting");
+    return range.count;
 }
 
-/* Places all bids, then matches half of them: each price is at most the one before. */
-static int trade(struct book *book, struct order *order)
+/* By a secondary key: the first row that is equal in the index's columns. */
+static int find(struct cellar_txn *txn, void *arg)
 {
-    struct cellar_result result;
-    int code = 0;
-    for (uint64_t i = 0; i < BIDS && code == 0; i++) {
-        order->key = i;
-        order->bid = (struct bid){.price = (int64_t)(i * 7919 % 401) - 200, .time = i};
-        code = cellar_proc_run(book->db, book->place, order, NULL, &result);
+    struct bid *bid = arg;
+    struct cellar_read read = CELLAR_READ(bids, bid, .index = by_ticket);
+    int rc = cellar_get_many(txn, &read, 1);
+    return rc ? rc : read.code;
+}
+
+static void book_open(const struct cellar_proc **proc)
+{
+    const struct cellar_table_def *def =
+        CELLAR_TABLE(struct bid, columns, .name = "bids", CELLAR_INDEXES(indexes), .flags = CELLAR_ORDERED);
+    const struct cellar_proc_def match_def = {.name = "match", .fn = match, .records_max = 1, .writes_max = 1};
+    check(cellar_open(NULL, NULL, &db), "open");
+    check(cellar_table_open(db, def, 0, &bids), "the table");
+    check(cellar_proc_register(db, &match_def, proc), "the procedure");
+    by_price = cellar_index_find(bids, "by_price");
+    by_ticket = cellar_index_find(bids, "by_ticket");
+}
+
+/* Half of them on this thread, half as a procedure. Returns the last price. */
+static int trade(const struct cellar_proc *proc)
+{
+    struct bid best, last = {.price = INT32_MAX};
+    for (int i = 0; i < MATCHED; i++, last = best) {
+        int rc = i % 2 ? cellar_run(db, match, &best, NULL, NULL) : cellar_proc_run(db, proc, &best, NULL, NULL);
+        check(rc, "matching");
+        want(rc == 0 && best.price <= last.price, "the best bid is matched first");
+        want(best.price < last.price || best.number > last.number, "of one price the earliest is");
     }
-    int64_t last = INT64_MAX;
-    for (uint64_t i = 0; i < BIDS / 2 && code == 0; i++) {
-        code = cellar_proc_run(book->db, book->match, order, NULL, &result);
-        if (code == 0 && order->bid.price > last) code = CELLAR_CORRUPT;
-        last = order->bid.price;
-    }
-    order->bid.price = -200;
-    if (code == 0) code = cellar_proc_run(book->db, book->count, order, NULL, &result);
-    return code;
+    return last.price;
 }
 
 int main(void)
 {
-    struct book book = {0};
-    int code = book_open(&book);
-    struct order order = {.book = &book};
-    if (code == 0) code = trade(&book, &order);
-    if (code == 0) printf("%" PRIu32 " of %d bids are left\n", order.count, BIDS);
-    if (code < 0) fprintf(stderr, "ranges: %s: %s\n", cellar_strerror(code), cellar_last_error()->text);
-    cellar_close(book.db);
-    return code == 0 && order.count == BIDS / 2 ? 0 : 1;
+    const struct cellar_proc *proc;
+    struct bid mine = {.ticket = "T0021"}, middle = {.price = -100};
+    book_open(&proc);
+    check(cellar_run(db, place_all, NULL, NULL, NULL), "placing bids");
+    check(cellar_run(db, find, &mine, NULL, NULL), "a ticket");
+    want(mine.number == 3, "a ticket leads to its bid");
+    int last = trade(proc);
+
+    /* Ends of a range are rows of which the first so many columns count, in the order of the index: downward here. */
+    int left = count_of(CELLAR_SCAN(struct bid, bids, .columns = CELLAR_COL(NUMBER)));
+    int above = count_of(CELLAR_SCAN(struct bid, bids, .index = by_price, .columns = CELLAR_COL(PRICE), .to = &middle,
+                                     .to_columns = 1, .flags = CELLAR_TO_EXCLUDED));
+    int equal = count_of(
+        CELLAR_SCAN(struct bid, bids, .index = by_price, .columns = CELLAR_COL(PRICE), CELLAR_EQUAL(1, &middle)));
+    int below = count_of(CELLAR_SCAN(struct bid, bids, .index = by_price, .columns = CELLAR_COL(PRICE), .from = &middle,
+                                     .from_columns = 1, .flags = CELLAR_FROM_EXCLUDED | CELLAR_BACKWARD));
+    check(cellar_close(db), "close");
+    want(left == BIDS - MATCHED && left == above + equal + below, "ranges that meet have all that is left");
+    printf("%d of %d bids are left, at most %d: %d above %d, %d at it, %d below\n", left, BIDS, last, above,
+           middle.price, equal, below);
+    return 0;
 }

@@ -1,289 +1,203 @@
 /*
- * transfer.c - Cellar embedded in a program: accounts in a pool file, and threads that move money between them.
+ * transfer.c - a stored procedure: threads move money between accounts in a pool file.
  *
- *     cc transfer.c -pthread $(pkg-config --cflags --libs cellar) -o transfer
- *     ./transfer [FILE]        FILE is kept, and used again by the next run; without it a temporary one
+ *     cc -O2 transfer.c $(pkg-config --cflags --libs cellar) -pthread -o transfer && ./transfer
  *
- * It opens the pool and a table, opens accounts, transfers from several threads, and finds the total unchanged: before
- * it closes the pool, and after it has opened it again. docs/embedding.md walks through it.
+ * A procedure is a function as cellar_run takes it, which the engine runs by itself: it reads both accounts and locks
+ * them in one step. The total is what it was before the file is closed, and after it was opened again.
+ * docs/embedding.md walks through this program.
  */
 #define _POSIX_C_SOURCE 200809L /* mkstemp */
 
 #include <cellar_cluster.h>
-#include <cellar_lab.h>
+#include <cellar_proc.h>
 
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#define ACCOUNTS 1000
-#define THREADS 4
-#define TRANSFERS 2000 /* of each thread */
-#define OPENING_CENTS 10000
+enum { ACCOUNTS = 1000, THREADS = 4, TRANSFERS = 2000, OPENING_CENTS = 10000, BATCH = 100 };
+enum { TOO_POOR = 1 }; /* what a transfer may end with: a positive code of our own */
 
-/* A row as the program sees it. Columns that change together share a cell, and so one lock; the owner has his own. */
 struct account {
+    uint32_t id;
     int64_t cents;
     uint64_t transfers;
     char owner[24];
 };
-static const struct cellar_schema_column columns[] = {
-    CELLAR_COLUMN_IN(0, struct account, cents),
-    CELLAR_COLUMN_IN(0, struct account, transfers),
-    CELLAR_COLUMN(struct account, owner),
-};
+enum { ID, CENTS, TRANSFERRED, OWNER };
+/* Columns that change together share a cell, and so one lock; the owner has a cell of its own. */
+static const struct cellar_column columns[] = {{CELLAR_FIELD(struct account, id), .flags = CELLAR_KEY},
+                                               {CELLAR_FIELD(struct account, cents), .cell = 1},
+                                               {CELLAR_FIELD(struct account, transfers), .cell = 1},
+                                               {CELLAR_FIELD(struct account, owner)}};
+#define MONEY (CELLAR_COL(CENTS) | CELLAR_COL(TRANSFERRED))
 
-/* An open database with what the program keeps of it. All of it is valid until cellar_close. */
+/* An open database, and what the program keeps of it: valid until cellar_close. */
 struct bank {
     struct cellar *db;
     const struct cellar_table *accounts;
-    const struct cellar_proc *open_account, *transfer;
-    cellar_cells money;        /* the cell of cents and transfers */
-    int cents, transfer_count; /* columns */
+    const struct cellar_proc *transfer;
 };
 
-/*
- * ---- two procedures: each may run several times for one call, so all they do is in `args` and in the transaction
- * ----
- */
-
-struct open_args {
+struct order {
     const struct bank *bank;
-    uint64_t id;
-    char owner[24];
-    bool existed; /* result */
-};
-
-/* Two blocks: what the second one declares depends on what the first one found. */
-static int open_account(struct cellar_txn *txn, void *arg)
-{
-    struct open_args *args = arg;
-    int ref = cellar_proc_access(txn, args->bank->accounts, args->id, args->bank->money, 0, CELLAR_OPTIONAL);
-    if (ref < 0) return ref;
-    int code = cellar_proc_fetch(txn);
-    if (code < 0) return code;
-    args->existed = cellar_proc_found(txn, ref); /* a result is set anew in each run */
-    if (args->existed) return 0;
-
-    struct account row = {.cents = OPENING_CENTS};
-    memcpy(row.owner, args->owner, sizeof(row.owner));
-    ref = cellar_proc_insert(txn, args->bank->accounts, args->id, &row);
-    return ref < 0 ? ref : cellar_proc_fetch(txn);
-}
-
-struct transfer_args {
-    const struct bank *bank;
-    uint64_t from, to;
+    uint32_t from, to;
     int64_t cents;
 };
-
-/* Adds to an account that was fetched for writing. */
-static int add(struct cellar_txn *txn, const struct bank *bank, int ref, int64_t cents)
-{
-    struct account row;
-    int code = cellar_proc_get_row(txn, ref, &row); /* of the declared cells: the owner is not touched */
-    if (code < 0) return code;
-    row.cents += cents;
-    row.transfers++;
-    code = cellar_proc_put(txn, ref, bank->cents, &row.cents);
-    return code < 0 ? code : cellar_proc_put(txn, ref, bank->transfer_count, &row.transfers);
-}
-
-/* One block: declare both accounts, fetch them in one go, compute. */
-static int transfer(struct cellar_txn *txn, void *arg)
-{
-    const struct transfer_args *args = arg;
-    const struct bank *bank = args->bank;
-    int64_t balance;
-    int from = cellar_proc_access(txn, bank->accounts, args->from, 0, bank->money, 0);
-    if (from < 0) return from;
-    int to = cellar_proc_access(txn, bank->accounts, args->to, 0, bank->money, 0);
-    if (to < 0) return to;
-    int code = cellar_proc_fetch(txn); /* from here on both are locked, for as long as the transaction lasts */
-    if (code == 0) code = cellar_proc_get(txn, from, bank->cents, &balance);
-    if (code < 0) return code; /* among others CELLAR_RETRY: return it at once, and the engine tries again */
-    if (balance < args->cents) return CELLAR_USER_ABORT;
-    code = add(txn, bank, from, -args->cents);
-    return code < 0 ? code : add(txn, bank, to, args->cents);
-}
-
-/* ---- opening ---- */
-
-static int bank_open(struct bank *bank, const char *path)
-{
-    const struct cellar_schema schema = {.name = "account",
-                                         .row_bytes = sizeof(struct account),
-                                         .columns = columns,
-                                         .column_count = sizeof(columns) / sizeof(columns[0]),
-                                         .records_max = ACCOUNTS};
-    const struct cellar_proc_def open_def = {
-        .name = "open_account", .fn = open_account, .records_max = 1, .writes_max = 1};
-    const struct cellar_proc_def transfer_def = {.name = "transfer", .fn = transfer, .records_max = 2, .writes_max = 2};
-
-    int code = cellar_open(path, CELLAR_OPTIONS(.threads = 2, .bytes = 16u << 20), &bank->db);
-    if (code == 0) code = cellar_table_create(bank->db, &schema, &bank->accounts); /* or finds it */
-    if (code == 0) code = cellar_proc_register(bank->db, &open_def, &bank->open_account);
-    if (code == 0) code = cellar_proc_register(bank->db, &transfer_def, &bank->transfer);
-    if (code < 0) return code;
-    bank->money = cellar_cells_of(bank->accounts, "cents, transfers");
-    bank->cents = cellar_column_of(bank->accounts, "cents");
-    bank->transfer_count = cellar_column_of(bank->accounts, "transfers");
-    return 0;
-}
-
-/* ---- calls ---- */
-
-static int accounts_open(const struct bank *bank, uint32_t *opened)
-{
-    for (uint64_t id = 0; id < ACCOUNTS; id++) {
-        struct open_args args = {.bank = bank, .id = id};
-        snprintf(args.owner, sizeof(args.owner), "owner %" PRIu64, id);
-        int code = cellar_proc_run(bank->db, bank->open_account, &args, NULL, NULL);
-        if (code < 0) return code;
-        *opened += !args.existed;
-    }
-    return 0;
-}
 
 struct teller {
     const struct bank *bank;
     uint64_t random;
-    uint64_t made, refused, retried;
-    int code;
-    pthread_t thread;
+    int made, refused, repeated;
 };
 
-static uint64_t draw(uint64_t *random, uint64_t below)
+struct total {
+    const struct bank *bank;
+    int accounts;
+    int64_t cents;
+};
+
+static void check(int rc, const char *what)
 {
-    *random = *random * 6364136223846793005u + 1442695040888963407u;
-    return (*random >> 33) % below;
+    if (rc >= 0) return;
+    fprintf(stderr, "%s: %s\n", what, cellar_last_error()->text);
+    exit(1);
 }
 
-static void *teller_main(void *arg)
+/* The procedure. It may run several times for one call, so it has no effect but by the transaction. */
+static int transfer(struct cellar_txn *txn, void *arg)
+{
+    const struct order *order = arg;
+    const struct cellar_table *accounts = order->bank->accounts;
+    struct account from = {.id = order->from}, to = {.id = order->to};
+    struct cellar_read both[] = {CELLAR_READ(accounts, &from, .columns = MONEY, .lock = MONEY),
+                                 CELLAR_READ(accounts, &to, .columns = MONEY, .lock = MONEY)};
+    int rc = cellar_get_many(txn, both, 2); /* one round trip; from here on both are locked */
+    if (rc) return rc;                      /* RETRY among others: the engine tries again */
+    if (from.cents < order->cents) return TOO_POOR;
+    from.cents -= order->cents;
+    to.cents += order->cents;
+    from.transfers++;
+    to.transfers++;
+    rc = cellar_put(txn, accounts, MONEY, &from);
+    return rc ? rc : cellar_put(txn, accounts, MONEY, &to); /* 0: commit */
+}
+
+static int open_accounts(struct cellar_txn *txn, void *arg)
+{
+    const struct bank *bank = arg;
+    int rc = 0;
+    for (uint32_t id = 0; id < ACCOUNTS && rc == 0; id++) {
+        struct account account = {.id = id, .cents = OPENING_CENTS};
+        snprintf(account.owner, sizeof account.owner, "owner %" PRIu32, id);
+        rc = cellar_insert(txn, bank->accounts, &account);
+    }
+    return rc;
+}
+
+static void bank_open(struct bank *bank, const char *path)
+{
+    const struct cellar_proc_def def = {.name = "transfer", .fn = transfer, .records_max = 2, .writes_max = 2};
+    check(cellar_open(path, CELLAR_OPTIONS(.threads = 2, .bytes = 16u << 20), &bank->db), "open");
+    check(cellar_table_open(bank->db,
+                            CELLAR_TABLE(struct account, columns, .name = "accounts", .flags = CELLAR_ORDERED), 0,
+                            &bank->accounts),
+          "the table"); /* made, or found */
+    check(cellar_proc_register(bank->db, &def, &bank->transfer), "the procedure");
+}
+
+static uint32_t draw(uint64_t *random, uint32_t below)
+{
+    *random = *random * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*random >> 33) % below;
+}
+
+static void *work(void *arg)
 {
     struct teller *teller = arg;
-    for (int i = 0; i < TRANSFERS && teller->code == 0; i++) {
+    const struct bank *bank = teller->bank;
+    for (int i = 0; i < TRANSFERS; i++) {
+        struct order order = {.bank = bank, .from = draw(&teller->random, ACCOUNTS)};
         struct cellar_result result;
-        struct transfer_args args = {.bank = teller->bank, .from = draw(&teller->random, ACCOUNTS)};
-        args.to =
-            (args.from + 1 + draw(&teller->random, ACCOUNTS - 1)) % ACCOUNTS; /* another one: a cell stands once */
-        args.cents = (int64_t)draw(&teller->random, OPENING_CENTS);
-        int code = cellar_proc_run(teller->bank->db, teller->bank->transfer, &args, NULL, &result);
-        teller->retried += result.attempts - 1;
-        if (code == 0)
-            teller->made++;
-        else if (code == CELLAR_USER_ABORT)
-            teller->refused++;
-        else
-            teller->code = code;
+        order.to = (order.from + 1 + draw(&teller->random, ACCOUNTS - 1)) % ACCOUNTS; /* another one */
+        order.cents = draw(&teller->random, OPENING_CENTS);
+        int rc = cellar_proc_run(bank->db, bank->transfer, &order, NULL, &result);
+        check(rc, "a transfer");
+        teller->made += rc == 0;
+        teller->refused += rc == TOO_POOR;
+        teller->repeated += (int)result.attempts - 1;
     }
     return NULL;
 }
 
-static int transfers_make(const struct bank *bank)
+static void transfers_make(const struct bank *bank)
 {
-    struct teller tellers[THREADS];
-    uint64_t made = 0, refused = 0, retried = 0;
-    int code = 0;
+    struct teller tellers[THREADS], sum = {.bank = bank};
+    pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++) {
         tellers[i] = (struct teller){.bank = bank, .random = (uint64_t)i + 1};
-        if (pthread_create(&tellers[i].thread, NULL, teller_main, &tellers[i]) != 0) abort();
+        if (pthread_create(&threads[i], NULL, work, &tellers[i])) abort();
     }
     for (int i = 0; i < THREADS; i++) {
-        pthread_join(tellers[i].thread, NULL);
-        made += tellers[i].made;
-        refused += tellers[i].refused;
-        retried += tellers[i].retried;
-        if (tellers[i].code < 0) code = tellers[i].code;
+        pthread_join(threads[i], NULL);
+        sum.made += tellers[i].made;
+        sum.refused += tellers[i].refused;
+        sum.repeated += tellers[i].repeated;
     }
-    printf("%" PRIu64 " transfers, %" PRIu64 " refused for want of money, %" PRIu64 " attempts repeated\n", made,
-           refused, retried);
-    return code;
+    printf("%d transfers, %d refused for want of money, %d attempts repeated\n", sum.made, sum.refused, sum.repeated);
 }
 
-/* ---- the total: a scan by one client, while nothing else runs ---- */
-
-struct total {
-    const struct bank *bank;
-    uint64_t accounts;
-    int64_t cents;
-};
-
-static int add_account(void *arg, uint64_t key, const void *row)
+/* The same kind of function, run on this thread. */
+static int add_up(struct cellar_txn *txn, void *arg)
 {
     struct total *total = arg;
-    (void)key;
-    total->accounts++;
-    total->cents += ((const struct account *)row)->cents;
-    return 0;
+    struct account rows[BATCH];
+    struct cellar_cursor *cursor;
+    int count = cellar_cursor_open(
+        txn, CELLAR_SCAN(struct account, total->bank->accounts, .columns = CELLAR_COL(CENTS)), &cursor);
+    if (count) return count;
+    total->accounts = 0;
+    total->cents = 0;
+    do {
+        count = cellar_cursor_next(cursor, BATCH, rows);
+        for (int i = 0; i < count; i++) total->cents += rows[i].cents;
+        if (count > 0) total->accounts += count;
+    } while (count == BATCH);
+    return count < 0 ? count : 0;
 }
 
-static int sum_up(struct cellar_lab_client *client, void *arg)
-{
-    struct total *total = arg;
-    if (cellar_lab_index(client) != 0) return 0; /* every coordinator runs this; one does the work */
-    return cellar_lab_scan(client, total->bank->accounts, add_account, total);
-}
-
-/* 0 if all the money is there. */
-static int check(const struct bank *bank, const char *when)
+/* Is all the money there, and the pool whole? */
+static bool right(const struct bank *bank, const char *when)
 {
     struct total total = {.bank = bank};
-    int code = cellar_lab_run(bank->db, sum_up, &total);
-    if (code == 0) code = cellar_cluster_audit(bank->db);
-    if (code < 0) {
-        fprintf(stderr, "transfer: %s: %s\n", when, cellar_last_error()->text);
-        return 1;
-    }
+    check(cellar_run(bank->db, add_up, &total, NULL, NULL), when);
+    check(cellar_cluster_audit(bank->db), when);
     bool right = total.accounts == ACCOUNTS && total.cents == (int64_t)ACCOUNTS * OPENING_CENTS;
-    printf("%s: %" PRIu64 " accounts with %" PRId64 " cents: %s\n", when, total.accounts, total.cents,
+    printf("%s: %d accounts with %" PRId64 " cents: %s\n", when, total.accounts, total.cents,
            right ? "as it should be" : "WRONG");
-    return right ? 0 : 1;
+    return right;
 }
 
-static int fail(void)
-{
-    fprintf(stderr, "transfer: %s\n", cellar_last_error()->text);
-    return 1;
-}
-
-static int run(const char *path)
-{
-    struct bank bank = {0};
-    uint32_t opened = 0;
-    int wrong = 0;
-
-    int code = bank_open(&bank, path);
-    if (code == 0) code = accounts_open(&bank, &opened);
-    if (code == 0) {
-        printf("%u accounts opened\n", opened);
-        code = transfers_make(&bank);
-    }
-    if (code == 0) wrong = check(&bank, "after the transfers");
-    cellar_close(bank.db); /* marks the file as whole; NULL is allowed */
-    if (code < 0) return fail();
-
-    bank = (struct bank){0};
-    code = bank_open(&bank, path);
-    if (code == 0) wrong += check(&bank, "after opening again");
-    cellar_close(bank.db);
-    return code < 0 ? fail() : wrong;
-}
-
-int main(int argc, char **argv)
+int main(void)
 {
     char path[] = "/tmp/transfer-XXXXXX";
-    if (argc > 1) return run(argv[1]);
     int fd = mkstemp(path); /* an empty file is a new pool */
-    if (fd < 0) {
-        perror("transfer: a temporary file");
-        return 1;
-    }
+    if (fd < 0) return 1;
     close(fd);
-    int status = run(path);
+
+    struct bank bank;
+    bank_open(&bank, path);
+    check(cellar_run(bank.db, open_accounts, &bank, NULL, NULL), "the accounts");
+    transfers_make(&bank);
+    bool well = right(&bank, "after the transfers");
+    check(cellar_close(bank.db), "close"); /* marks the file as whole */
+
+    bank_open(&bank, path);
+    well = right(&bank, "after opening again") && well;
+    check(cellar_close(bank.db), "close");
     unlink(path);
-    return status;
+    return well ? 0 : 1;
 }
