@@ -1,13 +1,11 @@
 #include "chaos_judge.h"
 
 #include "cellar_cluster.h"
+#include "cellar_lab.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define BATCH 500            /* rows of a transaction */
-#define PATIENCE_US 60000000 /* of one: a lock that nobody gives back must not hold up the verdict for ever */
 
 struct judge {
     const struct chaos_bank *bank;
@@ -37,8 +35,11 @@ static struct chaos_witness_line *tried(const struct judge *judge, uint64_t numb
     return judge->count ? bsearch(&key, judge->lines, judge->count, sizeof(key), by_number) : NULL;
 }
 
-static int see_receipt(struct judge *judge, const struct chaos_bank_receipt *receipt)
+static int see_receipt(void *arg, uint64_t key, const void *row)
 {
+    struct judge *judge = arg;
+    const struct chaos_bank_receipt *receipt = row;
+    (void)key;
     const struct chaos_witness_line *line = tried(judge, receipt->number);
     if (!line)
         return CONTRADICTION(judge, "receipt %#" PRIx64 ": no compute node has tried this transfer", receipt->number);
@@ -54,8 +55,11 @@ static int see_receipt(struct judge *judge, const struct chaos_bank_receipt *rec
     return 0;
 }
 
-static int see_account(struct judge *judge, const struct chaos_bank_account *account)
+static int see_account(void *arg, uint64_t key, const void *row)
 {
+    struct judge *judge = arg;
+    const struct chaos_bank_account *account = row;
+    (void)key;
     if (account->number >= CHAOS_BANK_ACCOUNTS)
         return CONTRADICTION(judge, "there is an account %" PRIu64, account->number);
     const struct chaos_bank_account *expected = &judge->expected[account->number];
@@ -66,74 +70,6 @@ static int see_account(struct judge *judge, const struct chaos_bank_account *acc
                              account->number, account->cents, account->changes, expected->cents, expected->changes);
     judge->accounts++;
     return 0;
-}
-
-/* ---- both tables, in batches ---- */
-
-static int run(const struct judge *judge, cellar_txn_fn fn, void *arg)
-{
-    const struct cellar_txn_options *options = CELLAR_TXN(.flags = CELLAR_READ_ONLY, .timeout_us = PATIENCE_US);
-    return err_last(judge->error, cellar_run(judge->bank->db, fn, arg, options, NULL));
-}
-
-struct receipts {
-    const struct chaos_bank *bank;
-    const struct chaos_bank_receipt *after; /* NULL: from the first on */
-    int count;
-    struct chaos_bank_receipt rows[BATCH];
-};
-
-static int read_receipts(struct cellar_txn *txn, void *arg)
-{
-    struct receipts *batch = arg;
-    struct cellar_cursor *cursor;
-    int code = cellar_cursor_open(
-        txn,
-        CELLAR_SCAN(struct chaos_bank_receipt, batch->bank->receipts, .after = batch->after, .columns = CELLAR_ALL),
-        &cursor);
-    if (code == 0) code = batch->count = cellar_cursor_next(cursor, BATCH, batch->rows);
-    return code < 0 ? code : 0;
-}
-
-/* There may be hundreds of thousands: each batch is a transaction of its own, and goes on behind the last one. */
-static int see_receipts(struct judge *judge)
-{
-    struct receipts batch = {.bank = judge->bank};
-    struct chaos_bank_receipt last;
-    do {
-        int code = run(judge, read_receipts, &batch);
-        for (int i = 0; i < batch.count && code == 0; i++) code = see_receipt(judge, &batch.rows[i]);
-        if (code != 0) return code;
-        if (batch.count > 0) last = batch.rows[batch.count - 1];
-        batch.after = &last;
-    } while (batch.count == BATCH);
-    return 0;
-}
-
-struct accounts {
-    const struct chaos_bank *bank;
-    int count;
-    struct chaos_bank_account rows[CHAOS_BANK_ACCOUNTS + 1];
-};
-
-static int read_accounts(struct cellar_txn *txn, void *arg)
-{
-    struct accounts *all = arg;
-    struct cellar_cursor *cursor;
-    int code = cellar_cursor_open(
-        txn, CELLAR_SCAN(struct chaos_bank_account, all->bank->accounts, .columns = CELLAR_ALL), &cursor);
-    if (code == 0) code = all->count = cellar_cursor_next(cursor, CHAOS_BANK_ACCOUNTS + 1, all->rows);
-    return code < 0 ? code : 0;
-}
-
-static int see_accounts(struct judge *judge)
-{
-    struct accounts all = {.bank = judge->bank};
-    int code = run(judge, read_accounts, &all);
-    for (int i = 0; i < all.count && code == 0; i++) code = see_account(judge, &all.rows[i]);
-    if (code == 0 && judge->accounts != CHAOS_BANK_ACCOUNTS)
-        code = CONTRADICTION(judge, "%" PRIu64 " accounts of %d are there", judge->accounts, CHAOS_BANK_ACCOUNTS);
-    return code;
 }
 
 /* What a witness was told against what is there; `line` says TRIED. */
@@ -161,10 +97,16 @@ static int compare(struct judge *judge, const struct chaos_witness_line *line)
     return 0;
 }
 
-static int look(struct judge *judge)
+/* At rest: a lock that nobody gives back is an error, and holds up no verdict. */
+static int look(struct cellar_lab_client *client, void *arg)
 {
-    int code = see_receipts(judge);
-    if (code == 0) code = see_accounts(judge);
+    struct judge *judge = arg;
+    if (cellar_lab_index(client) != 0) return 0;
+    int code = cellar_lab_scan(client, judge->bank->receipts, see_receipt, judge);
+    if (code == 0) code = cellar_lab_scan(client, judge->bank->accounts, see_account, judge);
+    if (code != judge->error->code) (void)err_last(judge->error, code); /* or it was said as it was seen */
+    if (code == 0 && judge->accounts != CHAOS_BANK_ACCOUNTS)
+        code = CONTRADICTION(judge, "%" PRIu64 " accounts of %d are there", judge->accounts, CHAOS_BANK_ACCOUNTS);
     for (uint64_t i = 0; code == 0 && i < judge->count; i++)
         if (judge->lines[i].kind == CHAOS_WITNESS_TRIED) code = compare(judge, &judge->lines[i]);
     return code;
@@ -179,8 +121,8 @@ int chaos_judge(const struct chaos_bank *bank, struct chaos_witness_line *lines,
     if (!judge.found) return err_set(error, CELLAR_NOMEM, "no memory to judge %" PRIu64 " lines", count);
     for (uint32_t i = 0; i < CHAOS_BANK_ACCOUNTS; i++) judge.expected[i].cents = CHAOS_BANK_OPENING;
     if (count) qsort(lines, count, sizeof(*lines), by_number);
-    int code = look(&judge);
-    if (code == 0) code = err_last(error, cellar_cluster_audit(bank->db)); /* the indexes, too */
+    int code = cellar_lab_run(bank->db, look, &judge);
+    if (code == 0) code = err_last(error, cellar_cluster_audit(bank->db));
     free(judge.found);
     return code;
 }
