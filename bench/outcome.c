@@ -1,5 +1,6 @@
 #include "outcome.h"
 
+#include "numbered.h"
 #include "bulk.h"
 
 #include <stdio.h>

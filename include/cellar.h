@@ -7,11 +7,10 @@
  * (begin, get, put, commit, on the calling thread), or one run of a stored procedure.
  *
  * Limits
- *   keys                 columns of any type, CELLAR_KEY_BYTES_MAX bytes together; or beside the row 64-bit unsigned
- *                        integers, or in interactive transactions byte strings of as many bytes. Ranges and secondary
- *                        keys by ordered indexes (at most CELLAR_INDEXES_MAX a table)
- *   columns              fixed width, 1..CELLAR_COLUMN_BYTES_MAX bytes; at most CELLAR_COLUMNS_MAX a table; or, in
- *                        interactive transactions, variable length, up to CELLAR_VALUE_BYTES_MAX bytes
+ *   keys                 columns of any type, CELLAR_KEY_BYTES_MAX bytes together. Ranges and secondary keys by
+ *                        ordered indexes (at most CELLAR_INDEXES_MAX a table)
+ *   columns              fixed width, 1..CELLAR_COLUMN_BYTES_MAX bytes, or variable length, up to
+ *                        CELLAR_VALUE_BYTES_MAX bytes; at most CELLAR_COLUMNS_MAX a table
  *   cells                at most CELLAR_CELLS_MAX a table; columns that share a cell are locked together
  *   a transaction        CELLAR_INTERACTIVE_RECORDS_MAX records, and a redo-log entry of CELLAR_INTERACTIVE_LOG_BYTES
  *                        (docs/large.md); one of a procedure less (cellar_proc.h)
@@ -185,8 +184,7 @@ struct cellar_options {
  *     NULL      memory of this process, gone when it closes (or options->cluster: of memory nodes)
  *     a folder  a log of what commits, and checkpoints: what a call has acknowledged at level DURABLE survives the loss
  *               of power. The pool itself is anonymous memory, restored from there. One process has it at a time. What
- *               cellar_lab_load and cellar_index_create have made, and tables, are durable after the next durable
- *               transaction, after cellar_sync, or after cellar_close
+ *               cellar_lab_load has made, tables and indexes are durable after the next durable transaction, after cellar_sync, or after cellar_close
  *     a file    the pool as it is in memory: survives a clean close, and processes that are killed, whose next open
  *               recovers it; not the loss of power. Several processes may have it open at once, by this path alone
  *               (docs/pool-files.md); the last one closes it
@@ -336,88 +334,6 @@ CELLAR_NODISCARD int cellar_table_describe(struct cellar *db, const struct cella
  */
 const char *cellar_table_next(struct cellar *db, const char *after);
 
-/* ---- tables whose keys are numbers beside the row --------------------------------------------------- */
-
-/* One column: where it is in the row struct, and which cell holds it. */
-struct cellar_schema_column {
-    const char *name;
-    uint32_t offset; /* in the row struct, bytes */
-    uint32_t bytes;
-    int32_t cell; /* columns of equal number share a cell; CELLAR_OWN_CELL: a cell of its own */
-};
-#define CELLAR_OWN_CELL (-1)
-#define CELLAR_COLUMN(type, field)                                                                                     \
-    {                                                                                                                  \
-#field, (uint32_t)offsetof(type, field), (uint32_t)sizeof(((type *)0)->field), CELLAR_OWN_CELL                 \
-    }
-#define CELLAR_COLUMN_IN(cell, type, field)                                                                            \
-    {                                                                                                                  \
-#field, (uint32_t)offsetof(type, field), (uint32_t)sizeof(((type *)0)->field), cell                            \
-    }
-
-struct cellar_schema {
-    const char *name;   /* at most CELLAR_NAME_BYTES - 1 bytes, unique */
-    uint32_t row_bytes; /* sizeof the row struct */
-    const struct cellar_schema_column *columns;
-    uint32_t column_count;
-    uint64_t records_max;  /* sizes the index; a table may hold somewhat more before it is full */
-    uint32_t cluster_bits; /* keys that differ only in so many low bits share neighbouring index buckets (0..8) */
-    /*
-     * 0: keys are integers. Else byte strings of 1 to so many bytes: the table's first column is a CELLAR_KEY of at
-     * least that size, in a cell of its own, and records are added, found and removed by cellar_txn_add,
-     * cellar_txn_find and cellar_txn_remove alone.
-     */
-    uint32_t key_bytes;
-    /*
-     * Columns whose values have variable length, up to CELLAR_VALUE_BYTES_MAX: a bit each (CELLAR_BIT). Each is a
-     * CELLAR_VALUE in a cell of its own. Records are written in interactive transactions only, these columns by
-     * cellar_txn_put_bytes. The table takes seven places of the pool's 64.
-     */
-    uint64_t variable;
-    /* Of these: what does not fit into the rows, bytes of all records together. Sizes indexes. 0: 4 KiB for each */
-    uint64_t long_bytes;
-    uint32_t typed; /* set by cellar_schema_describe: cellar_table_open has made it, with so many columns of a key */
-};
-#define CELLAR_BIT(column) ((uint64_t)1 << (column))
-/*
- * A value of variable length, as a member of a row struct, with room for n bytes in the row; what a value has more than
- * that lies elsewhere. cellar_value_set fills one that has room enough; `sum` and `place` are the engine's.
- */
-#define CELLAR_VALUE(n)                                                                                                \
-    struct {                                                                                                           \
-        uint32_t bytes, sum;                                                                                           \
-        uint64_t place;                                                                                                \
-        uint8_t head[n];                                                                                               \
-    }
-/* `capacity`: sizeof the member. TOO_LARGE: there is no such room in the row. */
-CELLAR_NODISCARD int cellar_value_set(void *value, size_t capacity, const void *data, size_t bytes);
-/* A key of at most n bytes, as a member of a row struct. cellar_key_set fills it; `twins` is the engine's. */
-#define CELLAR_KEY(n)                                                                                                  \
-    struct {                                                                                                           \
-        uint16_t bytes, twins;                                                                                         \
-        uint8_t text[n];                                                                                               \
-    }
-/* `capacity`: sizeof the member. TOO_LARGE: it does not fit. INVALID: a key has a byte at least. */
-CELLAR_NODISCARD int cellar_key_set(void *key, size_t capacity, const void *text, size_t bytes);
-
-/* Creates a table, or returns the existing one of that name if its schema is the same (else MISMATCH). */
-CELLAR_NODISCARD int cellar_table_create(struct cellar *db, const struct cellar_schema *schema,
-                                         const struct cellar_table **out);
-/* The table of that name, or NULL. */
-const struct cellar_table *cellar_table_find(struct cellar *db, const char *name);
-
-/*
- * The tables that this process knows, in the order in which they were made: the one after that one, or (NULL) the
- * first. NULL: there are no more.
- */
-const struct cellar_table *cellar_schema_next(struct cellar *db, const struct cellar_table *after);
-/*
- * As what it was created, to create another like it. `columns` has room for CELLAR_COLUMNS_MAX; names stay valid until
- * cellar_close.
- */
-void cellar_schema_describe(const struct cellar_table *table, struct cellar_schema *schema,
-                            struct cellar_schema_column *columns);
-
 /*
  * Drops a table with its indexes, or takes all its records. At rest: BUSY when transactions of this process are under
  * way, or another process uses the pool; one that opens it at that moment is either refused nothing, and then this is
@@ -429,137 +345,15 @@ void cellar_schema_describe(const struct cellar_table *table, struct cellar_sche
 CELLAR_NODISCARD int cellar_table_drop(struct cellar *db, const struct cellar_table *table);
 CELLAR_NODISCARD int cellar_table_truncate(struct cellar *db, const struct cellar_table *table);
 
-/*
- * Gives a table another schema, of the same name: records keep the columns that both have (of the same name, and as
- * many bytes), lose the others, and get the rest from `row`, a row struct as the new schema has it (NULL: zeros; it is
- * read for new columns alone). Offsets, cells, records_max and cluster_bits may be others, too. At rest, as
- * cellar_table_drop; all records are written anew, so that the pool needs room for both, and by one decision the one
- * table is there or the other: *out is its handle, the old one says DROPPED. MISMATCH: a column has other bytes, or
- * keys are others. UNSUPPORTED: the table has an ordered index, which is to be dropped first and made again afterwards,
- * or a column of variable length. FULL, INVALID. An error with *out set: it was decided, and the pool could not be
- * written to the end.
- */
-CELLAR_NODISCARD int cellar_table_alter(struct cellar *db, const struct cellar_table *table,
-                                        const struct cellar_schema *schema, const void *row,
-                                        const struct cellar_table **out);
-/*
- * The same for one column: added after the others, in a cell of its own, aligned as C aligns a member of that size,
- * with that value (NULL: zeros) in all records; EXISTS. Or dropped; the others stay where they are in the row struct.
- * NOT_FOUND; INVALID: it is the key, or the only one.
- */
-CELLAR_NODISCARD int cellar_column_add(struct cellar *db, const struct cellar_table *table, const char *column,
-                                       uint32_t bytes, const void *value, const struct cellar_table **out);
-CELLAR_NODISCARD int cellar_column_drop(struct cellar *db, const struct cellar_table *table, const char *column,
-                                        const struct cellar_table **out);
-
-typedef uint32_t cellar_cells; /* a set of cells of one table: bit i is cell i */
-#define CELLAR_ALL_CELLS ((cellar_cells)(~0u >> 1))
-#define CELLAR_CELLS_UNKNOWN ((cellar_cells)1u << 31)
-/*
- * The cells of comma-separated column names ("w_ytd, w_tax"); for set-up code. CELLAR_CELLS_UNKNOWN if a name
- * is unknown, or if there are none: cellar_proc_access refuses that value with INVALID, alone or joined with other
- * cells, CELLAR_ALL_CELLS included.
- */
-cellar_cells cellar_cells_of(const struct cellar_table *table, const char *columns);
-/* A column's number, for cellar_proc_get and cellar_proc_put; negative if there is none of that name. */
-int cellar_column_of(const struct cellar_table *table, const char *column);
-
-/* How a column's bytes are compared, where records have an order (docs/ordered.md). */
-enum cellar_sort {
-    CELLAR_SORT_UNSIGNED, /* a number of 1, 2, 4 or 8 bytes */
-    CELLAR_SORT_SIGNED,   /* likewise, in two's complement */
-    CELLAR_SORT_BYTES,    /* byte by byte, all of the column */
-    CELLAR_COVERED        /* of an index's column alone: not compared, but in its entries */
-};
-
-/*
- * Tuples as keys: typed parts, packed into bytes that compare as the parts do, one after the other. For keys of tables
- * and for anything else that is compared by its bytes.
- */
-struct cellar_key_part {
-    enum cellar_sort sort;
-    bool descending;
-    uint64_t number;  /* UNSIGNED, or SIGNED in two's complement */
-    const void *data; /* BYTES */
-    uint32_t bytes;
-};
-/* Returns how many bytes. TOO_LARGE: more than the capacity; INVALID. */
-CELLAR_NODISCARD int cellar_key_pack(void *key, uint32_t capacity, const struct cellar_key_part *parts, uint32_t count);
-/*
- * The reverse: each part's `sort` and `descending` say what it is; numbers are filled in, and strings copied to
- * `strings`, one after the other, where `data` leads. INVALID: these bytes are no such tuple, or the strings do not
- * fit.
- */
-CELLAR_NODISCARD int cellar_key_unpack(const void *key, uint32_t bytes, struct cellar_key_part *parts, uint32_t count,
-                                       void *strings, uint32_t capacity);
-/*
- * For people: printable ASCII as it is, other bytes and backslashes as \\x1b. Cut, and terminated, at `capacity`;
- * returns the length of all of it, UINT32_MAX if it is longer.
- */
-uint32_t cellar_key_print(char *text, uint32_t capacity, const void *key, uint32_t bytes);
-
-/*
- * A column of an ordered index; the first of them counts most. CELLAR_COVERED ones stand behind the others: a scan that
- * wants the index's columns and no more reads no records (cellar_proc_cursor_row, cellar_txn_scan_rows).
- */
-struct cellar_schema_index_column {
-    const char *column; /* of the table */
-    enum cellar_sort sort;
-    bool descending;
-};
-/*
- * Records in the order of these columns and, where those are equal, of their keys. No column but covered ones: of their
- * keys alone.
- */
-struct cellar_schema_index {
-    const char *name; /* unique among the table's; with the table's at most CELLAR_NAME_BYTES - 2 bytes */
-    const struct cellar_schema_index_column *columns;
-    uint32_t column_count;
-    uint32_t flags; /* UNIQUE */
-};
 #define CELLAR_INDEXES_MAX 8       /* of one table */
 #define CELLAR_INDEX_COLUMNS_MAX 8 /* of one index, with those covered; together at most 96 bytes */
 
 struct cellar_index; /* an ordered index's handle; valid until cellar_close, but DROPPED once the index is */
 
-/*
- * Creates an ordered index of a table, with entries for the records that it has, or returns the existing one of that
- * name if its definition is the same (else MISMATCH). At rest, and before other processes open the pool: BUSY when
- * transactions of this process are under way, or another process is a member. From then on each transaction that
- * changes a record changes the index with it. EXISTS: the index is unique, and two records are not. INVALID, FULL.
- */
-CELLAR_NODISCARD int cellar_index_create(struct cellar *db, const struct cellar_table *table,
-                                         const struct cellar_schema_index *def, const struct cellar_index **out);
 /* As cellar_table_drop, of an index alone. */
 CELLAR_NODISCARD int cellar_index_drop(struct cellar *db, const struct cellar_index *index);
 /* The table's index of that name, or NULL. */
 const struct cellar_index *cellar_index_find(const struct cellar_table *table, const char *name);
-/* The table's indexes, and what they were created as; `columns` has room for CELLAR_INDEX_COLUMNS_MAX. */
-const struct cellar_index *cellar_index_next(const struct cellar_table *table, const struct cellar_index *after);
-void cellar_index_describe(const struct cellar_index *index, struct cellar_schema_index *def,
-                           struct cellar_schema_index_column *columns);
-
-/* ---- ranges of ordered indexes --------------------------------------------------------------------- */
-
-struct cellar_bound {
-    const void *row;  /* of the table's row struct the index's columns count */
-    uint32_t columns; /* ... the first so many of them; 0: there is no bound */
-    bool excluded;    /* records whose columns equal these are not in the range */
-};
-struct cellar_range {
-    struct cellar_bound low, high; /* in the index's order */
-    /* Of an index without columns: keys from low_key to high_key, both included. Of others: CELLAR_AFTER. */
-    uint64_t low_key, high_key;
-};
-enum cellar_cursor_flags { /* besides BACKWARD */
-                           /*
-     * To go on where a scan has stopped: after the record whose columns equal the low bound's, all of the index's, and
-     * whose key is low_key (backward: before that of the high bound and high_key). In a unique index the columns alone
-     * say which.
-     */
-                           CELLAR_AFTER = 1 << 11
-};
-
 /* ---- results ---------------------------------------------------------------------------------------- */
 
 /* What the code of a call is about, beyond what the code itself says: X(name, text). */
@@ -582,8 +376,7 @@ enum cellar_cursor_flags { /* besides BACKWARD */
     X(LOCKS, "more locks than a transaction may hold")                                                                 \
     X(LOG_BYTES, "its redo-log entry takes more bytes than half of log_bytes: raise cellar_lab.log_bytes")             \
     X(RECORD_CACHE, "more versions than the record cache has bytes for")                                               \
-    X(CHAIN, "its index chain is full: raise records_max (cellar_table_alter; of a name with //: long_bytes, of a "    \
-             "new table)")                                                                                             \
+    X(CHAIN, "its index chain is full: it has many more rows than were expected when it was made (`rows`)")            \
     X(POOL, "a memory node has no space left: delete records, or make a larger pool")                                  \
     X(TIMESTAMPS, "no timestamp is left")                                                                              \
     X(INDEX, "the index leads to no place of a record")                                                                \
@@ -663,12 +456,12 @@ struct cellar_result {
 
 /*
  * Begin, read, write, commit, from the caller's own code, which may take any time between two calls: nothing is locked
- * before cellar_commit, unless cellar_txn_get_for_update has asked for it. The commit checks that all that was read is
- * as it was then. Such transactions are strictly serializable, with procedures beside them. What one reads before may
+ * before cellar_commit, unless a read has asked for it (`lock`). The commit checks that all that was read is as it was
+ * then. Such transactions are strictly serializable, with procedures beside them. What one reads before may
  * be inconsistent: ask cellar_check before you rely on it.
  *
  * Any thread may use a transaction, one at a time. Its calls run on that thread. After RETRY the transaction is over:
- * abort it, and begin again (cellar_run does); so it is when its locks are lost (cellar_txn_get_for_update). After any
+ * abort it, and begin again (cellar_run does); so it is when its locks are lost. After any
  * other code of a call it goes on, as if that call had not been made; cellar_commit ends it whatever it returns.
  */
 
@@ -682,7 +475,7 @@ struct cellar_txn_options {
     uint32_t attempts_max;             /* of cellar_run: then RETRY; 0: no bound */
     /* 0: none. Counts from cellar_begin, or cellar_run; after it each call that would wait ends with DEADLINE */
     uint64_t timeout_us;
-    /* 0: 100,000; at most 10^6. So long after the first cellar_txn_get_for_update what is locked is given back. */
+    /* 0: 100,000; at most 10^6. So long after the first read with a lock what is locked is given back. */
     uint64_t lock_us;
     /* NULL, or a word that another thread sets to non-zero: then CANCELLED; valid until the transaction has ended. */
     const uint32_t *cancel;
@@ -713,8 +506,12 @@ CELLAR_NODISCARD int cellar_run(struct cellar *db, cellar_txn_fn fn, void *arg,
  * cellar_get fills these columns of the row whose key *row has, as the transaction sees them: as it has put them, else
  * as it has read them first, else as they are now, which takes a round trip; one more where BYTES lie beside the row.
  * BYTES are lent: they stand until the transaction ends. What two calls have read may be of two moments: then the
- * commit ends with RETRY, and cellar_check before it. `lock`: columns that no other transaction changes before this one
- * ends, or lock_us have passed; as cellar_txn_get_for_update. NOT_FOUND: *row is as it was.
+ * commit ends with RETRY, and cellar_check before it. NOT_FOUND: *row is as it was.
+ *
+ * `lock`: columns that no other transaction changes from now on; one that would waits. For lock_us at most: then they
+ * are given back, whatever the program does, and the transaction is over (RETRY); likewise when its compute node has to
+ * stand still for a moment. The next call says so. Columns of the same cell are locked along with them, and in modes of
+ * the laboratory the row. Whole-table work is BUSY meanwhile. In a read-only transaction INVALID.
  */
 CELLAR_NODISCARD int cellar_get(struct cellar_txn *txn, const struct cellar_table *table, uint64_t columns,
                                 uint64_t lock, void *row, size_t row_bytes);
@@ -789,86 +586,6 @@ CELLAR_NODISCARD int cellar_cursor_open(struct cellar_txn *txn, const struct cel
 CELLAR_NODISCARD int cellar_cursor_next(struct cellar_cursor *cursor, uint32_t max, void *rows, size_t row_bytes);
 /* NULL, and one that has ended (as long as no more than 64 were opened since): nothing. */
 void cellar_cursor_close(struct cellar_cursor *cursor);
-
-/*
- * One column, as the transaction sees it: as it has put it, else as it has read it first, else as it is now, which
- * takes a round trip. NOT_FOUND: there is no such record. RETRY: a record that it has read is no longer there.
- */
-CELLAR_NODISCARD int cellar_txn_get(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, int column,
-                                    void *value);
-/*
- * The same, and from now on no other transaction writes the column's cell: one that would waits. For lock_us at most:
- * then it is given back, whatever the client does, and the transaction is over (RETRY); likewise when its compute
- * node has to stand still for a moment. The next call says so. Modes that lock or share whole records (all but
- * cell) lock the record. In a read-only transaction INVALID. Whole-table work is BUSY meanwhile.
- */
-CELLAR_NODISCARD int cellar_txn_get_for_update(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key,
-                                               int column, void *value);
-/* A record to read: those of its cells that a later cellar_txn_get is to find here. */
-struct cellar_txn_read {
-    const struct cellar_table *table;
-    uint64_t key;
-    cellar_cells cells;
-};
-/* Reads all that in one go: two round trips at most for most tables. A record that is not there is no error. */
-CELLAR_NODISCARD int cellar_prefetch(struct cellar_txn *txn, const struct cellar_txn_read *reads, uint32_t count);
-/*
- * The records of a range, in the index's order or backward: their keys, `limit` of them at most (1 ..
- * CELLAR_TXN_RECORDS_MAX), and how many they are; fewer than the limit: there are no more. The transaction's own
- * changes are seen. Of `cells` (0: none) a later cellar_txn_get of these records finds what was read here. A scan is
- * true at one moment; a record that another transaction brings into the range, or takes out of it, before the commit
- * ends this one with RETRY. INVALID, when the ends are reversed or the columns are not the index's, too; TOO_LARGE.
- */
-CELLAR_NODISCARD int cellar_txn_scan(struct cellar_txn *txn, const struct cellar_index *index,
-                                     const struct cellar_range *range, cellar_cells cells, uint32_t flags,
-                                     uint64_t *keys, uint64_t limit);
-/*
- * The same with cells 0, and into `rows`, one behind the other, the index's columns of these records, covered ones too
- * (cellar_proc_cursor_row): no record is read.
- */
-CELLAR_NODISCARD int cellar_txn_scan_rows(struct cellar_txn *txn, const struct cellar_index *index,
-                                          const struct cellar_range *range, uint32_t flags, uint64_t *keys, void *rows,
-                                          uint64_t limit);
-/*
- * These are kept here until the commit. Where the transaction knows already whether there is such a record, NOT_FOUND
- * and EXISTS come at once, else from cellar_commit. A put changes one column; columns that share a cell and were not
- * put keep what they have at the commit. An insert takes a whole row.
- */
-CELLAR_NODISCARD int cellar_txn_put(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, int column,
-                                    const void *value);
-CELLAR_NODISCARD int cellar_txn_insert(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key,
-                                       const void *row);
-CELLAR_NODISCARD int cellar_txn_delete(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key);
-
-/*
- * Columns of variable length (cellar_schema.variable), as the transaction sees them. Of a value in such a column
- * cellar_txn_get gives the CELLAR_VALUE: its length, and the first bytes; cellar_txn_put refuses it (INVALID). An
- * insert takes a row whose values have room in it (cellar_value_set); a longer one is put then. A delete frees what
- * lies beside the row.
- *
- * cellar_txn_get_bytes: the whole value, and its length in *bytes (NULL: not wanted). TOO_LARGE: it has more bytes than
- * the capacity; nothing is copied, and *bytes says how many. cellar_txn_put_bytes replaces the value; it reads how long
- * the old one is. TOO_LARGE, beyond CELLAR_VALUE_BYTES_MAX, too.
- */
-CELLAR_NODISCARD int cellar_txn_get_bytes(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key,
-                                          int column, void *value, size_t capacity, size_t *bytes);
-CELLAR_NODISCARD int cellar_txn_put_bytes(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key,
-                                          int column, const void *value, size_t bytes);
-
-/*
- * Tables whose keys are byte strings (cellar_schema.key_bytes). Their records have numbers, which stand for the key in
- * the calls above; a number holds within its transaction, until that removes a record of the table. What these calls
- * say is as serializable as any read.
- *
- * cellar_txn_find: the number of the record with this key, or NOT_FOUND. cellar_txn_add: inserts a row, by the key in
- * its first column; EXISTS, TOO_LARGE. cellar_txn_remove: deletes the record of that number. The key's column is not to
- * be put. INVALID: the table's keys are integers.
- */
-CELLAR_NODISCARD int cellar_txn_find(struct cellar_txn *txn, const struct cellar_table *table, const void *key,
-                                     uint32_t bytes, uint64_t *record);
-CELLAR_NODISCARD int cellar_txn_add(struct cellar_txn *txn, const struct cellar_table *table, const void *row,
-                                    uint64_t *record);
-CELLAR_NODISCARD int cellar_txn_remove(struct cellar_txn *txn, const struct cellar_table *table, uint64_t record);
 
 /* A savepoint's number, from 0. */
 CELLAR_NODISCARD int cellar_savepoint(struct cellar_txn *txn);

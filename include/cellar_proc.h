@@ -20,10 +20,9 @@
  * trip. Rows that it names count to its records_max, as do the records of a key that is wide and shares its hash, and
  * the pieces of a long value; those that it changes to its writes_max. A row that has been read may be deleted.
  *
- * Calls by number, below, work in blocks: declare records, fetch, compute; then the next block, when its keys depend on
- * what was just read. A procedure has at most CELLAR_TXN_RECORDS_MAX records, and its redo-log entry is within half a
- * log segment (cellar_lab.log_bytes); both are declared when it is registered. Functions that take a struct cellar_txn
- * are called from the procedure that was handed it, on its thread, and nowhere else.
+ * A procedure has at most CELLAR_TXN_RECORDS_MAX records, and its redo-log entry is within half a log segment
+ * (cellar_lab.log_bytes); both are declared when it is registered. Functions that take a struct cellar_txn are called
+ * from the procedure that was handed it, on its thread, and nowhere else.
  */
 #pragma once
 
@@ -38,15 +37,13 @@ extern "C" {
 /*
  * A procedure may run several times for one call (each aborted attempt is retried), so it must have no effect
  * but through these calls and its `args`, must set all its results anew in each run, and must end on any input, even
- * inconsistent: what it has read is validated only afterwards. Returns 0 to commit, a positive number of its own or
- * CELLAR_USER_ABORT to end without effect, or the negative code a call gave it, at once.
+ * inconsistent: what it has read is validated only afterwards. Returns 0 to commit, a positive number of its own to end
+ * without effect, or the negative code a call gave it, at once.
  */
-typedef int (*cellar_proc_fn)(struct cellar_txn *txn, void *args);
-
 struct cellar_proc; /* a registered procedure; valid until cellar_close */
 struct cellar_proc_def {
     const char *name;
-    cellar_proc_fn fn;
+    cellar_txn_fn fn;
     uint32_t records_max;   /* records it declares at most, inserts and deletes included */
     uint32_t writes_max;    /* of these, how many it writes, inserts or deletes at most */
     uint64_t log_bytes_max; /* redo-log bytes at most; 0: computed from writes_max and the widest table */
@@ -64,74 +61,6 @@ struct cellar_proc_def {
  */
 CELLAR_NODISCARD int cellar_proc_register(struct cellar *db, const struct cellar_proc_def *def,
                                           const struct cellar_proc **out);
-
-enum cellar_access_flags {
-    CELLAR_OPTIONAL = 1, /* the key may be absent: ask cellar_proc_found. Else absence ends the call with NOT_FOUND */
-    CELLAR_DELETE = 2,   /* delete the record; its declared cells can still be read */
-};
-
-/*
- * Declares one record of the coming block: cells to read and cells to write (a cell to write may also be
- * read). A call that names no cells asks whether the record is there. It is as serializable as any read: it
- * reads the cell of the table's first column, so it conflicts with transactions that write that cell, and
- * with no others. It gives no values. Returns a reference (>= 0), valid until the procedure returns, or a
- * negative code.
- */
-CELLAR_NODISCARD int cellar_proc_access(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key,
-                                        cellar_cells read, cellar_cells write, uint32_t flags);
-/* Declares the insert of a whole row (copied now); the call ends with EXISTS if the key is present. */
-CELLAR_NODISCARD int cellar_proc_insert(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key,
-                                        const void *row);
-/* Fetches, and locks for writing, all that was declared since the last fetch. 0, or a code to return at once. */
-CELLAR_NODISCARD int cellar_proc_fetch(struct cellar_txn *txn);
-
-/* After the fetch: is there such a record? */
-bool cellar_proc_found(struct cellar_txn *txn, int ref);
-/*
- * Copies one column out of, or into, the transaction's own copy. UNDECLARED: its cell was not declared so.
- * UNFETCHED: before the fetch.
- */
-CELLAR_NODISCARD int cellar_proc_get(struct cellar_txn *txn, int ref, int column, void *value);
-CELLAR_NODISCARD int cellar_proc_put(struct cellar_txn *txn, int ref, int column, const void *value);
-/* The same for all columns of the declared cells (get: to read or write; put: to write); other bytes of *row stay. */
-CELLAR_NODISCARD int cellar_proc_get_row(struct cellar_txn *txn, int ref, void *row);
-CELLAR_NODISCARD int cellar_proc_put_row(struct cellar_txn *txn, int ref, const void *row);
-
-/*
- * Ordered indexes, in a procedure. What a cursor or a lookup says is as serializable as any read: an insert into the
- * range, too, that commits between is a conflict. The transaction's own changes so far are seen. Both fetch what was
- * declared before, as cellar_proc_fetch does.
- */
-/*
- * Opens a cursor over a range, of `limit` records at most (0: all). `read` and `write` are cells of the records that
- * the procedure will read or write (none: only keys are wanted, and no record is read). Each record of which cells are
- * wanted counts to the procedure's records_max. Returns its number (>= 0), or a negative code: INVALID when the ends
- * are reversed or the columns are not the index's. Nothing is read before the first cellar_proc_cursor_next, which then
- * reads for all cursors that are open and have read nothing yet.
- *
- * It shows its range as it is for the transaction when it is opened. Of what the procedure changes from then on it
- * shows one thing: what is deleted does not come any more. So the records that a cursor gives may be moved, and others
- * inserted: none comes twice, and none is missed.
- */
-CELLAR_NODISCARD int cellar_proc_cursor_open(struct cellar_txn *txn, const struct cellar_index *index,
-                                             const struct cellar_range *range, cellar_cells read, cellar_cells write,
-                                             uint32_t flags, uint64_t limit);
-/*
- * The next record: 1, with its key, and in *ref (NULL if not wanted) its reference if cells were wanted. 0: there is
- * none. INVALID: no such cursor is open.
- */
-CELLAR_NODISCARD int cellar_proc_cursor_next(struct cellar_txn *txn, int cursor, uint64_t *key, int *ref);
-/*
- * Of the record that cellar_proc_cursor_next gave last: the index's columns, covered ones too, as its entry had them
- * when the cursor read it, into the table's row struct, whose other bytes stay. A string key that the index is sorted
- * by has its bytes there, but not its length.
- */
-CELLAR_NODISCARD int cellar_proc_cursor_row(struct cellar_txn *txn, int cursor, void *row);
-/* It may be opened again; all are closed when the procedure returns. */
-int cellar_proc_cursor_close(struct cellar_txn *txn, int cursor);
-/* The first record whose columns equal the row's, all of the index's: 1 with its key, or 0. */
-CELLAR_NODISCARD int cellar_proc_lookup(struct cellar_txn *txn, const struct cellar_index *index, const void *row,
-                                        uint64_t *key);
 
 /* ---- calls -------------------------------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* indexload.c - mixes, opening, the procedures, and the client that draws operations. */
 #include "indexload.h"
 
+#include "numbered.h"
 #include "digits.h"
 #include "err.h"
 

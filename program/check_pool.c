@@ -4,6 +4,7 @@
  * itself.
  */
 #include "bulk.h"
+#include "numbered.h"
 #include "cellar.h"
 #include "folder_look.h"
 #include "json_file.h"

@@ -110,10 +110,12 @@ static void tally_print(const struct console *console, const struct cellar_table
 
 static int table_stats(struct console *console)
 {
-    struct space_read read = {.console = console, .table = cellar_table_find(console->db, console->words[1])};
+    struct relation relation;
     char text[STYLE_BYTES];
-    if (!read.table) return err_set(console->error, CELLAR_NOT_FOUND, "there is no table '%.40s'", console->words[1]);
-    int code = console_at_rest(console, space_client, &read);
+    int code = relation_open(console->db, console->words[1], NULL, &relation, console->error);
+    struct space_read read = {.console = console, .table = relation.table};
+    relation_close(&relation);
+    if (code == 0) code = console_at_rest(console, space_client, &read);
     if (code) return code;
     printf("records      %s\n", style_count(text, read.space.records));
     printf("payload      %s\n", style_bytes(text, (double)read.space.payload_bytes));

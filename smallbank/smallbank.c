@@ -1,6 +1,7 @@
 /* smallbank.c - the workload's table: configuration, opening, and the client that draws transactions. */
 #include "smallbank.h"
 
+#include "numbered.h"
 #include "digits.h"
 #include "err.h"
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "cellar_lab.h"
+#include "schemadef.h"
 #include "workload.h"
 #include "zipf.h"
 

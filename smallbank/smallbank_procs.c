@@ -1,5 +1,6 @@
 /* smallbank_procs.c - the six stored procedures. Each is one block: its keys are known beforehand. */
 #include "err.h"
+#include "numbered.h"
 #include "smallbank.h"
 
 /* References to an account's balances; equal when they are cells of one record. */
@@ -162,7 +163,7 @@ int smallbank_procs_register(struct workload_run *run, struct cellar_error *erro
     /* records and writes of the one-record layout, then of two tables */
     static const struct {
         const char *name;
-        cellar_proc_fn fn;
+        cellar_txn_fn fn;
         uint32_t records[2], writes[2];
     } defs[SMALLBANK_PROCS] = {
         [SMALLBANK_AMALGAMATE] = {"smallbank.amalgamate", amalgamate, {2, 3}, {2, 3}},

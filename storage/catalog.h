@@ -11,6 +11,7 @@
 #pragma once
 
 #include "extent.h"
+#include "schemadef.h"
 #include "index.h"
 #include "rowkey.h"
 #include "schema.h"

@@ -1,5 +1,6 @@
 /* catalog_entry.c - what a catalog entry says of a table: read out of untrusted bytes, and written. */
 #include "bytekey.h"
+#include "schemadef.h"
 #include "catalog_internal.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* catalog_extents.c - the companion tables of one whose values have variable length (extent.h): made before it is. */
 #include "catalog_internal.h"
+#include "schemadef.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "batch.h"
+#include "schemadef.h"
 #include "catalog.h"
 #include "fabric_route.h"
 

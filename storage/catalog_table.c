@@ -1,5 +1,6 @@
 /* catalog_table.c - tables of a pool: read with the catalog, found, and made. */
 #include "catalog_internal.h"
+#include "schemadef.h"
 #include "handle.h"
 #include "lazy.h"
 #include "stock.h"

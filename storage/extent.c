@@ -1,6 +1,7 @@
 /* extent.c - how long values are cut, numbered and summed. */
 #include "extent.h"
 
+#include "schemadef.h"
 #include "plant.h"
 
 #include <string.h>

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "layout.h"
+#include "schemadef.h"
 
 #define EXTENT_SIZES LAYOUT_EXTENT_SIZES
 #define EXTENT_HEAD_BYTES 16 /* of the column, before the value's bytes */

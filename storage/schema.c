@@ -1,6 +1,8 @@
 /* schema.c - from a table's public schema to its record layout. */
 #include "schema.h"
 
+#include "schemadef.h"
+
 #include <string.h>
 
 static uint32_t round_up8(uint32_t bytes) { return (bytes + 7) & ~7u; }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "err.h"
+#include "schemadef.h"
 #include "layout.h"
 #include "lockword.h"
 

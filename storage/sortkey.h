@@ -12,6 +12,7 @@
 #pragma once
 
 #include "cellar.h"
+#include "schemadef.h"
 #include "err.h"
 
 #define SORTKEY_COLUMNS_MAX 24 /* those of an index, and of the key behind them */

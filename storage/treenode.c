@@ -1,5 +1,7 @@
 #include "treenode.h"
 
+#include "schemadef.h"
+
 #define ENDLESS 0x80000000u
 
 /* ---- geometry ---- */

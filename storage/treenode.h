@@ -17,6 +17,7 @@
 #pragma once
 
 #include "catalog.h"
+#include "schemadef.h"
 #include "record.h"
 #include "sortkey.h"
 

@@ -1,5 +1,6 @@
 #include "durable_run.h"
 
+#include "numbered.h"
 #include "bulk.h"
 #include "cellar_lab.h"
 #include "db_schema.h"

@@ -1,5 +1,6 @@
 #include "hot_run.h"
 
+#include "numbered.h"
 #include "batch.h"
 #include "bulk.h"
 #include "coordinator.h"

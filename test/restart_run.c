@@ -1,6 +1,7 @@
 /* restart_run.c - see restart_run.h. */
 #include "restart_run.h"
 
+#include "numbered.h"
 #include "bulk.h"
 #include "coordinator.h"
 #include "db_open.h"

@@ -7,6 +7,7 @@
  * NewOrder writes, is not read.
  */
 #include "tpcc_procs.h"
+#include "numbered.h"
 
 #define AT_ONCE (TPCC_DISTRICTS / 2)
 _Static_assert(AT_ONCE <= CELLAR_CURSORS_MAX && TPCC_DISTRICTS % AT_ONCE == 0, "all are read");

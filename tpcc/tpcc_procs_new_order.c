@@ -7,6 +7,7 @@
  * anything else would be.
  */
 #include "tpcc_procs.h"
+#include "numbered.h"
 #include "tpcc_text.h"
 
 #include <string.h>

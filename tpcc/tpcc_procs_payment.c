@@ -6,6 +6,7 @@
  * of its own.
  */
 #include "tpcc_procs.h"
+#include "numbered.h"
 #include "tpcc_text.h"
 
 #include <string.h>

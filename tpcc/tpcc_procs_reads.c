@@ -3,6 +3,7 @@
  * table of all five. StockLevel is as serializable as any other here; the specification would let it read committed.
  */
 #include "tpcc_procs.h"
+#include "numbered.h"
 
 #include <string.h>
 

@@ -10,6 +10,7 @@
  */
 #include "tpcc_schema.h"
 
+#include "numbered.h"
 #include "err.h"
 
 #include <inttypes.h>

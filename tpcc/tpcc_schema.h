@@ -16,6 +16,7 @@
 #pragma once
 
 #include "cellar.h"
+#include "schemadef.h"
 
 #define TPCC_WAREHOUSES_MAX 65535
 #define TPCC_DISTRICTS 10 /* of a warehouse */

@@ -1,6 +1,7 @@
 /* ycsb.c - the workload's table: configuration, opening, the two procedures, and the client that draws transactions. */
 #include "ycsb.h"
 
+#include "numbered.h"
 #include "digits.h"
 #include "err.h"
 

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "ycsb_config.h"
+#include "schemadef.h"
 #include "zipf.h"
 
 #define YCSB_CELLS 4

@@ -1,6 +1,7 @@
 /* ycsb_core.c - the core workloads: mixes, opening, the procedures, and the client that draws operations. */
 #include "ycsb_core.h"
 
+#include "numbered.h"
 #include "digits.h"
 #include "err.h"
 

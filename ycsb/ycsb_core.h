@@ -21,6 +21,7 @@
 #pragma once
 
 #include "ycsb_config.h"
+#include "schemadef.h"
 #include "zipf.h"
 
 #include <stdatomic.h>

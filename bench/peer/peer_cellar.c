@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define THREADS_DURABLE 2
+#define REFUSED 1 /* the transaction's own answer: no effect */
 
 struct ours {
     struct cells cells;
@@ -41,20 +42,12 @@ struct session { /* of a coordinator */
 
 /* ---- one transaction ---- */
 
-static int columns_get(struct cellar_txn *txn, const struct cells *cells, int ref, uint8_t set, union peer_row *row)
+static int rows_put(struct cellar_txn *txn, const struct cells *cells, const struct peer_plan *plan,
+                    struct cells_row *rows)
 {
     int code = 0;
-    for (uint32_t i = 0; code == 0 && i < cells->setup.work->columns; i++)
-        if (set >> i & 1) code = cellar_proc_get(txn, ref, (int)i, row->bytes + i * cells->setup.work->column_bytes);
-    return code;
-}
-
-static int columns_put(struct cellar_txn *txn, const struct cells *cells, int ref, uint8_t set,
-                       const union peer_row *row)
-{
-    int code = 0;
-    for (uint32_t i = 0; code == 0 && i < cells->setup.work->columns; i++)
-        if (set >> i & 1) code = cellar_proc_put(txn, ref, (int)i, row->bytes + i * cells->setup.work->column_bytes);
+    for (uint32_t i = 0; code == 0 && i < plan->count; i++)
+        if (plan->parts[i].write) code = cellar_put(txn, cells->table, cells_columns(plan->parts[i].write), &rows[i]);
     return code;
 }
 
@@ -62,25 +55,29 @@ static int transaction(struct cellar_txn *txn, void *argument)
 {
     struct args *args = argument;
     const struct cells *cells = &args->db->cells;
-    union peer_row rows[PEER_PER_TXN];
+    struct cells_row rows[PEER_PER_TXN];
+    struct cellar_read reads[PEER_PER_TXN];
+    union peer_row values[PEER_PER_TXN];
     struct peer_plan plan;
-    int refs[PEER_PER_TXN], code = 0;
 
     peer_work_plan(cells->setup.work, args->draw, &plan);
     for (uint32_t i = 0; i < plan.count; i++) {
         const struct peer_part *part = &plan.parts[i];
-        refs[i] = cellar_proc_access(txn, cells->table, part->key, part->read, part->write, 0);
-        if (refs[i] < 0) return refs[i];
+        rows[i].key = part->key;
+        reads[i] = CELLAR_READ(cells->table, &rows[i], .columns = part->read ? cells_columns(part->read) : CELLS_KEY,
+                               .lock = cells_columns(part->write));
     }
-    if ((code = cellar_proc_fetch(txn)) < 0) return code;
-    for (uint32_t i = 0; code == 0 && i < plan.count; i++)
-        code = columns_get(txn, cells, refs[i], plan.parts[i].read, &rows[i]);
+    int code = cellar_get_many(txn, reads, plan.count);
+    for (uint32_t i = 0; code == 0 && i < plan.count; i++) {
+        code = reads[i].code;
+        peer_work_copy(cells->setup.work, plan.parts[i].read, &values[i], &rows[i].row);
+    }
     if (code < 0) return code;
-    if (!peer_work_compute(cells->setup.work, args->draw, args->writer, args->at, rows, &args->outcome))
-        return CELLAR_USER_ABORT;
-    for (uint32_t i = 0; code == 0 && i < plan.count; i++)
-        code = columns_put(txn, cells, refs[i], plan.parts[i].write, &rows[i]);
-    return code;
+    if (!peer_work_compute(cells->setup.work, args->draw, args->writer, args->at, values, &args->outcome))
+        return REFUSED;
+    for (uint32_t i = 0; i < plan.count; i++)
+        peer_work_copy(cells->setup.work, plan.parts[i].write, &rows[i].row, &values[i]);
+    return rows_put(txn, cells, &plan, rows);
 }
 
 /* Acknowledges what is durable; waits until no more than `most` are left. */
@@ -117,7 +114,7 @@ static int call(void *arg, const struct peer_draw *draw, struct peer_outcome *ou
     static const struct cellar_call_options memory = {.level = CELLAR_MEMORY};
     struct cellar_result result;
     int code = cellar_lab_exec(session->self, session->db->proc, &args, &memory, &result);
-    if (code < 0 && code != CELLAR_USER_ABORT) return cells_fail(&result);
+    if (code < 0) return cells_fail(&result);
     *outcome = args.outcome;
     *retries += result.attempts - 1;
     return session->window ? pending_add(session, result.epoch) : 0;

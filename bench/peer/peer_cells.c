@@ -7,7 +7,6 @@
 #define CLIENTS_MOST 128          /* that have a worker, or an interactive transaction, of their own */
 #define CLIENT_BYTES (1ull << 20) /* a log, and slots that a worker keeps */
 
-/* A key of 8 bytes is the record's number, for procedures and loads; what they see of a row is its `row`. */
 static int table_open(struct cells *cells)
 {
     static const char *const names[] = {"cell0", "cell1", "cell2", "cell3"};
@@ -61,9 +60,9 @@ static int load_share(struct cellar_lab_client *self, void *arg)
     uint64_t records = loading->cells->setup.records;
     uint32_t index = cellar_lab_index(self), count = cellar_lab_count(self);
     for (uint64_t key = records * index / count; key < records * (index + 1) / count; key++) {
-        union peer_row row;
-        peer_work_load(loading->cells->setup.work, key, &row);
-        int code = cellar_lab_load(self, loading->cells->table, key, &row);
+        struct cells_row row = {.key = key};
+        peer_work_load(loading->cells->setup.work, key, &row.row);
+        int code = cellar_lab_load(self, loading->cells->table, 0, &row);
         if (code < 0) return cells_refused();
     }
     return 0;
@@ -87,9 +86,9 @@ struct reading {
 static int read_row(void *arg, uint64_t key, const void *row)
 {
     struct reading *reading = arg;
-    union peer_row copy;
-    peer_work_copy(reading->cells->setup.work, (uint8_t)((1u << reading->cells->setup.work->columns) - 1), &copy, row);
-    reading->fn(reading->arg, key, &copy);
+    const struct cells_row *read = row;
+    (void)key;
+    reading->fn(reading->arg, read->key, &read->row);
     return 0;
 }
 

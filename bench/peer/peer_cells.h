@@ -12,13 +12,14 @@ struct cells_row {
     uint64_t key;
     union peer_row row;
 };
+#define CELLS_KEY CELLAR_COL(0)
 /* The columns of a set of cells: the first one is the key. */
 static inline uint64_t cells_columns(uint8_t cells) { return (uint64_t)cells << 1; }
 
 struct cells {
     struct peer_setup setup;
     struct cellar *db;
-    const struct cellar_table *table; /* of procedures column i is cell i, of rows column i + 1 */
+    const struct cellar_table *table; /* column i + 1 is cell i */
 };
 
 /* Of its memory node. */

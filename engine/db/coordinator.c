@@ -162,7 +162,7 @@ int coordinator_allows(const struct cellar *db, const struct cellar_call_options
 
 /* A run of a procedure. */
 struct call {
-    cellar_proc_fn fn;
+    cellar_txn_fn fn;
     struct cellar_txn *txn;
     void *args;
     int rc;

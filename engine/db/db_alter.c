@@ -4,6 +4,7 @@
  */
 #include "db_alter.h"
 
+#include "numbered.h"
 #include "db_drop.h"
 
 #include "loader.h"

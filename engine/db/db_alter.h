@@ -2,6 +2,7 @@
 #pragma once
 
 #include "err.h"
+#include "schemadef.h"
 
 NODISCARD int db_table_alter(struct cellar *db, const struct cellar_table *handle, const struct cellar_schema *schema,
                              const void *row, const struct cellar_table **out, struct cellar_error *error);

@@ -1,5 +1,6 @@
 #include "db_define.h"
 
+#include "schemadef.h"
 #include "batch.h"
 #include "bulk.h"
 #include "bytekey.h"

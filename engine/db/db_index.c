@@ -8,6 +8,7 @@
  */
 #include "db_index.h"
 
+#include "numbered.h"
 #include "bulk.h"
 #include "client.h"
 #include "coordinator.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "db.h"
+#include "schemadef.h"
 
 /* Those that the pool has, when its catalog is known. */
 NODISCARD int db_index_open(struct cellar *db, struct cellar_error *error);

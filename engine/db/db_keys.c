@@ -3,6 +3,7 @@
  * bytes. Pure functions.
  */
 #include "bytekey.h"
+#include "numbered.h"
 #include "err.h"
 #include "extent.h"
 #include "printed.h"

@@ -2,6 +2,7 @@
  * db_metrics.c - what goes on in this process, for people who watch it: hot records, and all counts as Prometheus text.
  */
 #include "db.h"
+#include "numbered.h"
 #include "db_stats.h"
 #include "hotspots.h"
 #include "session.h"

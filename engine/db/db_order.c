@@ -1,5 +1,6 @@
 #include "db_order.h"
 
+#include "schemadef.h"
 #include "bytekey.h"
 
 #include <stdio.h>

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "treenode.h"
+#include "schemadef.h"
 
 #define ORDER_BY_KEY "(key)" /* the name of the index that an ORDERED table has */
 

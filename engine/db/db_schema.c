@@ -1,6 +1,7 @@
 /* db_schema.c - tables and procedures of an open database (cellar.h). */
 #include "db_schema.h"
 
+#include "numbered.h"
 #include "coordinator.h"
 #include "counter.h"
 #include "db.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cellar_proc.h"
+#include "schemadef.h"
 #include "schema.h"
 
 struct coro_annex;

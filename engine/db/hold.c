@@ -6,6 +6,7 @@
  * while the client waits for it.
  */
 #include "interactive.h"
+#include "numbered.h"
 
 #include "coordinator.h"
 #include "db_index.h"
@@ -219,7 +220,7 @@ static int commit_run(struct coro *co, struct coordinator *coordinator, void *ar
     return hold->result.code;
 }
 
-int hold_commit(struct session *session, cellar_proc_fn commit, struct cellar_result *result)
+int hold_commit(struct session *session, cellar_txn_fn commit, struct cellar_result *result)
 {
     session->hold.commit = commit;
     int rc = session_run(session, commit_run, session);

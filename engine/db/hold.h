@@ -43,7 +43,7 @@ struct hold {
     atomic_bool answered;   /* all is locked, or the hold has ended */
     enum hold_order order;
     bool awaited; /* its client waits for `answered` */
-    cellar_proc_fn commit;
+    cellar_txn_fn commit;
     bool running; /* the holder has the request; written by the worker that runs both */
     uint64_t bound_ns, until_ns;
     struct db_request request;
@@ -60,7 +60,7 @@ void hold_begin(struct session *session, uint64_t bound_ns);
 /* Locks all that the draft wants held: 0; RETRY: the state says why it has ended; or a code. */
 NODISCARD int hold_lock(struct session *session);
 /* The attempt that holds goes on, and commits: as its call. */
-NODISCARD int hold_commit(struct session *session, cellar_proc_fn commit, struct cellar_result *result);
+NODISCARD int hold_commit(struct session *session, cellar_txn_fn commit, struct cellar_result *result);
 /* Gives all back, if there is a hold. */
 void hold_end(struct session *session);
 /* Of a transaction: 0, or what it is over for because its hold has ended; *why: of the line. */

@@ -11,6 +11,7 @@
  */
 #include "interactive.h"
 
+#include "numbered.h"
 #include "coordinator.h"
 #include "db_plants.h"
 #include "db_result.h"

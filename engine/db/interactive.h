@@ -70,7 +70,7 @@ int interactive_written(struct session *session, const struct draft_record *reco
 
 struct interactive_service {
     struct session *session; /* set by interactive_serve */
-    cellar_proc_fn fn;
+    cellar_txn_fn fn;
     void *arg; /* NULL: the session */
     enum draft_service kind;
     uint32_t records, writes;

@@ -3,6 +3,7 @@
  * that declare all that is noted or changed.
  */
 #include "interactive.h"
+#include "numbered.h"
 
 #include "db_plants.h"
 #include "db_schema.h"

@@ -4,6 +4,7 @@
  * and deletes of the same transaction, so what is found is compared at the commit like any read.
  */
 #include "interactive.h"
+#include "numbered.h"
 
 #include "bytekey.h"
 #include "db_plants.h"

@@ -8,6 +8,7 @@
  * their order, as are asked for.
  */
 #include "db_plants.h"
+#include "numbered.h"
 #include "interactive.h"
 #include "procedure.h"
 

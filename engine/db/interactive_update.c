@@ -1,5 +1,6 @@
 /* interactive_update.c - reading for update: what is read is locked for a bounded time (hold.h, cellar.h). */
 #include "interactive.h"
+#include "numbered.h"
 
 #define UPDATE_TRIES 64 /* reads that another transaction has overtaken before the lock; then RETRY */
 

@@ -4,6 +4,7 @@
  * the commit like any read, and no version of a value is half visible.
  */
 #include "interactive.h"
+#include "numbered.h"
 
 #include "coordinator.h"
 #include "db_plants.h"

@@ -3,6 +3,7 @@
  * wrong; here that becomes the thread's last error.
  */
 #include "bulk.h"
+#include "numbered.h"
 #include "coordinator.h"
 #include "db_alter.h"
 #include "db_define.h"

@@ -7,6 +7,7 @@
  */
 #include "tree.h"
 
+#include "numbered.h"
 #include "draft.h"
 #include "lazy.h"
 #include "tree_plants.h"

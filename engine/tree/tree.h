@@ -21,6 +21,7 @@
 #pragma once
 
 #include "indexed.h"
+#include "numbered.h"
 #include "treenode.h"
 #include "txn.h"
 

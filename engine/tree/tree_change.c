@@ -8,6 +8,7 @@
  * attempt, and the leaf is split for all that it adds there.
  */
 #include "tree.h"
+#include "numbered.h"
 #include "tree_plants.h"
 
 static bool change_push(struct txn *txn, const struct cellar_index *index, uint64_t record, const uint8_t *key,

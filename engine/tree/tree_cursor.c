@@ -6,6 +6,7 @@
  * is said by shapes, which are read as well (INV-TREE-2). All of it is validated like any read.
  */
 #include "draft.h"
+#include "numbered.h"
 #include "observe.h"
 #include "tree.h"
 #include "tree_plants.h"

@@ -1,5 +1,6 @@
 /* tree_range.c - the ends of a range of an ordered index: of what callers say, points in its order. */
 #include "tree.h"
+#include "schemadef.h"
 
 /* The bytes right above all keys that begin with these; false: there are none. */
 static bool bytes_next(uint8_t *bytes, uint32_t count)

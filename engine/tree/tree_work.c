@@ -10,6 +10,7 @@
  * The root's number never changes: its content moves away and it is one level higher, or the reverse.
  */
 #include "tree.h"
+#include "numbered.h"
 #include "tree_plants.h"
 
 #define NODES_NEW_MAX 9 /* of one split */

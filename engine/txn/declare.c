@@ -1,5 +1,6 @@
 /* declare.c - declaring the records of a block (cellar_proc.h, txn.h): what is read, written, inserted and deleted. */
 #include "indexed.h"
+#include "numbered.h"
 #include "txn.h"
 #include "txn_plants.h"
 

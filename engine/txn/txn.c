@@ -4,6 +4,7 @@
  */
 #include "txn.h"
 
+#include "numbered.h"
 #include "counter.h"
 #include "indexed.h"
 #include "large.h"

@@ -7,6 +7,7 @@
  */
 #include "sim_cells.h"
 
+#include "numbered.h"
 #include "bulk.h"
 #include "db_define.h"
 #include "mode.h"

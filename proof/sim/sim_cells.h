@@ -5,6 +5,7 @@
 #pragma once
 
 #include "sim_load.h"
+#include "schemadef.h"
 
 #define SIM_CELLS_KEYS_MAX 64
 #define SIM_CELLS_VALUE_BYTES_MAX 1024

@@ -1,6 +1,7 @@
 /* sim_programs.c - enumerates the pairs and triples; the number of one says nothing, its name does. */
 #include "sim_programs.h"
 
+#include "schemadef.h"
 #include "must.h"
 
 #include <stdio.h>

@@ -9,6 +9,7 @@
  * What others have put into the range is judged by the history; the trees by the audit.
  */
 #include "bulk.h"
+#include "numbered.h"
 #include "db_index.h"
 #include "mode.h"
 #include "prng.h"

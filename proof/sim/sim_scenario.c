@@ -4,6 +4,7 @@
  */
 #include "sim_scenario.h"
 
+#include "numbered.h"
 #include "bulk.h"
 #include "coordinator.h"
 #include "db.h"

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "cellar_cluster.h"
+#include "schemadef.h"
 #include "fabric_sim.h"
 
 #define SIM_SCENARIO_KEYS 4

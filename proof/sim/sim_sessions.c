@@ -7,6 +7,7 @@
  */
 #include "sim_sessions.h"
 
+#include "schemadef.h"
 #include "client.h"
 #include "coordinator.h"
 #include "prng.h"

@@ -20,16 +20,18 @@
 #include <xxhash.h>
 
 struct account {
+    uint64_t id;
     int64_t cents;
 };
 #define ROUNDS 2000
 
-static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct account, cents)};
+enum { ID, CENTS };
+static const struct cellar_column columns[] = {{CELLAR_FIELD(struct account, id), .flags = CELLAR_KEY},
+                                               {CELLAR_FIELD(struct account, cents)}};
 
 struct deed {
     const struct cellar_table *table;
-    uint64_t key;
-    int64_t cents; /* out: what it has now */
+    struct account row; /* in: its id; out: what it has now */
 };
 
 static void fail(const char *what, const char *why)
@@ -41,39 +43,35 @@ static void fail(const char *what, const char *why)
 static int insert(struct cellar_txn *txn, void *arg)
 {
     struct deed *deed = arg;
-    const struct account row = {.cents = deed->cents = 100};
-    return cellar_txn_insert(txn, deed->table, deed->key, &row);
+    deed->row.cents = 100;
+    return cellar_insert(txn, deed->table, &deed->row);
 }
 
 static int add(struct cellar_txn *txn, void *arg)
 {
     struct deed *deed = arg;
-    int code = cellar_txn_get(txn, deed->table, deed->key, 0, &deed->cents);
-    if (code < 0) return code;
-    deed->cents++;
-    return cellar_txn_put(txn, deed->table, deed->key, 0, &deed->cents);
+    int code = cellar_get(txn, deed->table, CELLAR_COL(CENTS), 0, &deed->row);
+    deed->row.cents++;
+    return code ? code : cellar_put(txn, deed->table, CELLAR_COL(CENTS), &deed->row);
+}
+
+/* The table: made, or (EXISTING) that of an earlier run. */
+static const struct cellar_table *table_open(struct cellar *db, uint32_t flags)
+{
+    const struct cellar_table *table;
+    if (cellar_table_open(db, CELLAR_TABLE(struct account, columns, .name = "accounts", .rows = 1000), flags, &table))
+        fail("accounts", cellar_last_error()->text);
+    return table;
 }
 
 static void each(struct cellar *db, uint64_t count, cellar_txn_fn fn)
 {
-    struct deed deed = {.table = cellar_table_find(db, "accounts")};
-    if (!deed.table) fail("accounts", "no such table");
-    for (deed.key = 1; deed.key <= count; deed.key++) {
+    struct deed deed = {.table = table_open(db, CELLAR_EXISTING)};
+    for (deed.row.id = 1; deed.row.id <= count; deed.row.id++) {
         int code = cellar_run(db, fn, &deed, NULL, NULL);
         if (code) fail("transaction", cellar_last_error()->text);
     }
-    printf("account %" PRIu64 " has %" PRId64 "\n", count, deed.cents);
-}
-
-static void table_make(struct cellar *db)
-{
-    const struct cellar_schema schema = {.name = "accounts",
-                                         .row_bytes = sizeof(struct account),
-                                         .columns = columns,
-                                         .column_count = 1,
-                                         .records_max = 1000};
-    const struct cellar_table *table;
-    if (cellar_table_create(db, &schema, &table)) fail("table", cellar_last_error()->text);
+    printf("account %" PRIu64 " has %" PRId64 "\n", count, deed.row.cents);
 }
 
 static void fill(struct cellar *db, uint64_t count)
@@ -85,16 +83,18 @@ static void fill(struct cellar *db, uint64_t count)
 static int rows_load(struct cellar_lab_client *client, void *arg)
 {
     const struct deed *deed = arg;
-    const struct account row = {.cents = 100};
+    struct account row = {.cents = 100};
     int code = 0;
-    for (uint64_t key = 0; key < deed->key && code == 0 && cellar_lab_index(client) == 0; key++)
-        code = cellar_lab_load(client, deed->table, 1000 + key, &row);
+    for (uint64_t i = 0; i < deed->row.id && code == 0 && cellar_lab_index(client) == 0; i++) {
+        row.id = 1000 + i;
+        code = cellar_lab_load(client, deed->table, 0, &row);
+    }
     return code;
 }
 
 static void load(struct cellar *db, uint64_t count)
 {
-    struct deed deed = {.table = cellar_table_find(db, "accounts"), .key = count};
+    struct deed deed = {.table = table_open(db, CELLAR_EXISTING), .row = {.id = count}};
     if (cellar_lab_run(db, rows_load, &deed)) fail("load", "rows");
     if (cellar_sync(db, 0)) fail("load", cellar_last_error()->text);
 }
@@ -154,7 +154,7 @@ int main(int count, char **arguments)
     if (!strcmp(what, "older")) return older(folder), 0;
     if (!strcmp(what, "look")) return look(folder, accounts), 0;
     if (cellar_open(folder, options, &db)) fail("open", cellar_last_error()->text);
-    if (!strcmp(what, "make")) table_make(db);
+    if (!strcmp(what, "make")) (void)table_open(db, 0);
     if (!strcmp(what, "fill"))
         fill(db, accounts);
     else if (!strcmp(what, "load"))

@@ -3,7 +3,9 @@
  * cellar_lab_exec or cellar_proc_run, or as interactive transactions. Arguments: exec, exec-rows, call, session (by the
  * record's number) or rows, and N.
  */
-#include <cellar_lab.h>
+#include "numbered.h"
+
+#include "cellar_lab.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -80,13 +80,10 @@ static int place(cellar_txn *txn, void *)
 
 static int move(cellar_txn *txn, void *)
 {
-    double x = 0;
-    int column = cellar_column_of(points, "x");
-    int ref = cellar_proc_access(txn, points, 7, cellar_cells_of(points, "x"), cellar_cells_of(points, "x"), 0);
-    int code = ref < 0 ? ref : cellar_proc_fetch(txn);
-    if (code == 0) code = cellar_proc_get(txn, ref, column, &x);
-    x += 2;
-    return code ? code : cellar_proc_put(txn, ref, column, &x);
+    point at = {7, 0, 0};
+    int code = cellar_get(txn, points, CELLAR_COL(1), CELLAR_COL(1), &at);
+    at.x += 2;
+    return code ? code : cellar_put(txn, points, CELLAR_COL(1), &at);
 }
 
 int main()

@@ -8,7 +8,6 @@ source "$(dirname "$0")/prelude.sh"
 MOST_THOUSANDTHS=2330 # of cellar_lab_exec; 2,320 at most with gcc 12
 MOST_ROWS=2600        # the same of rows; 2,566 at most
 MOST_PROCEDURE=1620   # of a procedure that speaks rows; 1,580
-source_folder=$(cd "$(dirname "$0")/../.." && pwd)
 
 cache=${CELLAR_BUILD:?}/CMakeCache.txt
 if ! command -v valgrind >/dev/null || ! grep -q '^CMAKE_BUILD_TYPE:.*=Release' "$cache" ||
@@ -16,15 +15,15 @@ if ! command -v valgrind >/dev/null || ! grep -q '^CMAKE_BUILD_TYPE:.*=Release' 
     echo "needs valgrind, and a release build by gcc as it is meant to be used: skipped"
     exit 77
 fi
-${CC:-cc} -std=gnu11 -O2 -Wall -Wextra -I"$source_folder/include" "$source_folder/test/cli/session_cost.c" -o "$folder/cost" \
-    -L"$CELLAR_BUILD" -lcellar -Wl,-rpath,"$CELLAR_BUILD" -pthread || exit 1
+cost=$CELLAR_BUILD/session-cost
+[ -x "$cost" ] || cmake --build "$CELLAR_BUILD" --target session-cost >"$folder/log" 2>&1 || { tail "$folder/log" && exit 1; }
 
 # KIND TURNS: instructions of the whole run, the least of five: callgrind counts the database's other threads, too, and
 # these look the more often for work the longer the run lasts.
 total() {
     local round count least=
     for round in 1 2 3 4 5; do
-        timeout -k 5 240 valgrind --tool=callgrind --callgrind-out-file="$folder/$1.$2" "$folder/cost" "$1" "$2" >"$folder/log" 2>&1 ||
+        timeout -k 5 240 valgrind --tool=callgrind --callgrind-out-file="$folder/$1.$2" "$cost" "$1" "$2" >"$folder/log" 2>&1 ||
             { tail -n 5 "$folder/log" >&2; return 1; }
         count=$(awk '/^(summary|totals):/ { print $2; exit }' "$folder/$1.$2")
         [ -n "$least" ] && [ "$count" -ge "$least" ] || least=$count

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "batch.h"
+#include "schemadef.h"
 #include "bulk.h"
 #include "cellar.h"
 #include "coordinator.h"

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "api.h"
+#include "numbered.h"
 
 static const uint64_t ones = 0x1111111111111111ull;
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cellar_cluster.h"
+#include "numbered.h"
 #include "face_calls.h"
 
 #include <pthread.h>

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "contract_backends.h"
+#include "schemadef.h"
 #include "loader.h"
 #include "members.h"
 #include "prng.h"

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "engine_config.h"
+#include "numbered.h"
 #include "prng.h"
 #include "sessions.h"
 

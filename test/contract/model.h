@@ -5,6 +5,7 @@
 #pragma once
 
 #include "docs.h"
+#include "schemadef.h"
 
 #define KEYS 14
 #define SAVES_MAX 6

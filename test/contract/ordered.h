@@ -5,6 +5,7 @@
 #pragma once
 
 #include "api_items.h"
+#include "numbered.h"
 #include "db_index.h"
 #include "engine_config.h"
 #include "prng.h"

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "bulk.h"
+#include "numbered.h"
 #include "cellar.h"
 #include "db_open.h"
 #include "db_schema.h"

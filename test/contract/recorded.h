@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api.h"
+#include "numbered.h"
 #include "engine_config.h"
 #include "history_digest.h"
 #include "history_recorder.h"

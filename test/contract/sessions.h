@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api_items.h"
+#include "numbered.h"
 #include "hash_bits.h"
 #include "plant.h"
 #include "session.h"

@@ -3,6 +3,7 @@
  * is refused changes nothing.
  */
 #include "db_alter.h"
+#include "numbered.h"
 #include "db_drop.h"
 #include "db_index.h"
 #include "rivals.h"

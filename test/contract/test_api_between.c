@@ -4,6 +4,7 @@
  * the first transaction waits, within its attempt, until the second one has committed.
  */
 #include "ordered.h"
+#include "numbered.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,6 @@
 /* test_api_call.c - cellar.h: calls from any thread, and how they end: deadline, cancellation, closing. */
 #include "api_items.h"
+#include "numbered.h"
 #include "api_keep.h"
 
 #include <pthread.h>

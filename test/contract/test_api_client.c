@@ -1,5 +1,6 @@
 /* test_api_client.c - cellar.h: client functions, what may overlap, statistics; a transaction allocates nothing. */
 #include "api_items.h"
+#include "numbered.h"
 
 #include <pthread.h>
 

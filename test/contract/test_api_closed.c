@@ -3,6 +3,7 @@
  * in a child of fork; calls within calls; and what closing waits for, or refuses.
  */
 #include "db_alter.h"
+#include "numbered.h"
 #include "db_drop.h"
 #include "db_failover.h"
 #include "db_queue.h"

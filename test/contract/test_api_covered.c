@@ -3,6 +3,7 @@
  * have, whoever changed those: against a plain array, in own changes, in sessions, in built and reopened indexes.
  */
 #include "ordered.h"
+#include "numbered.h"
 #include "plant.h"
 #include "sessions.h"
 

@@ -3,6 +3,7 @@
  * their handles say so, and what has read of them begins again.
  */
 #include "bulk.h"
+#include "numbered.h"
 #include "db_drop.h"
 #include "db_index.h"
 #include "rivals.h"

@@ -3,6 +3,7 @@
  * nothing is lost, and what never fits ends TOO_LARGE. Of the modes that have such a cache.
  */
 #include "api.h"
+#include "numbered.h"
 
 #include "crest.h"
 

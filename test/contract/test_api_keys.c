@@ -4,6 +4,7 @@
  * most keys have twins.
  */
 #include "sessions.h"
+#include "numbered.h"
 
 #include "bytekey.h"
 #include "db_index.h"

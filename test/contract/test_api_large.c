@@ -3,6 +3,7 @@
  * (docs/large.md): a hundred thousand records, 64 MiB; what is too large all the same, and says so.
  */
 #include "sessions.h"
+#include "numbered.h"
 #include "share.h"
 
 #include "db_index.h"

@@ -3,6 +3,7 @@
  * (docs/protocol.md): whole versions are compared then, of many cells and large records, too.
  */
 #include "api.h"
+#include "numbered.h"
 
 #include <unistd.h>
 

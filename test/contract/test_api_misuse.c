@@ -1,5 +1,6 @@
 /* test_api_misuse.c - cellar.h: how each misuse of a transaction, and each wish not to commit, ends without effect. */
 #include "api_items.h"
+#include "numbered.h"
 
 /* Each case changes key 1 first, and must leave no trace of it. */
 struct misuse {

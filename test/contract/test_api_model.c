@@ -4,6 +4,7 @@
  * that the array has then. So transactions are strictly serializable, in the order of their commits.
  */
 #include "db_index.h"
+#include "numbered.h"
 #include "model.h"
 
 #define CALLS_MAX 40

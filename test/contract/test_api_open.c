@@ -1,5 +1,6 @@
 /* test_api_open.c - cellar.h: opening, tables, procedures; what is refused, by which code and in which words. */
 #include "api.h"
+#include "numbered.h"
 #include "mode.h"
 #include "rivals.h"
 

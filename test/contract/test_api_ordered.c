@@ -1,5 +1,6 @@
 /* test_api_ordered.c - cellar.h: ordered indexes, against a plain array. */
 #include "ordered.h"
+#include "numbered.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,6 @@
 /* test_api_pool.c - cellar.h: a pool that is a file, over clean closes, crashes, and files that are no pool of ours. */
 #include "api.h"
+#include "numbered.h"
 
 #include "prng.h"
 

@@ -3,6 +3,7 @@
  * counts as one record.
  */
 #include "api_items.h"
+#include "numbered.h"
 
 #include <stdlib.h>
 

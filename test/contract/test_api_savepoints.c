@@ -3,6 +3,7 @@
  * them since: every short sequence of changes of two records, against a mirror of them; of rows, and of long values.
  */
 #include "docs.h"
+#include "numbered.h"
 
 enum how { PUT_ONE, PUT_OTHER, INSERT, DELETE, HOWS };
 #define STEPS 5

@@ -3,6 +3,7 @@
  * (engine_config.pool_private).
  */
 #include "api.h"
+#include "numbered.h"
 #include "db_index.h"
 #include "rivals.h"
 

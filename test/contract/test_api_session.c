@@ -1,5 +1,6 @@
 /* test_api_session.c - cellar.h: sessions and interactive transactions, as one client sees them and as two do. */
 #include "plant.h"
+#include "numbered.h"
 #include "sessions.h"
 
 #include <pthread.h>

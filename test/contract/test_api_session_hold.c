@@ -3,6 +3,7 @@
  * its bound: whatever its client does, and whoever needs the compute node.
  */
 #include "crest.h"
+#include "numbered.h"
 #include "plant.h"
 #include "session.h"
 #include "sessions.h"

@@ -1,5 +1,6 @@
 /* test_api_session_life.c - sessions come and go: how many, in which modes, and when their threads end. */
 #include "sessions.h"
+#include "numbered.h"
 
 #include <pthread.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
 /* test_api_session_misuse.c - cellar.h: what calls of sessions are refused for, a code and a line each. */
 #include "sessions.h"
+#include "numbered.h"
 
 #include <pthread.h>
 #include <unistd.h>

@@ -4,6 +4,7 @@
  * that was scanned, or takes one out of it, before the commit.
  */
 #include "ordered.h"
+#include "numbered.h"
 #include "plant.h"
 #include "sessions.h"
 

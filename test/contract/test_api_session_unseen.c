@@ -3,6 +3,7 @@
  * it; the commit tells what has become of it, and does not try what can only fail (INV-DRAFT-5).
  */
 #include "sessions.h"
+#include "numbered.h"
 
 #define BOUND_NS 30000000000ull /* more than a slow machine takes */
 #define SOON_NS 1000000000ull

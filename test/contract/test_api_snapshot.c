@@ -3,6 +3,7 @@
  * has the sums that every moment has, what was acknowledged before, and passes the audit.
  */
 #include "db_snapshot.h"
+#include "numbered.h"
 #include "rivals.h"
 #include "session.h"
 #include "sessions.h"

@@ -2,6 +2,7 @@
  * test_api_space.c - cellar.h: pools and tables that fill up, loading, scanning, measuring, and what the audit finds.
  */
 #include "api.h"
+#include "numbered.h"
 
 #include "bulk.h"
 #include "plant.h"

@@ -3,6 +3,7 @@
  * within them.
  */
 #include "api.h"
+#include "numbered.h"
 
 #include <alloca.h>
 #include <pthread.h>

@@ -3,6 +3,7 @@
  * they were told to do.
  */
 #include "db_drop.h"
+#include "numbered.h"
 #include "sessions.h"
 
 #include <pthread.h>

@@ -1,5 +1,6 @@
 /* test_api_tally.c - what calls of each procedure came to, read while threads call, against what their results said. */
 #include "api.h"
+#include "numbered.h"
 
 #include <pthread.h>
 

@@ -1,5 +1,6 @@
 /* test_api_txn.c - cellar.h: what a procedure may declare, read and write. */
 #include "api_items.h"
+#include "numbered.h"
 #include "rivals.h"
 
 #include <unistd.h>

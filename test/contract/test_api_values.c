@@ -3,6 +3,7 @@
  * plain array; by threads at once; its space; and in builds with planted bugs what an audit says of each.
  */
 #include "bulk.h"
+#include "numbered.h"
 #include "db_drop.h"
 #include "docs.h"
 #include "plant.h"

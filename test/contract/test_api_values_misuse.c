@@ -3,6 +3,7 @@
  * large.
  */
 #include "db_index.h"
+#include "numbered.h"
 #include "docs.h"
 #include "rivals.h"
 

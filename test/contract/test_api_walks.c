@@ -6,6 +6,7 @@
  *     test_api_walks --plant BUG         with a planted bug, in builds that have them (test/xfail/test_walks.sh)
  */
 #include "accounts.h"
+#include "numbered.h"
 #include "bulk.h"
 #include "fabric_shm.h"
 #include "mode.h"

@@ -8,6 +8,7 @@
  * `test_damage N` draws N flips of each kind of file instead of a sample; `test_damage N PLANT` with a planted bug.
  */
 #include "batch.h"
+#include "numbered.h"
 #include "bulk.h"
 #include "coordinator.h"
 #include "db.h"

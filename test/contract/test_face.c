@@ -3,6 +3,7 @@
  * the thread's last error, and that every call which can fail has it.
  */
 #include "cellar_cluster.h"
+#include "numbered.h"
 #include "cellar_lab.h"
 #include "face_calls.h"
 #include "face_options.h"

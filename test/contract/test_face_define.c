@@ -1,5 +1,6 @@
 /* test_face_define.c - tables of typed columns: what defines one, what does not match, and what calls refuse. */
 #include "cellar_proc.h"
+#include "numbered.h"
 #include "typed_bank.h"
 
 #include <stdio.h>
@@ -278,7 +279,7 @@ static int reads_by_number(struct cellar_txn *txn, void *arg)
     return rc ? rc : n == 100 ? 0 : CELLAR_USER_ABORT;
 }
 
-static int run(struct bank *bank, const char *name, cellar_proc_fn fn, struct by_number *call)
+static int run(struct bank *bank, const char *name, cellar_txn_fn fn, struct by_number *call)
 {
     const struct cellar_proc *proc;
     ok(cellar_proc_register(

@@ -1,5 +1,6 @@
 /* test_face_describe.c - tables that a program does not know: their names, their definitions, and rows of these. */
 #include "cellar_lab.h"
+#include "numbered.h"
 #include "typed_people.h"
 
 static struct cellar_table_def described(struct cellar *db, const struct cellar_table *table)

@@ -3,6 +3,7 @@
  * what is refused, rows that are found again by another process, and twins of one hash.
  */
 #include "cellar_lab.h"
+#include "numbered.h"
 #include "cellar_proc.h"
 #include "face_calls.h"
 #include "hash_bits.h"

@@ -3,6 +3,7 @@
  * found again, and bytes of a catalog that say nonsense.
  */
 #include "cellar_lab.h"
+#include "numbered.h"
 #include "db_order.h"
 #include "face_calls.h"
 #include "prng.h"

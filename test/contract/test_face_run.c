@@ -1,5 +1,6 @@
 /* test_face_run.c - cellar_run as a program sees it: what it returns, its bounds, and whose its transaction is. */
 #include "bank.h"
+#include "numbered.h"
 
 #include <unistd.h>
 

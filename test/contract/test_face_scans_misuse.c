@@ -1,5 +1,6 @@
 /* test_face_scans_misuse.c - what cursors over rows of typed columns are refused for, and when they end. */
 #include "cellar_proc.h"
+#include "numbered.h"
 #include "face_calls.h"
 #include "plant.h"
 #include "session.h"

@@ -3,6 +3,7 @@
  * threads that end; and handles of transactions that have ended.
  */
 #include "bank.h"
+#include "numbered.h"
 #include "plant.h"
 #include "session.h"
 

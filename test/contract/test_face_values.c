@@ -3,6 +3,7 @@
  * take, how long it is lent, what is freed, what is refused.
  */
 #include "cellar_lab.h"
+#include "numbered.h"
 #include "cellar_proc.h"
 #include "face_calls.h"
 #include "hash_bits.h"

@@ -4,6 +4,7 @@
  * loaded, and rows whose bytes contradict each other, are told.
  */
 #include "cellar_lab.h"
+#include "numbered.h"
 #include "face_calls.h"
 #include "rowview.h"
 

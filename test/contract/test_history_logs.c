@@ -4,6 +4,7 @@
  */
 #define API_REDO_LOGS
 #include "api.h"
+#include "numbered.h"
 #include "coordinator.h"
 #include "db_queue.h"
 #include "history_logs.h"

@@ -3,6 +3,7 @@
  * that died amid a transaction and left its journal, and a survivor that tells what the dead one had changed.
  */
 #include "recorded.h"
+#include "numbered.h"
 
 #include "history_check.h"
 #include "history_journal.h"

@@ -3,6 +3,7 @@
  * which these can be foretold; what ends without effect; what is unknown; and the pool's final versions.
  */
 #include "recorded.h"
+#include "numbered.h"
 #include "rivals.h"
 #include "session.h"
 

@@ -3,6 +3,7 @@
  * change the same few records, by threads at once: what all of them record is strictly serializable.
  */
 #include "recorded.h"
+#include "numbered.h"
 
 #include "history_check.h"
 #include "prng.h"

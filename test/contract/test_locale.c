@@ -3,6 +3,7 @@
  * one where bytes above 127 are letters, and numbers have a decimal comma.
  */
 #include "cellar.h"
+#include "numbered.h"
 #include "db_open.h"
 #include "engine_config.h"
 

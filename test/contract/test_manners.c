@@ -5,6 +5,7 @@
  * go on.
  */
 #include "bulk.h"
+#include "numbered.h"
 #include "contract_shm.h"
 #include "db.h"
 #include "db_open.h"

@@ -4,6 +4,7 @@
  * other. (tests.cmake takes it out of the page.)
  */
 #include "api.h"
+#include "numbered.h"
 
 #define TURNS ((enum cellar_lab_cc)4)
 #define CALLS 40 /* of each coordinator */

@@ -3,6 +3,7 @@
  * nodes; the first goes on.
  */
 #include "cellar.h"
+#include "schemadef.h"
 #include "contract_shm.h"
 #include "db_open.h"
 #include "db_schema.h"

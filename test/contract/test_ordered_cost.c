@@ -3,6 +3,7 @@
  * cells come together, and so do the leaves of a scan.
  */
 #include "ordered.h"
+#include "numbered.h"
 #include "plant.h"
 #include "rivals.h"
 

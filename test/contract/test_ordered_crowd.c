@@ -4,6 +4,7 @@
  * bugs, each of which must be seen.
  */
 #include "ordered.h"
+#include "numbered.h"
 
 #define PAIRS 150
 #define PARTNER 1000

@@ -3,6 +3,7 @@
  * when it was opened, while records before it and behind it are deleted, moved and inserted, seen by others or not yet.
  */
 #include "ordered.h"
+#include "numbered.h"
 #include "plant.h"
 
 #define KEYS 400

@@ -4,6 +4,7 @@
  * twice what the live entries need. 20,000 inserts in each mode; nightly a million.
  */
 #include "bulk.h"
+#include "numbered.h"
 #include "ordered.h"
 #include "tree.h"
 

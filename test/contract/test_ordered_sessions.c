@@ -4,6 +4,7 @@
  * procedures meanwhile agrees with the rows.
  */
 #include "ordered.h"
+#include "numbered.h"
 #include "rivals.h"
 #include "session.h"
 

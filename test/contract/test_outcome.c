@@ -3,6 +3,7 @@
  * that it committed, that it did not, that it cannot be told any more; and of names that never were.
  */
 #include "api.h"
+#include "numbered.h"
 #include "db_recover.h"
 
 #define CALLS 64 /* entries that a log of LOG_BYTES does not hold */

@@ -4,6 +4,7 @@
  * threads.
  */
 #include "mode.h"
+#include "numbered.h"
 #include "pool_shared.h"
 
 #include "plant.h"

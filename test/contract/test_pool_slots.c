@@ -3,6 +3,7 @@
  * has in its list, and any worker of the compute node. So a table that stays small stays small.
  */
 #include "pool_shared.h"
+#include "numbered.h"
 
 #include "plant.h"
 #include "session.h"

@@ -4,6 +4,7 @@
  * compared with a model by test_face_model.c.
  */
 #include "cellar_lab.h"
+#include "numbered.h"
 #include "cellar_proc.h"
 #include "db.h"
 #include "face_calls.h"

@@ -4,6 +4,7 @@
  * what they do not name.
  */
 #include "bulk.h"
+#include "numbered.h"
 #include "cellar.h"
 #include "configuration.h"
 #include "db_open.h"

@@ -4,6 +4,7 @@
  * pool must pass its audit, and the dead node's index be of use again.
  */
 #include "accounts.h"
+#include "numbered.h"
 #include "db_recover.h"
 #include "fabric_shm.h"
 

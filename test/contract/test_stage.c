@@ -4,6 +4,7 @@
  * long holds up no other.
  */
 #include "api_items.h"
+#include "numbered.h"
 #include "plant.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* test_storage.c - pools are formatted once, refused when they are not what was asked for, and keep their tables. */
 #include "contract_pool.h"
+#include "schemadef.h"
 
 #include <xxhash.h>
 

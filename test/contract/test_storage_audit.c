@@ -3,6 +3,7 @@
  * left, likewise.
  */
 #include "bytekey.h"
+#include "schemadef.h"
 #include "catalog_internal.h"
 #include "contract_damage.h"
 #include "loader_locks.h"

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "bulk.h"
+#include "numbered.h"
 #include "coordinator.h"
 #include "db.h"
 #include "db_alter.h"

@@ -4,6 +4,7 @@
  * was committed is there when the pool is opened again, and nothing else is.
  */
 #include "bulk.h"
+#include "numbered.h"
 #include "coordinator.h"
 #include "db.h"
 #include "db_open.h"

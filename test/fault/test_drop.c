@@ -5,6 +5,7 @@
  * INV-VACANT-1, 2).
  */
 #include "drops.h"
+#include "numbered.h"
 
 static void a_drop_is_cut_off(void **state)
 {

@@ -4,6 +4,7 @@
  * (INV-RECLAIM-1..3, 6).
  */
 #include "drops.h"
+#include "numbered.h"
 
 static void the_making_of_an_ordered_table_is_cut_off(void **state)
 {

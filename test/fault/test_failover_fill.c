@@ -7,6 +7,7 @@
  *     primary: its backup on the next one, which has taken over
  */
 #include "batch.h"
+#include "numbered.h"
 #include "bulk.h"
 #include "coordinator.h"
 #include "failover_steps.h"

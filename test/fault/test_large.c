@@ -5,6 +5,7 @@
  * 2).
  */
 #include "bulk.h"
+#include "numbered.h"
 #include "db.h"
 #include "db_open.h"
 #include "db_recover.h"

@@ -5,6 +5,7 @@
  * leads them (tests.cmake, --wrap): the engine's own, not those of the C library.
  */
 #include "cellar.h"
+#include "numbered.h"
 #include "db_open.h"
 #include "db_schema.h"
 #include "mode.h"

@@ -5,6 +5,7 @@
  * missed.
  */
 #include "bulk.h"
+#include "numbered.h"
 #include "coordinator.h"
 #include "db_failover.h"
 #include "failover_steps.h"

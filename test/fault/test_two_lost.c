@@ -6,6 +6,7 @@
  * would never return is one that is late.
  */
 #include "bulk.h"
+#include "numbered.h"
 #include "coordinator.h"
 #include "db.h"
 #include "db_open.h"

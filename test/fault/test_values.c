@@ -4,6 +4,7 @@
  * and rows one to one (INV-VALUE-1, 2).
  */
 #include "bulk.h"
+#include "numbered.h"
 #include "db.h"
 #include "db_open.h"
 #include "fabric_sim.h"

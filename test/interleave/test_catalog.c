@@ -4,6 +4,7 @@
  * the same in the end, and what is made is there (INV-STORE-8, INV-RECLAIM-2, 6).
  */
 #include "coro.h"
+#include "schemadef.h"
 #include "fabric_sim.h"
 #include "plant.h"
 #include "reclaim.h"

@@ -26,7 +26,7 @@ storage    fabric base include
 lockmgr    fabric base include
 engine     lockmgr storage durable fabric base include
 workload   base include
-WORKLOAD   workload base include
+WORKLOAD   numbered.h schemadef.h workload base include
 trace      engine storage fabric base include
 cli        mode.h engine_config.h db_open.h base include
 etcd       base include

@@ -28,8 +28,12 @@ int misuse(void)
 {
     int code = 0;
     int64_t cents = 0;
+    struct row {
+        uint64_t id;
+    } row = {7};
     struct cellar *made = NULL;
     (void)cents;
+    (void)row;
     (void)made;'
     cases=$((cases + 1))
     compiles "$good" || { echo "what all cases have does not compile:" && cat "$folder/out"; exit 1; }
@@ -42,9 +46,9 @@ int misuse(void)
 
 misuse "a result is ignored" 'cellar_open(NULL, NULL, &made);'
 misuse "a result is ignored" 'cellar_commit(txn, NULL);'
-misuse "a result is ignored" 'cellar_txn_put(txn, accounts, 7, 0, &cents);'
+misuse "a result is ignored" 'cellar_put(txn, accounts, 0, &row);'
 misuse "a result is ignored" 'cellar_sync(db, 0);'
-misuse "an index for a table" 'code = cellar_txn_get(txn, by_city, 7, 0, &cents);'
+misuse "an index for a table" 'code = cellar_get(txn, by_city, 0, 0, &row);'
 misuse "a database for a transaction" 'code = cellar_commit(db, NULL);'
 misuse "a transaction for a database" 'code = cellar_run(txn, use, NULL, NULL, NULL);'
 misuse "a transaction of a session" 'struct cellar_txn *t; code = cellar_begin(queue, NULL, &t);'
@@ -54,9 +58,12 @@ misuse "options of another call" 'struct cellar_txn *t; code = cellar_begin(db, 
 misuse "a cluster for a laboratory" 'code = cellar_open(NULL, CELLAR_OPTIONS(.lab = CELLAR_CLUSTER(.node = 1)), &made);'
 misuse "options for a path" 'code = cellar_open(CELLAR_OPTIONS(.threads = 2), &made);'
 misuse "a member that is none" 'code = cellar_open(NULL, CELLAR_OPTIONS(.pool_bytes = 7), &made);'
-misuse "a table of another database's kind" 'code = cellar_proc_access(txn, db, 7, 1, 1, 0);'
-misuse "a key by pointer" 'code = cellar_txn_get(txn, accounts, &cents, 0, &cents);'
-misuse "an error where there is none any more" 'struct cellar_error e; code = cellar_table_create(db, NULL, &accounts, &e);'
+misuse "a database for a table" 'code = cellar_insert(txn, db, &row);'
+misuse "columns by pointer" 'code = cellar_get(txn, accounts, &cents, 0, &row);'
+misuse "a key where a row is wanted" 'code = cellar_get(txn, accounts, 0, 0, 7);'
+misuse "a scan for a cursor" 'struct row r[2]; code = cellar_cursor_next(CELLAR_SCAN(struct row, accounts, .columns = 0), 2, r);'
+misuse "a cursor for a transaction" 'struct cellar_cursor *c = NULL; code = cellar_get(c, accounts, 0, 0, &row);'
+misuse "an error where there is none any more" 'struct cellar_error e; code = cellar_table_open(db, NULL, 0, &accounts, &e);'
 misuse "a database by value" 'code = cellar_close(*db);'
 
-[ "$cases" -ge 18 ] && [ "$failures" -eq 0 ] && echo "$cases misuses are refused"
+[ "$cases" -ge 21 ] && [ "$failures" -eq 0 ] && echo "$cases misuses are refused"

@@ -4,6 +4,7 @@
  * library's, and closed before cellar.so opens it, and the other way round.
  */
 #include "cellar.h"
+#include "numbered.h"
 #include "sqlite_run.h"
 
 #include <setjmp.h>

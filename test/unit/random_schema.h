@@ -2,6 +2,7 @@
 #pragma once
 
 #include "prng.h"
+#include "schemadef.h"
 #include "schema.h"
 
 #include <stdio.h>

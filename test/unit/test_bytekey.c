@@ -1,5 +1,6 @@
 /* test_bytekey.c - tuples of random parts compare as the parts do, and come back; keys and their numbers. */
 #include "bytekey.h"
+#include "numbered.h"
 #include "db.h" /* keys of tuples are of its room */
 #include "plant.h"
 #include "prng.h"

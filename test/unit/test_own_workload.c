@@ -4,6 +4,7 @@
  * fields of the JSON and its sizes.
  */
 #include "bench.h"
+#include "numbered.h"
 #include "bulk.h"
 #include "db_schema.h"
 #include "processes.h"

@@ -1,5 +1,6 @@
 /* test_record.c - columns, rows and cell values go into a record's image and come out again, and nothing else moves. */
 #include "random_schema.h"
+#include "schemadef.h"
 #include "record.h"
 
 #include <setjmp.h>

@@ -1,5 +1,6 @@
 /* test_schema.c - every accepted schema obeys the rules of layout.h; every refused one says why. */
 #include "random_schema.h"
+#include "schemadef.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /* test_smallbank.c - what each procedure does to the balances, and that the check notices money that comes or goes. */
 #include "db_open.h"
+#include "numbered.h"
 #include "db_schema.h"
 #include "driver.h"
 #include "engine_config.h"

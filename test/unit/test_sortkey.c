@@ -1,5 +1,6 @@
 /* test_sortkey.c - keys of random columns compare as the rows do, and give the rows back (INV-TREE-1). */
 #include "bytekey.h"
+#include "schemadef.h"
 #include "cellar.h"
 #include "plant.h"
 #include "prng.h"

@@ -2,6 +2,7 @@
  * test_tpcc_audit.c - the judge of a TPC-C database, against a small one in arrays: it finds nothing wrong with a
  * consistent one, and of each planted violation exactly what it breaks.
  */
+#include "schemadef.h"
 #include "tpcc_audit.h"
 #include "tpcc_procs.h"
 #include "tpcc_text.h"

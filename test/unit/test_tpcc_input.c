@@ -1,5 +1,6 @@
 /* test_tpcc_input.c - keys, record sizes, texts, random numbers and inputs of TPC-C: what needs no database. */
 #include "schema.h"
+#include "schemadef.h"
 #include "tpcc_input.h"
 
 #include <setjmp.h>

@@ -4,6 +4,7 @@
  * ordered indexes.
  */
 #include "bulk.h"
+#include "numbered.h"
 #include "cellar.h"
 #include "db_open.h"
 #include "db_schema.h"

@@ -1,5 +1,6 @@
 /* test_ycsb.c - that a run keeps its values, and that the check notices each way in which they can go wrong. */
 #include "db_open.h"
+#include "numbered.h"
 #include "db_schema.h"
 #include "driver.h"
 #include "engine_config.h"

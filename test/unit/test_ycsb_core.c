@@ -1,5 +1,6 @@
 /* test_ycsb_core.c - the core workloads: that runs keep their records, and that the check notices what went wrong. */
 #include "bulk.h"
+#include "numbered.h"
 #include "db_open.h"
 #include "db_schema.h"
 #include "driver.h"

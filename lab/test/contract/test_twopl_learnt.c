@@ -3,6 +3,7 @@
  * other ways learns more than one may hold, and goes on.
  */
 #include "api.h"
+#include "numbered.h"
 #include "rivals.h"
 
 #define READS 200
