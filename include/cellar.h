@@ -43,6 +43,8 @@ extern "C" {
 #define CELLAR_CELLS_MAX 20
 #define CELLAR_COLUMNS_MAX 64
 #define CELLAR_COLUMN_BYTES_MAX 4096
+#define CELLAR_INDEXES_MAX 8       /* of one table */
+#define CELLAR_INDEX_COLUMNS_MAX 8 /* of one index, with those covered */
 #define CELLAR_TXN_RECORDS_MAX 2048
 #define CELLAR_INTERACTIVE_RECORDS_MAX (1 << 17)
 #define CELLAR_INTERACTIVE_LOG_BYTES (128 << 20)
@@ -119,6 +121,7 @@ const char *cellar_version(void);
 
 struct cellar;        /* an open database: the compute nodes of this process and their memory */
 struct cellar_table;  /* a table's handle; valid until cellar_close, but DROPPED once the table is */
+struct cellar_index;  /* an index's; likewise */
 struct cellar_txn;    /* one attempt of a procedure, valid inside it only; or an interactive transaction */
 struct cellar_cursor; /* rows of a range, one batch after the other; ends with its transaction */
 
@@ -345,11 +348,6 @@ const char *cellar_table_next(struct cellar *db, const char *after);
 CELLAR_NODISCARD int cellar_table_drop(struct cellar *db, const struct cellar_table *table);
 CELLAR_NODISCARD int cellar_table_truncate(struct cellar *db, const struct cellar_table *table);
 
-#define CELLAR_INDEXES_MAX 8       /* of one table */
-#define CELLAR_INDEX_COLUMNS_MAX 8 /* of one index, with those covered; together at most 96 bytes */
-
-struct cellar_index; /* an ordered index's handle; valid until cellar_close, but DROPPED once the index is */
-
 /* As cellar_table_drop, of an index alone. */
 CELLAR_NODISCARD int cellar_index_drop(struct cellar *db, const struct cellar_index *index);
 /* The table's index of that name, or NULL. */
@@ -376,7 +374,7 @@ const struct cellar_index *cellar_index_find(const struct cellar_table *table, c
     X(LOCKS, "more locks than a transaction may hold")                                                                 \
     X(LOG_BYTES, "its redo-log entry takes more bytes than half of log_bytes: raise cellar_lab.log_bytes")             \
     X(RECORD_CACHE, "more versions than the record cache has bytes for")                                               \
-    X(CHAIN, "its index chain is full: it has many more rows than were expected when it was made (`rows`)")            \
+    X(CHAIN, "its index chain is full: it has many more rows than it was made for (`rows`)")                           \
     X(POOL, "a memory node has no space left: delete records, or make a larger pool")                                  \
     X(TIMESTAMPS, "no timestamp is left")                                                                              \
     X(INDEX, "the index leads to no place of a record")                                                                \

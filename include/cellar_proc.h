@@ -2,8 +2,8 @@
  * cellar_proc.h - stored procedures: transaction functions that the engine runs by itself, on this thread or on a
  * worker's, one or many at a time. For what is short, what many want at once, and what one thread keeps in flight.
  *
- * A procedure of tables of typed columns is a cellar_txn_fn: the same function, with the same calls, that cellar_run
- * takes. They mean the same; what differs is what they cost, and three of them:
+ * A procedure is a cellar_txn_fn: the same function, with the same calls, that cellar_run takes. They mean the same;
+ * what differs is what they cost, and three of them:
  *
  *                        cellar_begin, cellar_run                    procedure
  *     get, get_many,     an attempt of its own, compared by the      a block of the one attempt, which locks what is to

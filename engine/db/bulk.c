@@ -110,19 +110,19 @@ static const struct table *table_of(const struct cellar_lab_client *client, cons
     return *rc ? NULL : handle->table;
 }
 
-int db_load(struct cellar_lab_client *client, const struct cellar_table *handle, uint64_t key, const void *row,
-            struct cellar_error *error)
+/* A record by its number, or (`shown`) a row as the handle shows it. */
+static int load(struct cellar_lab_client *client, const struct cellar_table *handle, bool shown, uint64_t key,
+                const void *row, struct cellar_error *error)
 {
     struct bulk bulk = {.kind = GATE_LOAD, .table = handle};
     int rc;
     const struct table *table = table_of(client, handle, &rc, error);
     if (!table) return rc;
-    if (table->key_bytes && !handle->view)
+    if (table->key_bytes && !shown)
         return err_set(error, CELLAR_UNSUPPORTED, "table %s has byte strings for keys: add its records in transactions",
                        table->name);
-    if (table->guarded_cells & CATALOG_GUARD_NARROW && !handle->view)
-        return err_set(error, CELLAR_UNSUPPORTED, "table %s has typed columns: load rows of a handle that shows them",
-                       table->name);
+    if (table->guarded_cells & CATALOG_GUARD_NARROW && !shown)
+        return err_set(error, CELLAR_UNSUPPORTED, "table %s has typed columns: not each number is a key", table->name);
     if (table->variable)
         return err_set(error, CELLAR_UNSUPPORTED,
                        "table %s has columns of variable length: insert its records in transactions", table->name);
@@ -132,13 +132,25 @@ int db_load(struct cellar_lab_client *client, const struct cellar_table *handle,
                        table->name);
     rc = bulk_begin(&bulk, client, error);
     if (rc) return rc;
-    if (handle->view) rc = bulk_rows_take(bulk.worker, handle, row, &key, &row, error);
+    if (shown) rc = bulk_rows_take(bulk.worker, handle, row, &key, &row, error);
     if (rc == 0) rc = loader_load(bulk.co, bulk.worker->loader, table, key, row, error);
     return bulk_end(&bulk, rc, error);
 }
 
-int db_scan(struct cellar_lab_client *client, const struct cellar_table *handle, cellar_lab_row_fn fn, void *arg,
+int db_load(struct cellar_lab_client *client, const struct cellar_table *handle, uint64_t key, const void *row,
             struct cellar_error *error)
+{
+    return load(client, handle, false, key, row, error);
+}
+
+int db_load_row(struct cellar_lab_client *client, const struct cellar_table *handle, const void *row,
+                struct cellar_error *error)
+{
+    return load(client, handle, true, 0, row, error);
+}
+
+static int scan(struct cellar_lab_client *client, const struct cellar_table *handle, bool shown, cellar_lab_row_fn fn,
+                void *arg, struct cellar_error *error)
 {
     struct bulk bulk = {.kind = GATE_WALK, .table = handle};
     int rc;
@@ -146,9 +158,21 @@ int db_scan(struct cellar_lab_client *client, const struct cellar_table *handle,
     if (!table) return rc;
     rc = bulk_begin(&bulk, client, error);
     if (rc) return rc;
-    rc = handle->view ? bulk_rows_scan(&bulk, handle, fn, arg, error)
-                      : loader_scan(bulk.co, bulk.worker->loader, table, fn, arg, error);
+    rc = shown ? bulk_rows_scan(&bulk, handle, fn, arg, error)
+               : loader_scan(bulk.co, bulk.worker->loader, table, fn, arg, error);
     return bulk_end(&bulk, rc, error);
+}
+
+int db_scan(struct cellar_lab_client *client, const struct cellar_table *handle, cellar_lab_row_fn fn, void *arg,
+            struct cellar_error *error)
+{
+    return scan(client, handle, false, fn, arg, error);
+}
+
+int db_scan_rows(struct cellar_lab_client *client, const struct cellar_table *handle, cellar_lab_row_fn fn, void *arg,
+                 struct cellar_error *error)
+{
+    return scan(client, handle, true, fn, arg, error);
 }
 
 int db_audit(struct cellar_lab_client *client, struct cellar_error *error)

@@ -240,13 +240,16 @@ int cellar_cluster_audit(struct cellar *db)
 int cellar_lab_load(struct cellar_lab_client *client, const struct cellar_table *table, uint64_t key, const void *row)
 {
     struct cellar_error error = {0};
-    return err_last_is(db_load(client, table, key, row, &error), &error);
+    bool shown = table && table->view;
+    int rc = shown ? db_load_row(client, table, row, &error) : db_load(client, table, key, row, &error);
+    return err_last_is(rc, &error);
 }
 
 int cellar_lab_scan(struct cellar_lab_client *client, const struct cellar_table *table, cellar_lab_row_fn fn, void *arg)
 {
     struct cellar_error error = {0};
-    return err_last_is(db_scan(client, table, fn, arg, &error), &error);
+    bool shown = table && table->view;
+    return err_last_is((shown ? db_scan_rows : db_scan)(client, table, fn, arg, &error), &error);
 }
 
 int cellar_lab_space_read(struct cellar_lab_client *client, const struct cellar_table *table,

@@ -133,7 +133,7 @@ static void what_is_full_is_told(void **state)
         rc = session_commit(txn, NULL);
     }
     assert_code(rc, CELLAR_FULL);
-    sessions_assert_line(CELLAR_FULL, "raise ", "docs//");
+    sessions_assert_line(CELLAR_FULL, "more rows than it was made for", "docs//");
     api_audit_clean(&docs.api);
     docs_close(&docs);
 }
