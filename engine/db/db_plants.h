@@ -22,6 +22,7 @@
     X(hold_staged, "what is locked for update waits for its worker's stage, which its client may be on")               \
     X(hold_block_open, "what is locked for update keeps its compute node's spin locks while its client thinks")        \
     X(procedure_changes_dropped, "what a procedure has changed by rows is forgotten when it returns")                  \
+    X(procedure_put_kept, "a procedure's put behind a savepoint, or under a cursor, is written to its copy at once")   \
     X(session_seen_unasked, "a slot is taken over though another thread has it since its thread was asked about")      \
     X(session_adopt_unnamed, "who goes on with a transaction of another thread is not named")                          \
     X(session_stale_handle, "the handle of a transaction that has ended is taken for the next one")                    \

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bytekey.h"
-#include "session.h"
+#include "procedure.h"
 #include "tree.h"
 
 /* ---- what a call is refused for ---- */
@@ -30,11 +30,8 @@ static inline struct session *interactive_session_of(const struct cellar_txn *tx
     return txn ? txn->txn.session : NULL;
 }
 
-/*
- * Of a transaction of which session_is_ours does not know: 0 after all, INVALID or CLOSED. Of an attempt whose
- * procedure begins to speak rows *session is set.
- */
-__attribute__((noinline)) int interactive_unusable(const struct cellar_txn *txn, struct session **session);
+/* Of a transaction of which session_is_ours does not know: 0 after all, INVALID or CLOSED. */
+__attribute__((noinline)) int interactive_unusable(const struct cellar_txn *txn, struct session *session);
 /*
  * The session of a transaction, which this call may use, and in which no other call is under way: 0; or INVALID or
  * CLOSED. *session is NULL if there is none.
@@ -43,7 +40,8 @@ static inline int interactive_usable(const struct cellar_txn *txn, struct sessio
 {
     *session = interactive_session_of(txn);
     if (session_is_ours(*session, txn) && !session_is_amid(*session)) return 0;
-    return interactive_unusable(txn, session);
+    if (txn && txn->txn.home) return procedure_begin((struct txn *)&txn->txn, session); /* it begins to speak rows */
+    return interactive_unusable(txn, *session);
 }
 
 /* What a transaction is over for whose hold has ended: the code. */
@@ -58,6 +56,18 @@ static inline int interactive_hold_check(struct session *session)
 struct session *interactive_going(const struct cellar_txn *txn, int *rc);
 struct session *interactive_going_to(const struct cellar_txn *txn, const struct cellar_table *handle, int *rc);
 struct session *interactive_going_to_write(const struct cellar_txn *txn, const struct cellar_table *handle, int *rc);
+/* The same, without a call where nothing is amiss, as it is nearly always. */
+static inline struct session *interactive_going_on(const struct cellar_txn *txn, const struct cellar_table *handle,
+                                                   bool writes, int *rc)
+{
+    struct session *session = interactive_session_of(txn);
+    bool goes_on = session_is_ours(session, txn) && !session_is_amid(session) && !session->over && !session->flags &&
+                   atomic_load_explicit(&session->hold.state, memory_order_relaxed) <= HOLD_COMMITTING && handle &&
+                   handle->catalog == session->db->catalog && !handle->table->dropped;
+    *rc = 0;
+    if (__builtin_expect(goes_on, 1)) return session;
+    return writes ? interactive_going_to_write(txn, handle, rc) : interactive_going_to(txn, handle, rc);
+}
 
 /* As cellar_txn_get; as cellar_txn_put, of any column and by the engine itself. */
 int interactive_get(struct session *session, const struct table *table, uint64_t key, int column, void *value);

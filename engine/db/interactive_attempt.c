@@ -35,11 +35,9 @@ int interactive_refused(struct session *session, int code, enum cellar_why why)
     return interactive_failed(session, code, interactive_detail(why, NULL, 0));
 }
 
-int interactive_unusable(const struct cellar_txn *txn, struct session **out)
+int interactive_unusable(const struct cellar_txn *txn, struct session *session)
 {
     enum cellar_why why;
-    struct session *session = *out;
-    if (txn && txn->txn.home) return procedure_begin((struct txn *)&txn->txn, out);
     if (txn && !session && !txn->txn.home) /* a handle's memory that was given back */
         return db_result_last(CELLAR_CLOSED, &(struct cellar_detail){.why = CELLAR_WHY_CLOSED, .column = -1});
     int rc = session_check(session, txn, &why);

@@ -7,6 +7,7 @@
 #include "db_plants.h"
 #include "db_result.h"
 #include "interactive.h"
+#include "procedure.h"
 
 #undef cellar_get
 #undef cellar_put
@@ -25,20 +26,16 @@ int interactive_rows_refused(struct session *session, int code, const struct cel
     interactive_rows_refused(session,                                                                                  \
                              err_set(&error, CELLAR_INVALID, "table %s: " format, (table)->name, __VA_ARGS__), &error)
 
-const struct rowview *interactive_view_of(struct session *session, const struct cellar_table *handle, const void *row,
-                                          size_t row_bytes, int *rc)
+int interactive_view_refused(struct session *session, const struct cellar_table *handle, const void *row,
+                             size_t row_bytes)
 {
     const struct rowview *view = handle->view;
     struct cellar_error error;
-    *rc = 0;
     if (!view)
-        *rc =
-            REFUSED(session, handle->table, "%s", "cellar_table_open did not give this handle, nor say what rows are");
-    else if (!row)
-        *rc = interactive_nothing_given(session);
-    else if (row_bytes != view->row_bytes)
-        *rc = REFUSED(session, handle->table, "rows of %u bytes, this one has %zu", view->row_bytes, row_bytes);
-    return *rc ? NULL : view;
+        return REFUSED(session, handle->table, "%s",
+                       "cellar_table_open did not give this handle, nor say what rows are");
+    if (!row) return interactive_nothing_given(session);
+    return REFUSED(session, handle->table, "rows of %u bytes, this one has %zu", view->row_bytes, row_bytes);
 }
 
 int interactive_columns_know(struct session *session, const struct rowview *view, uint64_t *columns)
@@ -90,14 +87,17 @@ struct wanted {
 static uint32_t cells_of(const struct wanted *wanted, uint64_t columns)
 {
     const struct draft_record *record = wanted->record;
-    uint64_t stored = rowview_stored(wanted->view, columns);
-    if (record->table->key.wide) stored |= 1; /* it is the first column */
-    if (!stored && !record->now.change && !record->note_cells) return SCHEMA_WITNESS;
-    return draft_cells(&record->table->schema, stored & ~draft_own_columns(record));
+    const struct rowview *view = wanted->view;
+    uint64_t own = draft_own_columns(record);
+    uint32_t cells = rowview_cells(view, columns, own);
+    bool wide = record->table->key.wide, none = !wide && !(columns & ~view->keys);
+    if (wide && !(own & 1)) cells |= draft_cells(&record->table->schema, 1); /* it is the first column */
+    return none && !record->now.change && !record->note_cells ? SCHEMA_WITNESS : cells;
 }
 
-static int wanted_find(struct session *session, const struct cellar_table *handle, uint64_t columns, uint64_t lock,
-                       void *row, size_t row_bytes, struct wanted *wanted)
+static inline __attribute__((always_inline)) int wanted_find(struct session *session, const struct cellar_table *handle,
+                                                             uint64_t columns, uint64_t lock, void *row,
+                                                             size_t row_bytes, struct wanted *wanted)
 {
     int rc;
     const struct rowview *view = interactive_view_of(session, handle, row, row_bytes, &rc);
@@ -117,11 +117,16 @@ static int wanted_find(struct session *session, const struct cellar_table *handl
     return wanted->record ? 0 : interactive_many_records(session, table, number);
 }
 
+static uint32_t cells_to_lock(const struct rowview *view, uint64_t columns)
+{
+    uint32_t cells = rowview_cells(view, columns, 0);
+    return cells ? cells : SCHEMA_WITNESS;
+}
+
 int interactive_columns_lock(struct session *session, const struct rowview *view, struct draft_record *record,
                              uint64_t columns)
 {
-    uint64_t stored = rowview_stored(view, columns);
-    return interactive_lock(session, record, stored ? draft_cells(&record->table->schema, stored) : SCHEMA_WITNESS);
+    return interactive_lock(session, record, cells_to_lock(view, columns));
 }
 
 static int wanted_lock(struct session *session, const struct wanted *wanted)
@@ -151,7 +156,6 @@ static int wanted_settle(struct cellar_txn *txn, struct wanted *wanted)
     const struct draft_record *first = wanted->record;
     struct session *session = interactive_session_of(txn);
     struct interactive_place place;
-    if (!first->table->key.wide) return 0;
     int rc = interactive_key_find(txn, first->table, wanted->key.packed, wanted->key.bytes,
                                   rowview_stored(wanted->view, wanted->columns), &place);
     wanted->record = rc ? NULL : place.record;
@@ -187,22 +191,17 @@ static int text_lend(struct session *session, const struct draft_record *record,
     return 0;
 }
 
-int interactive_columns_copy(struct cellar_txn *txn, const struct rowview *view, const struct draft_record *record,
-                             uint64_t columns, void *row)
+int interactive_texts_copy(struct cellar_txn *txn, const struct rowview *view, const struct draft_record *record,
+                           uint64_t columns, void *row)
 {
-    for (columns &= ~view->keys; columns; columns &= columns - 1) {
+    for (; columns; columns &= columns - 1) {
         uint32_t number = (uint32_t)__builtin_ctzll(columns);
         const struct rowview_column *column = &view->columns[number];
-        uint8_t *to = (uint8_t *)row + column->offset;
         struct cellar_bytes text;
-        if (!(view->texts >> number & 1)) {
-            interactive_column_get(record, column->stored, to);
-            continue;
-        }
         int rc = view->longs >> number & 1 ? interactive_value_lend(txn, record, column->stored, &text)
                                            : text_lend(interactive_session_of(txn), record, column->stored, &text);
         if (rc) return rc;
-        memcpy(to, &text, sizeof text);
+        memcpy((uint8_t *)row + column->offset, &text, sizeof text);
     }
     return 0;
 }
@@ -212,19 +211,37 @@ static int wanted_copy(struct cellar_txn *txn, const struct wanted *wanted)
     return interactive_columns_copy(txn, wanted->view, wanted->record, wanted->columns, wanted->row);
 }
 
+/* In a procedure: by a block of its attempt, which locks what is to be locked, and notes that, too. */
+static int own_read(struct session *session, const struct wanted *wanted)
+{
+    struct draft_record *record = wanted->record;
+    const struct rowview *view = wanted->view;
+    bool absent = draft_known(record) == DRAFT_ABSENT, own = absent || record->now.change == DRAFT_INSERT;
+    uint32_t lock = own || !wanted->lock ? 0 : cells_to_lock(view, wanted->lock) & ~record->hold_cells;
+    uint64_t rest = wanted->columns & ~view->keys & ~(lock ? wanted->lock : 0);
+    bool noted = absent || record->noted_absent || (lock && !rest && !view->handle.table->key.wide);
+    uint32_t cells = noted ? 0 : cells_of(wanted, rest) & ~record->note_cells;
+    return cells | lock ? procedure_read_row(session, record, cells, lock) : 0;
+}
+
+/* What has to be noted of it is, and what is to be locked is locked: 0, or a code. */
+static int wanted_read(struct session *session, const struct wanted *wanted)
+{
+    if (session->attempt) return own_read(session, wanted);
+    int rc = wanted->lock ? wanted_lock(session, wanted) : 0;
+    uint32_t cells = rc ? 0 : cells_of(wanted, wanted->columns);
+    return cells ? interactive_read(session, wanted->record, cells) : rc;
+}
+
 int cellar_get(struct cellar_txn *txn, const struct cellar_table *handle, uint64_t columns, uint64_t lock, void *row,
                size_t row_bytes)
 {
     int rc;
     struct wanted wanted;
-    struct session *session = interactive_going_to(txn, handle, &rc);
+    struct session *session = interactive_going_on(txn, handle, false, &rc);
     if (session) rc = wanted_find(session, handle, columns, lock, row, row_bytes, &wanted);
-    if (rc == 0 && lock) rc = wanted_lock(session, &wanted);
-    if (rc) return rc;
-    uint32_t cells = cells_of(&wanted, wanted.columns);
-    if (cells) rc = interactive_read(session, wanted.record, cells);
-    if (rc == 0 && lock) rc = interactive_wanted_read(session); /* of a procedure, if it has read nothing */
-    if (rc == 0) rc = wanted_settle(txn, &wanted);
+    if (rc == 0) rc = wanted_read(session, &wanted);
+    if (rc == 0 && handle->table->key.wide) rc = wanted_settle(txn, &wanted);
     if (rc) return rc;
     return is_there(&wanted) ? wanted_copy(txn, &wanted)
                              : row_failed(session, wanted.view, wanted.row, &wanted.key, CELLAR_NOT_FOUND);
@@ -250,7 +267,7 @@ static int many_find(struct session *session, struct cellar_txn *txn, const stru
 {
     int rc = wanted_find(session, read->table, read->columns, read->lock, read->row, read->row_bytes, wanted);
     if (rc == 0 && read->lock) rc = wanted_lock(session, wanted);
-    return rc ? rc : wanted_settle(txn, wanted);
+    return rc || !read->table->table->key.wide ? rc : wanted_settle(txn, wanted);
 }
 
 /* What lies beside rows is wanted, now that these say where. */
@@ -327,12 +344,13 @@ static int change_find(struct changing *changing)
 }
 
 /* `columns`: those that it writes; NULL: none. */
-static int change_begin(struct cellar_txn *txn, const struct cellar_table *handle, uint64_t *columns, const void *row,
-                        size_t row_bytes, struct changing *changing)
+static inline __attribute__((always_inline)) int change_begin(struct cellar_txn *txn, const struct cellar_table *handle,
+                                                              uint64_t *columns, const void *row, size_t row_bytes,
+                                                              struct changing *changing)
 {
     int rc;
     struct cellar_error error;
-    struct session *session = interactive_going_to_write(txn, handle, &rc);
+    struct session *session = interactive_going_on(txn, handle, true, &rc);
     const struct rowview *view = session ? interactive_view_of(session, handle, row, row_bytes, &rc) : NULL;
     if (!view) return rc;
     rc = columns ? interactive_columns_know(session, view, columns) : 0;
@@ -415,12 +433,26 @@ static int whole_write(struct changing *changing, uint64_t columns, bool all, bo
     return rc;
 }
 
+/* In a procedure, where that may be: into the attempt's own copy. Whether it was. */
+static bool put_at_once(const struct changing *changing, uint64_t columns)
+{
+    const struct rowview *view = changing->view;
+    if (!changing->session->attempt || !changing->record || columns & view->longs) return false;
+    uint32_t cells = rowview_cells(view, columns, 0);
+    struct cache_object *copy = procedure_copy(changing->session, changing->record, cells);
+    if (!copy) return false;
+    rowview_image(view, columns, changing->row, copy->image);
+    copy->written_cells |= cells;
+    return true;
+}
+
 int cellar_put(struct cellar_txn *txn, const struct cellar_table *handle, uint64_t columns, const void *row,
                size_t row_bytes)
 {
     struct changing changing;
     int rc = change_begin(txn, handle, &columns, row, row_bytes, &changing);
     if (rc) return rc;
+    if (put_at_once(&changing, columns)) return 0;
     bool all = columns == changing.view->all, absent = is_absent(&changing);
     if (!all && absent) return changing_failed(&changing, CELLAR_NOT_FOUND);
     bool adds = all && PLANT(row_put_inserts) && !absent && draft_known(changing.record) == DRAFT_ANYTHING;

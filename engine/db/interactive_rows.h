@@ -12,17 +12,36 @@ struct session;
 
 /* The call ends so, and the last error tells that line. */
 int interactive_rows_refused(struct session *session, int code, const struct cellar_error *error);
+/* That handle does not show such rows: the code. */
+__attribute__((cold, noinline)) int interactive_view_refused(struct session *session, const struct cellar_table *handle,
+                                                             const void *row, size_t row_bytes);
 /* How that handle, which is of a table of the database, shows rows; NULL, and the code in *rc. */
-const struct rowview *interactive_view_of(struct session *session, const struct cellar_table *handle, const void *row,
-                                          size_t row_bytes, int *rc);
+static inline const struct rowview *interactive_view_of(struct session *session, const struct cellar_table *handle,
+                                                        const void *row, size_t row_bytes, int *rc)
+{
+    const struct rowview *view = handle->view;
+    *rc = view && row && row_bytes == view->row_bytes ? 0 : interactive_view_refused(session, handle, row, row_bytes);
+    return *rc ? NULL : view;
+}
 /* A set of the definition's columns: all of them for 0 and ALL. INVALID: it has others. */
 int interactive_columns_know(struct session *session, const struct rowview *view, uint64_t *columns);
 
 /* A column's bytes as the transaction sees them, of a record that is noted as far as it has to be. */
 void interactive_column_get(const struct draft_record *record, uint32_t stored, void *to);
-/* The same of these columns of a view, but for those of the key, to a program's row; BYTES are lent. 0, or a code. */
-int interactive_columns_copy(struct cellar_txn *txn, const struct rowview *view, const struct draft_record *record,
-                             uint64_t columns, void *row);
+/* The same of these columns of a view, which are BYTES, to a program's row: they are lent. 0, or a code. */
+int interactive_texts_copy(struct cellar_txn *txn, const struct rowview *view, const struct draft_record *record,
+                           uint64_t columns, void *row);
+/* ... of any columns, but for those of the key. */
+static inline int interactive_columns_copy(struct cellar_txn *txn, const struct rowview *view,
+                                           const struct draft_record *record, uint64_t set, void *row)
+{
+    uint64_t texts = set & view->texts;
+    for (set &= ~(view->keys | texts); set; set &= set - 1) {
+        const struct rowview_column *column = &view->columns[__builtin_ctzll(set)];
+        interactive_column_get(record, column->stored, (uint8_t *)row + column->offset);
+    }
+    return texts ? interactive_texts_copy(txn, view, record, texts, row) : 0;
+}
 /* Locks what these columns of the view lie in (interactive_lock). */
 int interactive_columns_lock(struct session *session, const struct rowview *view, struct draft_record *record,
                              uint64_t columns);

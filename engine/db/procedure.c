@@ -49,8 +49,7 @@ int procedure_begin(struct txn *txn, struct session **out)
     if (!session) return refused(txn_error(txn, CELLAR_NOMEM, CELLAR_WHY_CODE, 0), CELLAR_WHY_CODE);
     draft_reset(&session->draft, 0);
     session->draft.service = DRAFT_OWN;
-    session->over = 0;
-    session->last = (struct cellar_result){.detail = {.column = -1}};
+    session->over = session->last.code = 0;
     atomic_store_explicit(&session->going, txn_public(txn), memory_order_relaxed);
     return 0;
 }
@@ -79,7 +78,22 @@ int procedure_read(struct session *session)
     }
     int rc = txn_fetch_declared(txn);
     if (rc) return failed(session, rc);
-    draft_note_own(draft, txn);
+    for (uint32_t i = 0; i < draft->wanted_count; i++) {
+        struct draft_record *record = &draft->records[draft->wanted[i]];
+        draft_note_own(record, txn, record->want_cells);
+    }
+    draft_want_nothing(draft);
+    return 0;
+}
+
+int procedure_read_row(struct session *session, struct draft_record *record, uint32_t cells, uint32_t lock)
+{
+    struct txn *txn = session->attempt;
+    record->hold_cells |= lock;
+    record->ref = txn_want_counted(txn, record->table, record->key, cells, record->hold_cells);
+    int rc = record->ref < 0 ? record->ref : txn_fetch_declared(txn);
+    if (rc) return failed(session, rc);
+    draft_note_own(record, txn, cells);
     return 0;
 }
 
@@ -99,6 +113,24 @@ int procedure_scan(struct session *session, const struct cellar_index *index, co
         (void)draft_want(&session->draft, record, read); /* which the cursor has read */
     }
     return procedure_read(session);
+}
+
+/* ---- putting ---- */
+
+/* May somebody ask for what rows had before a put? */
+static bool is_asked_for(const struct draft *draft)
+{
+    return (draft->savepoint_count || draft->marked) && !PLANT(procedure_put_kept);
+}
+
+struct cache_object *procedure_copy(const struct session *session, const struct draft_record *record, uint32_t cells)
+{
+    const struct txn *txn = session->attempt;
+    if (record->ref < 0 || record->now.change || record->now.expect) return NULL;
+    if (is_asked_for(&session->draft) || (record->table->ordered_cells & cells) || txn->home->mode->put) return NULL;
+    struct cache_object *object = txn_object(txn, record->ref);
+    bool own = object->kind == CACHE_ACCESS && object->state == CACHE_PRESENT;
+    return own && !(cells & ~(object->write_cells & object->fetched_cells)) ? object : NULL;
 }
 
 /* ---- the end ---- */

@@ -1,6 +1,7 @@
 #include "rowview.h"
 
 #include "bytekey.h"
+#include "record.h"
 
 #define MISMATCH(table, format, ...) err_set(error, CELLAR_MISMATCH, "table %s" format, (table)->name, __VA_ARGS__)
 
@@ -62,6 +63,13 @@ static int column_make(const struct table *table, const struct cellar_column *wa
                    error);
 }
 
+static int32_t number_offset_of(const struct rowview *view)
+{
+    const struct rowkey *key = &view->handle.table->key;
+    bool whole = key->count == 1 && key->parts[0].type == CELLAR_UINT && key->parts[0].bytes == sizeof(uint64_t);
+    return whole ? (int32_t)view->columns[__builtin_ctzll(view->keys)].offset : -1;
+}
+
 /* All of the key, in its order? */
 static int keys_check(const struct rowview *view, struct cellar_error *error)
 {
@@ -91,7 +99,9 @@ int rowview_make(const struct table *table, const struct cellar_table_def *def, 
         if (view->columns[i].part < 0 && def->columns[i].type == CELLAR_BYTES) view->texts |= CELLAR_COL(i);
         if (rowview_is_long(&def->columns[i])) view->longs |= CELLAR_COL(i);
     }
-    return keys_check(view, error);
+    int rc = keys_check(view, error);
+    if (rc == 0) view->number_offset = number_offset_of(view);
+    return rc;
 }
 
 int rowview_text_check(const struct rowview *view, uint32_t number, const void *row, struct cellar_error *error)
@@ -175,6 +185,22 @@ void rowview_row(const struct rowview *view, uint64_t columns, const void *row, 
     for (columns &= view->all & ~(view->keys | view->texts); columns; columns &= columns - 1) {
         const struct rowview_column *column = &view->columns[__builtin_ctzll(columns)];
         memcpy(to + schema->columns[column->stored].row_offset, (const uint8_t *)row + column->offset, column->bytes);
+    }
+}
+
+void rowview_image(const struct rowview *view, uint64_t columns, const void *row, uint8_t *image)
+{
+    const struct schema *schema = &view->handle.table->schema;
+    for (columns &= ~view->keys; columns; columns &= columns - 1) {
+        uint32_t number = (uint32_t)__builtin_ctzll(columns);
+        const struct rowview_column *column = &view->columns[number];
+        const uint8_t *field = (const uint8_t *)row + column->offset;
+        uint8_t text[SCHEMA_LENGTH_BYTES + CELLAR_SHORT_BYTES];
+        if (view->texts >> number & 1) {
+            text_put(field, column->bytes_max, text);
+            field = text;
+        }
+        record_column_put(schema, image, column->stored, field);
     }
 }
 

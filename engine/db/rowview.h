@@ -35,6 +35,7 @@ struct rowview {
     uint64_t all;          /* its columns, a bit each */
     uint64_t keys;         /* those of the key */
     uint64_t texts, longs; /* of the others: BYTES; those that are long */
+    int32_t number_offset; /* of the field that is the record's number: a key of one UINT of 8 bytes; -1: none is */
     struct rowview_column columns[CELLAR_COLUMNS_MAX];
 };
 
@@ -51,6 +52,10 @@ static inline uint64_t rowview_number(const struct rowview *view, const void *ro
 {
     const struct rowkey *key = &view->handle.table->key;
     uint64_t number = 0;
+    if (view->number_offset >= 0) {
+        memcpy(&number, (const uint8_t *)row + view->number_offset, sizeof number);
+        return number;
+    }
     for (uint64_t keys = view->keys; keys; keys &= keys - 1) {
         const struct rowview_column *column = &view->columns[__builtin_ctzll(keys)];
         number |= rowkey_share(&key->parts[column->part], (const uint8_t *)row + column->offset);
@@ -67,6 +72,17 @@ NODISCARD int rowview_key(const struct rowview *view, const void *row, struct ro
                           struct cellar_error *error);
 /* Columns of the schema that are these of the view, the key's left out. */
 uint64_t rowview_stored(const struct rowview *view, uint64_t columns);
+/* The cells of these columns of the view, but for the key's, and for `own` ones: of the schema, a bit each. */
+static inline uint32_t rowview_cells(const struct rowview *view, uint64_t set, uint64_t own)
+{
+    const struct schema *schema = &view->handle.table->schema;
+    uint32_t cells = 0;
+    for (set &= view->all & ~view->keys; set; set &= set - 1) {
+        uint32_t stored = view->columns[__builtin_ctzll(set)].stored;
+        if (!(own >> stored & 1)) cells |= 1u << schema->columns[stored].cell;
+    }
+    return cells;
+}
 /* The BYTES of these columns of a program's row: 0; INVALID: without a place; TOO_LARGE. */
 NODISCARD int rowview_check(const struct rowview *view, uint64_t columns, const void *row, struct cellar_error *error);
 /* The same of one column, which is of BYTES, also of the key. */
@@ -74,6 +90,8 @@ NODISCARD int rowview_text_check(const struct rowview *view, uint32_t number, co
                                  struct cellar_error *error);
 /* These columns of a program's row that was checked, to the engine's; but for long ones. */
 void rowview_row(const struct rowview *view, uint64_t columns, const void *row, uint8_t *to);
+/* The same, to a record's image; of columns of the view of which none is long. */
+void rowview_image(const struct rowview *view, uint64_t columns, const void *row, uint8_t *image);
 /*
  * The reverse, of a whole record: all columns but long ones, the key's too, to a program's row. Its BYTES lead to where
  * they are in the engine's. False: no such row can have been written.

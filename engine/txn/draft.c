@@ -80,41 +80,23 @@ bool draft_has_room(const struct draft *draft, uint32_t records, uint64_t bytes)
 
 /* ---- records ---- */
 
-/* The entry that has the key, or is to have it. */
-static struct draft_entry *entry_of(const struct draft *draft, const struct table *table, uint64_t key)
-{
-    uint64_t at = ((key + ((uint64_t)table->id << 56)) * 0x9e3779b97f4a7c15ull) >> 32;
-    for (;; at++) {
-        struct draft_entry *entry = &draft->hash[at & draft->slot_mask];
-        if (entry->generation != draft->generation) return entry;
-        const struct draft_record *record = &draft->records[entry->record];
-        if (record->key == key && record->table == table) return entry;
-    }
-}
-
-struct draft_record *draft_find(const struct draft *draft, const struct table *table, uint64_t key)
-{
-    const struct draft_entry *entry = entry_of(draft, table, key);
-    return entry->generation == draft->generation ? &draft->records[entry->record] : NULL;
-}
-
 /* Twice as large; the mask of the largest one is that of all records, so it is never exceeded. */
 static __attribute__((cold, noinline)) void hash_grow(struct draft *draft)
 {
     draft->slot_mask = 2 * draft->slot_mask + 1;
     hash_clear(draft);
     for (uint32_t i = 0; i < draft->count; i++)
-        *entry_of(draft, draft->records[i].table, draft->records[i].key) = (struct draft_entry){draft->generation, i};
+        *draft_entry_of(draft, draft->records[i].table, draft->records[i].key) =
+            (struct draft_entry){draft->generation, i};
 }
 
-struct draft_record *draft_record(struct draft *draft, const struct table *table, uint64_t key)
+struct draft_record *draft_record_make(struct draft *draft, const struct table *table, uint64_t key,
+                                       struct draft_entry *entry)
 {
-    struct draft_entry *entry = entry_of(draft, table, key);
-    if (entry->generation == draft->generation) return &draft->records[entry->record];
     if (draft->count > draft->slot_mask / 2) {
         if (draft->count == DRAFT_RECORDS_MAX) return NULL;
         hash_grow(draft);
-        entry = entry_of(draft, table, key);
+        entry = draft_entry_of(draft, table, key);
     }
     *entry = (struct draft_entry){draft->generation, draft->count};
     struct draft_record *record = &draft->records[draft->count++];
@@ -199,17 +181,13 @@ bool draft_note(struct draft *draft)
     return !draft->conflict;
 }
 
-void draft_note_own(struct draft *draft, const struct txn *txn)
+void draft_note_own(struct draft_record *record, const struct txn *txn, uint32_t cells)
 {
-    for (uint32_t i = 0; i < draft->wanted_count; i++) {
-        struct draft_record *record = &draft->records[draft->wanted[i]];
-        const struct cache_object *object = txn_object(txn, record->ref);
-        record->noted_absent = object->state == CACHE_ABSENT;
-        if (record->noted_absent) continue;
-        record->image = object->image;
-        record->note_cells |= record->want_cells | record->hold_cells;
-    }
-    draft_want_nothing(draft);
+    const struct cache_object *object = txn_object(txn, record->ref);
+    record->noted_absent = object->state == CACHE_ABSENT;
+    if (record->noted_absent) return;
+    record->image = object->image;
+    record->note_cells |= cells | record->hold_cells;
 }
 
 /* Of an attempt that reads: versions and values as it has them now. */

@@ -131,10 +131,32 @@ void draft_close(struct draft *draft);
 /* For another transaction, when the catalog has changed so often (catalog.h). */
 void draft_reset(struct draft *draft, uint32_t changes);
 
+/* The entry that has the key, or is to have it. */
+static inline struct draft_entry *draft_entry_of(const struct draft *draft, const struct table *table, uint64_t key)
+{
+    uint64_t at = ((key + ((uint64_t)table->id << 56)) * 0x9e3779b97f4a7c15ull) >> 32;
+    for (;; at++) {
+        struct draft_entry *entry = &draft->hash[at & draft->slot_mask];
+        if (entry->generation != draft->generation) return entry;
+        const struct draft_record *record = &draft->records[entry->record];
+        if (record->key == key && record->table == table) return entry;
+    }
+}
 /* The record of that key, or NULL. */
-struct draft_record *draft_find(const struct draft *draft, const struct table *table, uint64_t key);
+static inline struct draft_record *draft_find(const struct draft *draft, const struct table *table, uint64_t key)
+{
+    const struct draft_entry *entry = draft_entry_of(draft, table, key);
+    return entry->generation == draft->generation ? &draft->records[entry->record] : NULL;
+}
 /* The same, made when there is none; NULL: there are DRAFT_RECORDS_MAX. */
-struct draft_record *draft_record(struct draft *draft, const struct table *table, uint64_t key);
+struct draft_record *draft_record_make(struct draft *draft, const struct table *table, uint64_t key,
+                                       struct draft_entry *entry);
+static inline struct draft_record *draft_record(struct draft *draft, const struct table *table, uint64_t key)
+{
+    struct draft_entry *entry = draft_entry_of(draft, table, key);
+    bool found = entry->generation == draft->generation;
+    return found ? &draft->records[entry->record] : draft_record_make(draft, table, key, entry);
+}
 #define draft_each(draft, record)                                                                                      \
     for (struct draft_record *record = (draft)->records, *record##_end = record + (draft)->count;                      \
          record < record##_end; record++)
@@ -152,8 +174,8 @@ NODISCARD int draft_want_all(struct draft *draft, const struct txn *txn, enum ce
 void draft_want_nothing(struct draft *draft);
 /* OWN: these cells are to be locked by the next block, unless they are, and are noted then. */
 void draft_want_held(struct draft *draft, struct draft_record *record, uint32_t cells);
-/* OWN: the block has ended well. What was wanted is noted, where the attempt has it. */
-void draft_note_own(struct draft *draft, const struct txn *txn);
+/* OWN: the block has ended well. These cells are noted, and those that it has locked, where the attempt has them. */
+void draft_note_own(struct draft_record *record, const struct txn *txn, uint32_t cells);
 /* The read has ended well: what it has taken are notes. False: a record that was noted as present is gone (met). */
 NODISCARD bool draft_note(struct draft *draft);
 

@@ -88,6 +88,7 @@ struct play {
     bool wide, longs, places_meet; /* those of long values, by short hashes: then a commit draws another one */
     struct shape shapes[2];        /* of all, and of some */
     bool locks;                    /* the mode locks what it reads: procedures only */
+    bool runs;                     /* a procedure does, whose reads may lock: it puts such rows at once */
     bool ordered;                  /* the table has indexes */
     struct order orders[ORDERS];
     uint32_t cursors; /* that the transaction has open */

@@ -29,12 +29,13 @@ static int get(struct play *play, bool some, uint64_t own, struct all *row)
     struct some shown;
     to_some(row, &shown);
     bool many = drawn(play, 2);
-    struct cellar_read reads[] = {some ? CELLAR_READ(play->some, &shown, .columns = own)
-                                       : CELLAR_READ(play->all, row, .columns = own),
+    uint64_t lock = play->runs && !play->locks && drawn(play, 2) ? drawn(play, 2) ? CELLAR_ALL : own : 0;
+    struct cellar_read reads[] = {some ? CELLAR_READ(play->some, &shown, .columns = own, .lock = lock)
+                                       : CELLAR_READ(play->all, row, .columns = own, .lock = lock),
                                   CELLAR_READ(play->some, &shown, .columns = CELLAR_COL(S_LOW))};
     int rc = many   ? cellar_get_many(play->txn, reads, 1 + drawn(play, 2))
-             : some ? cellar_get(play->txn, play->some, own, 0, &shown)
-                    : cellar_get(play->txn, play->all, own, 0, row);
+             : some ? cellar_get(play->txn, play->some, own, lock, &shown)
+                    : cellar_get(play->txn, play->all, own, lock, row);
     if (some) of_some(&shown, row);
     if (many && rc == 0) rc = reads[0].code;
     return rc;
@@ -191,7 +192,9 @@ static void interactive_transaction(struct play *play)
 static int procedure(struct cellar_txn *txn, void *arg)
 {
     struct play *play = arg;
+    play->runs = true;
     calls(play, txn);
+    play->runs = false;
     if (play->owes == CELLAR_RETRY) return CELLAR_RETRY;
     return play->owes || drawn(play, 5) ? 0 : GIVEN_UP;
 }
