@@ -12,8 +12,10 @@
  *   columns              fixed width, 1..CELLAR_COLUMN_BYTES_MAX bytes, or variable length, up to
  *                        CELLAR_VALUE_BYTES_MAX bytes; at most CELLAR_COLUMNS_MAX a table
  *   cells                at most CELLAR_CELLS_MAX a table; columns that share a cell are locked together
- *   a transaction        CELLAR_INTERACTIVE_RECORDS_MAX records, and a redo-log entry of CELLAR_INTERACTIVE_LOG_BYTES
- *                        (docs/large.md); one of a procedure less (cellar_proc.h)
+ *   tables               64 places in a pool: each has one, each of its orders one more, and six its long values
+ *   a transaction        CELLAR_INTERACTIVE_RECORDS_MAX records, of which CELLAR_TXN_RECORDS_MAX may change an
+ *                        order, and a redo-log entry of CELLAR_INTERACTIVE_LOG_BYTES; one of a procedure less
+ *                        (cellar_proc.h)
  *   processes            of a pool file as many as options.processes_max says; of memory nodes cellar_cluster.h
  *   durability           with a folder what a call has acknowledged is on the disk, and survives the loss of power.
  *                        Without, the pool is memory: a pool file survives a clean close, and a killed process, whose
@@ -187,7 +189,8 @@ struct cellar_options {
  *     NULL      memory of this process, gone when it closes (or options->cluster: of memory nodes)
  *     a folder  a log of what commits, and checkpoints: what a call has acknowledged at level DURABLE survives the loss
  *               of power. The pool itself is anonymous memory, restored from there. One process has it at a time. What
- *               cellar_lab_load has made, tables and indexes are durable after the next durable transaction, after cellar_sync, or after cellar_close
+ *               cellar_lab_load has made, tables and indexes are durable after the next durable
+ *               transaction, after cellar_sync, or after cellar_close
  *     a file    the pool as it is in memory: survives a clean close, and processes that are killed, whose next open
  *               recovers it; not the loss of power. Several processes may have it open at once, by this path alone
  *               (docs/pool-files.md); the last one closes it
@@ -257,8 +260,9 @@ struct cellar_column {
     uint32_t offset, bytes; /* of its field in the row struct */
     uint32_t type, flags;   /* enum cellar_type; KEY */
     /*
-     * Of BYTES. In keys, and up to CELLAR_SHORT_BYTES, each row has room for so many. Else (0: CELLAR_VALUE_BYTES_MAX)
-     * what is longer than 40 bytes lies beside the row, and the table takes seven places of the pool's 64.
+     * Of BYTES. In keys (1 at least), and up to CELLAR_SHORT_BYTES, each row has room for so many. Else (0:
+     * CELLAR_VALUE_BYTES_MAX) what is longer than 40 bytes lies beside the row, and the table takes seven places of the
+     * pool's 64.
      */
     uint32_t bytes_max;
     uint32_t cell; /* 1 .. CELLAR_CELLS_MAX: those of one number are locked together; 0: by itself, as far as they go */
@@ -304,7 +308,10 @@ struct cellar_table_def {
                                       __VA_ARGS__})
 /* All of an array of indexes, within CELLAR_TABLE: .indexes and .index_count. */
 #define CELLAR_INDEXES(array) .indexes = (array), .index_count = sizeof(array) / sizeof *(array)
-/* Sets of columns, by their numbers in the definition. 0 means all, too; those of the key alone: is the row there? */
+/*
+ * Sets of columns, by their numbers in the definition. As `columns` 0 means all, too, as `lock` none. Those of the key
+ * alone: is the row there?
+ */
 #define CELLAR_COL(number) ((uint64_t)1 << (number))
 #define CELLAR_ALL UINT64_MAX
 
@@ -352,6 +359,7 @@ CELLAR_NODISCARD int cellar_table_truncate(struct cellar *db, const struct cella
 CELLAR_NODISCARD int cellar_index_drop(struct cellar *db, const struct cellar_index *index);
 /* The table's index of that name, or NULL. */
 const struct cellar_index *cellar_index_find(const struct cellar_table *table, const char *name);
+
 /* ---- results ---------------------------------------------------------------------------------------- */
 
 /* What the code of a call is about, beyond what the code itself says: X(name, text). */

@@ -21,8 +21,8 @@
  * the pieces of a long value; those that it changes to its writes_max. A row that has been read may be deleted.
  *
  * A procedure has at most CELLAR_TXN_RECORDS_MAX records, and its redo-log entry is within half a log segment
- * (cellar_lab.log_bytes); both are declared when it is registered. Functions that take a struct cellar_txn are called
- * from the procedure that was handed it, on its thread, and nowhere else.
+ * (cellar_lab.log_bytes); both are declared when it is registered. Its transaction is its own, on its thread, until it
+ * returns.
  */
 #pragma once
 

@@ -49,7 +49,7 @@ static int open_accounts(struct cellar_txn *txn, void *arg)
     return rc;
 }
 
-static bool bank_open(struct bank *bank, uint32_t mode, uint32_t flags, bool sim)
+static bool bank_open_empty(struct bank *bank, uint32_t mode, uint32_t flags, bool sim)
 {
     *bank = (struct bank){0};
     const struct cellar_lab *lab = CELLAR_LAB(.cc = mode, .sim = sim);
@@ -58,6 +58,12 @@ static bool bank_open(struct bank *bank, uint32_t mode, uint32_t flags, bool sim
     ok(rc);
     ok(cellar_table_open(bank->db, CELLAR_TABLE(struct account, columns, .name = "accounts", .flags = flags), 0,
                          &bank->accounts));
+    return true;
+}
+
+static bool bank_open(struct bank *bank, uint32_t mode, uint32_t flags, bool sim)
+{
+    if (!bank_open_empty(bank, mode, flags, sim)) return false;
     ok(cellar_run(bank->db, open_accounts, bank, NULL, NULL));
     return true;
 }
@@ -448,6 +454,41 @@ static void what_does_not_belong_is_refused(void **state)
     face_close(bank.db);
 }
 
+/* ---- a lock on what is not there ---- */
+
+static int locked_or_made(struct cellar_txn *txn, void *arg)
+{
+    struct bank *bank = arg;
+    struct account account = {.id = 77};
+    int rc = bank->reads ? cellar_get(txn, bank->accounts, CELLAR_ALL, 0, &account) : 0;
+    if (rc == 0 || rc == CELLAR_NOT_FOUND) rc = cellar_get(txn, bank->accounts, CELLAR_ALL, CELLAR_ALL, &account);
+    bank->codes[0] = rc;
+    if (rc == CELLAR_NOT_FOUND) return cellar_insert(txn, bank->accounts, &(struct account){77, OPENING});
+    account.cents++;
+    return rc ? rc : cellar_put(txn, bank->accounts, CELLAR_COL(CENTS), &account);
+}
+
+/* Alone, nothing but a lock that is to become stronger makes a procedure try again, and that once. */
+static void what_is_not_there_is_locked(void **state)
+{
+    static const uint32_t modes[] = {CELLAR_LAB_CC_CELLAR, CELLAR_LAB_CC_RECORD, CELLAR_LAB_CC_CELL,
+                                     CELLAR_LAB_CC_CREST,  CELLAR_LAB_CC_FORD,   CELLAR_LAB_CC_MOTOR,
+                                     CELLAR_LAB_CC_TWOPL};
+    const struct cellar_call_options few = {.attempts_max = 3};
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof modes / sizeof *modes; i++) {
+        struct bank bank;
+        if (!bank_open_empty(&bank, modes[i / 2], 0, false)) continue;
+        bank.reads = i % 2;
+        const struct cellar_proc *proc = registered(&bank, "locked_or_made", locked_or_made);
+        ok(cellar_proc_run(bank.db, proc, &bank, &few, NULL));
+        assert_int_equal(bank.codes[0], CELLAR_NOT_FOUND);
+        ok(cellar_proc_run(bank.db, proc, &bank, &few, NULL));
+        assert_int_equal(bank.codes[0], 0);
+        face_close(bank.db);
+    }
+}
+
 #ifdef CELLAR_PLANTS
 static void plants_are_met(void **state)
 {
@@ -477,6 +518,7 @@ int main(void)
         cmocka_unit_test(a_change_before_the_delete_is_not_lost),
         cmocka_unit_test(a_procedure_has_its_own_handle),
         cmocka_unit_test(what_does_not_belong_is_refused),
+        cmocka_unit_test(what_is_not_there_is_locked),
 #ifdef CELLAR_PLANTS
         cmocka_unit_test(plants_are_met),
 #endif
