@@ -529,7 +529,8 @@ struct cellar_read {
     uint32_t row_bytes;
     int32_t code; /* set: 0 or NOT_FOUND */
 };
-#define CELLAR_READ(table_, row_, ...)                                                                                 \
+#define CELLAR_READ(table_, ...) CELLAR_READ_WITH(table_, __VA_ARGS__, .code = 0) /* a row, and what else it has */
+#define CELLAR_READ_WITH(table_, row_, ...)                                                                            \
     ((struct cellar_read){.table = (table_), .row = (row_), .row_bytes = sizeof *(row_), __VA_ARGS__})
 /*
  * So many gets, of any tables, in the round trips of one, but for those with a lock or an index, and true at one
@@ -572,9 +573,8 @@ struct cellar_scan {
     uint64_t columns, lock; /* as in cellar_get, of the rows that are shown; order and key are filled always */
     uint32_t row_bytes, reserved;
 };
-#define CELLAR_SCAN(type, of, ...)                                                                                     \
-    (&(const struct cellar_scan){                                                                                      \
-        .size = sizeof(struct cellar_scan), .table = (of), .row_bytes = sizeof(type), __VA_ARGS__})
+#define CELLAR_SCAN(type, ...) /* a table, and what else it has */                                                     \
+    (&(const struct cellar_scan){.size = sizeof(struct cellar_scan), .row_bytes = sizeof(type), .table = __VA_ARGS__})
 /* Both ends: rows that are equal in the first n columns of the order. */
 #define CELLAR_EQUAL(n, ...) .from_columns = (n), .to_columns = (n), .from = (__VA_ARGS__), .to = (__VA_ARGS__)
 /*

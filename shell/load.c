@@ -119,17 +119,17 @@ static int batch_commit_singly(struct load *load)
     return 0;
 }
 
-/* A commit that is refused does not say for which row. */
+/* A commit that is refused does not say for which row; one that may have been made is not repeated. */
 static int batch_commit(struct load *load)
 {
     struct part all = {load, 0, load->batch_count};
     int code = cellar_run(load->db, part_insert, &all, NULL, NULL);
-    if (code == CELLAR_EXISTS)
-        code = batch_commit_singly(load);
-    else if (code)
+    if (code == 0)
+        load->loaded += load->batch_count;
+    else if (code == CELLAR_INDETERMINATE)
         code = refused(load, code, load->lines[0]);
     else
-        load->loaded += load->batch_count;
+        code = batch_commit_singly(load);
     batch_drop(load);
     return code;
 }

@@ -51,7 +51,7 @@ static int rest_read(struct rows *rows, const struct extent_value *value, uint32
 static int value_read(struct rows *rows, const struct extent_value *value, uint32_t room, uint64_t number, uint8_t *to)
 {
     uint32_t rest = extent_rest(value->bytes, room), head = value->bytes - rest;
-    memcpy(to, value->head, head);
+    if (head) memcpy(to, value->head, head);
     return rest ? rest_read(rows, value, rest, number, to + head) : 0;
 }
 

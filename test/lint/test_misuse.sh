@@ -44,6 +44,25 @@ int misuse(void)
     fi
 }
 
+# What macros take at the least compiles, by the letter of C11.
+cat >"$folder/least.c" <<'C'
+#include <cellar_lab.h>
+struct row {
+    uint64_t id;
+};
+int least(struct cellar_txn *txn, const struct cellar_table *table, struct row *row);
+int least(struct cellar_txn *txn, const struct cellar_table *table, struct row *row)
+{
+    struct cellar_read read = CELLAR_READ(table, row);
+    struct cellar_cursor *cursor;
+    int code = cellar_get_many(txn, &read, 1);
+    if (code == 0) code = cellar_cursor_open(txn, CELLAR_SCAN(struct row, table), &cursor);
+    if (code == 0) code = cellar_put(txn, table, 0, &(struct row){.id = 7});
+    return code;
+}
+C
+${CC:-cc} -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$here/include" -c -o "$folder/least.o" "$folder/least.c" || exit 1
+
 misuse "a result is ignored" 'cellar_open(NULL, NULL, &made);'
 misuse "a result is ignored" 'cellar_commit(txn, NULL);'
 misuse "a result is ignored" 'cellar_put(txn, accounts, 0, &row);'
