@@ -1,7 +1,7 @@
 /*
- * session_cost.c - for test_session_instructions.sh: reads, changes and writes one record, N times, as a procedure by
- * cellar_lab_exec or cellar_proc_run, or as interactive transactions. Arguments: exec, exec-rows, call, session (by the
- * record's number) or rows, and N.
+ * session_cost.c - for test_session_instructions.sh: reads, changes and writes one row, N times. Arguments: `cells`, a
+ * procedure of declared cells by cellar_lab_exec; `exec` and `call`, one that speaks rows by cellar_lab_exec and
+ * cellar_proc_run; or `rows`, interactive transactions; and N.
  */
 #include "numbered.h"
 
@@ -37,7 +37,7 @@ static int fill(struct cellar_txn *txn, void *arg)
     return code;
 }
 
-static int add_proc(struct cellar_txn *txn, void *arg)
+static int add_cells(struct cellar_txn *txn, void *arg)
 {
     const struct work *work = arg;
     uint64_t value = 0;
@@ -92,19 +92,6 @@ static int add_session(struct cellar *db, const struct work *work, uint64_t key)
     return code ? code : cellar_commit(txn, NULL);
 }
 
-/* The same by the record's number, and the column's among those that are stored. */
-static int add_number(struct cellar *db, const struct work *work, uint64_t key)
-{
-    struct cellar_txn *txn;
-    uint64_t value = 0;
-    int code = cellar_begin(db, NULL, &txn);
-    if (code) return code;
-    code = cellar_txn_get(txn, work->table, key, 0, &value);
-    value++;
-    if (code == 0) code = cellar_txn_put(txn, work->table, key, 0, &value);
-    return code ? code : cellar_commit(txn, NULL);
-}
-
 /*
  * Turns one after the other, with a pause, until calls go the plain way, as they do in shared memory: a worker turns
  * them, and callgrind lets one thread run at a time. What is counted is then of this way only.
@@ -123,11 +110,10 @@ static int settle(struct cellar *db, const struct work *work)
     return CELLAR_DEADLINE;
 }
 
-static int session_all(struct cellar *db, const struct work *work, bool rows)
+static int session_all(struct cellar *db, const struct work *work)
 {
     int code = 0;
-    for (uint64_t i = 0; i < work->turns && code == 0; i++)
-        code = rows ? add_session(db, work, i * 7 % RECORDS) : add_number(db, work, i * 7 % RECORDS);
+    for (uint64_t i = 0; i < work->turns && code == 0; i++) code = add_session(db, work, i * 7 % RECORDS);
     return code;
 }
 
@@ -135,9 +121,9 @@ int main(int argc, char **argv)
 {
     struct cellar *db;
     struct work work = {.turns = argc == 3 ? strtoull(argv[2], NULL, 10) : 0};
-    bool rows = argc == 3 && strcmp(argv[1], "exec-rows") == 0;
+    bool cells = argc == 3 && strcmp(argv[1], "cells") == 0;
     const struct cellar_proc_def def = {
-        .name = "add", .fn = rows ? add_row : add_proc, .records_max = 1, .writes_max = 1};
+        .name = "add", .fn = cells ? add_cells : add_row, .records_max = 1, .writes_max = 1};
     if (!work.turns) return 2;
     int code = cellar_open(NULL, CELLAR_OPTIONS(.lab = CELLAR_LAB(.coros = 1)), &db);
     if (code == 0)
@@ -147,9 +133,9 @@ int main(int argc, char **argv)
     if (code == 0) code = cellar_run(db, fill, &work, NULL, NULL);
     if (code == 0) code = settle(db, &work);
     if (code == 0)
-        code = strncmp(argv[1], "exec", 4) == 0 ? cellar_lab_run(db, exec_all, &work)
-               : strcmp(argv[1], "call") == 0   ? call_all(db, &work)
-                                                : session_all(db, &work, strcmp(argv[1], "rows") == 0);
+        code = strcmp(argv[1], "call") == 0   ? call_all(db, &work)
+               : strcmp(argv[1], "rows") == 0 ? session_all(db, &work)
+                                              : cellar_lab_run(db, exec_all, &work);
     if (code) fprintf(stderr, "%s: %s %s\n", argv[1], cellar_strerror(code), cellar_last_error()->text);
     cellar_close(db);
     return code != 0;
