@@ -391,7 +391,7 @@ void coro_yield_nested(struct coro *co)
     struct coro *here = inside;
     co->state = CORO_SUSPENDED;
     leave(co);
-    (void)inside_set(here); /* who has resumed co has said that co runs */
+    (void)inside_set(here); /* resuming co has set it to co */
 }
 
 bool coro_done(const struct coro *co) { return co->state == CORO_DONE; }

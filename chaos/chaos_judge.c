@@ -97,7 +97,7 @@ static int compare(struct judge *judge, const struct chaos_witness_line *line)
     return 0;
 }
 
-/* At rest: a lock that nobody gives back is an error, and holds up no verdict. */
+/* No transaction runs: a lock that nobody gives back ends this with an error, and nothing waits for it. */
 static int look(struct cellar_lab_client *client, void *arg)
 {
     struct judge *judge = arg;

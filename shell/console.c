@@ -40,7 +40,7 @@ int console_split(struct console *console, char *line)
     }
 }
 
-static void word_print(const char *word)
+void console_word_print(const char *word)
 {
     if (*word && !strpbrk(word, " \"#")) {
         fputs(word, stdout);
@@ -58,13 +58,13 @@ void console_row_print(const struct relation *relation)
 {
     for (uint32_t i = 0; i < relation->key_count; i++) {
         if (i) putchar(' ');
-        word_print(relation_print(relation, relation->keys[i], true));
+        console_word_print(relation_print(relation, relation->keys[i], true));
     }
     putchar(':');
     for (uint32_t i = 0; i < relation->def.column_count; i++) {
         if (relation_is_key(relation, i)) continue;
         printf(" %s=", relation->def.columns[i].name);
-        word_print(relation_print(relation, i, true));
+        console_word_print(relation_print(relation, i, true));
     }
     putchar('\n');
 }

@@ -35,6 +35,8 @@ void console_help(FILE *out);
 NODISCARD int console_transact(struct console *console, cellar_txn_fn fn, void *arg);
 /* Runs fn on the process's one coordinator: what wants the pool at rest. */
 NODISCARD int console_at_rest(struct console *console, cellar_lab_fn fn, void *arg);
+/* A word as a command takes it: in quotes, if need be. */
+void console_word_print(const char *word);
 /* "KEY ...: column=value ...", as put and insert take it. */
 void console_row_print(const struct relation *relation);
 /* Which order a `scan` takes: the one that its second word names, else the table's; false: the table has none. */

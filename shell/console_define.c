@@ -21,16 +21,19 @@ static const struct type_word {
                   {"bytes", CELLAR_BYTES, false}};
 #define TYPE_WORDS (sizeof type_words / sizeof *type_words)
 
-static void type_print(const struct cellar_column *column)
+/* ":u32"; `text` has WORD_BYTES. */
+static void type_text(const struct cellar_column *column, char *text)
 {
+    *text = 0;
     for (uint32_t i = 0; i < TYPE_WORDS; i++) {
         const struct type_word *word = &type_words[i];
         if (word->type != column->type) continue;
         uint32_t number = column->type == CELLAR_BYTES ? column->bytes_max
                           : word->bits                 ? column->bytes * 8
                                                        : column->bytes;
-        printf(":%s", word->word);
-        if (column->type != CELLAR_BYTES || number < CELLAR_VALUE_BYTES_MAX) printf("%u", number);
+        int length = snprintf(text, WORD_BYTES, ":%s", word->word);
+        if (column->type != CELLAR_BYTES || number < CELLAR_VALUE_BYTES_MAX)
+            snprintf(text + length, WORD_BYTES - (size_t)length, "%u", number);
     }
 }
 
@@ -88,35 +91,52 @@ static void summary_print(const struct relation *relation)
 
 int console_tables(struct console *console) { return each_table(console, summary_print); }
 
-/* "city, -age", without the commas. */
+static void more_print(const char *word)
+{
+    putchar(' ');
+    console_word_print(word);
+}
+
+/* "city, -age": each name a word. */
 static void names_print(const char *names)
 {
-    for (; names && *names; names++)
-        if (*names != ',') putchar(*names);
+    char name[WORD_BYTES];
+    for (; names && *names; names += strspn(names, ", ")) {
+        size_t bytes = strcspn(names, ",");
+        snprintf(name, sizeof name, "%.*s", (int)bytes, names);
+        more_print(name);
+        names += bytes;
+    }
 }
 
 static void index_print(const char *table, const struct cellar_index_def *index)
 {
-    printf("create index %s %s%s", table, index->name, index->flags & CELLAR_UNIQUE ? " unique" : "");
-    if (index->columns) putchar(' ');
+    printf("create index");
+    more_print(table);
+    more_print(index->name);
+    if (index->flags & CELLAR_UNIQUE) printf(" unique");
     names_print(index->columns);
-    if (index->covers) printf(" covering ");
+    if (index->covers) printf(" covering");
     names_print(index->covers);
     putchar('\n');
+}
+
+static void column_print(const struct cellar_column *column)
+{
+    char type[WORD_BYTES], cell[WORD_BYTES] = "", word[CELLAR_NAME_BYTES + 3 * WORD_BYTES];
+    type_text(column, type);
+    if (column->cell) snprintf(cell, sizeof cell, "@%u", column->cell);
+    snprintf(word, sizeof word, "%s%s%s%s", column->name, type, column->flags & CELLAR_KEY ? ":key" : "", cell);
+    more_print(word);
 }
 
 static void table_print(const struct relation *relation)
 {
     const struct cellar_table_def *def = &relation->def;
-    printf("create table %s rows %llu%s", def->name, (unsigned long long)def->rows,
-           def->flags & CELLAR_ORDERED ? " ordered" : "");
-    for (uint32_t i = 0; i < def->column_count; i++) {
-        const struct cellar_column *column = &def->columns[i];
-        printf(" %s", column->name);
-        type_print(column);
-        if (column->flags & CELLAR_KEY) printf(":key");
-        if (column->cell) printf("@%u", column->cell);
-    }
+    printf("create table");
+    more_print(def->name);
+    printf(" rows %llu%s", (unsigned long long)def->rows, def->flags & CELLAR_ORDERED ? " ordered" : "");
+    for (uint32_t i = 0; i < def->column_count; i++) column_print(&def->columns[i]);
     putchar('\n');
     for (uint32_t i = 0; i < def->index_count; i++) index_print(def->name, &def->indexes[i]);
 }

@@ -117,7 +117,7 @@ int procedure_scan(struct session *session, const struct cellar_index *index, co
 
 /* ---- putting ---- */
 
-/* May somebody ask for what rows had before a put? */
+/* A rollback, or a cursor, may want what rows had before a put. */
 static bool is_asked_for(const struct draft *draft)
 {
     return (draft->savepoint_count || draft->marked) && !PLANT(procedure_put_kept);
@@ -126,8 +126,8 @@ static bool is_asked_for(const struct draft *draft)
 struct cache_object *procedure_copy(const struct session *session, const struct draft_record *record, uint32_t cells)
 {
     const struct txn *txn = session->attempt;
-    if (record->ref < 0 || record->now.change || record->now.expect) return NULL;
-    if (is_asked_for(&session->draft) || (record->table->ordered_cells & cells) || txn->home->mode->put) return NULL;
+    if (record->ref < 0 || record->now.change) return NULL;
+    if (is_asked_for(&session->draft) || txn->home->mode->put) return NULL;
     struct cache_object *object = txn_object(txn, record->ref);
     bool own = object->kind == CACHE_ACCESS && object->state == CACHE_PRESENT;
     return own && !(cells & ~(object->write_cells & object->fetched_cells)) ? object : NULL;

@@ -11,8 +11,8 @@
  *             declaration; what they take for granted was looked at by the attempt.
  * INV-PROC-2: a handle of an attempt is used by its procedure, while that runs, and by no other.
  * INV-PROC-3: a put is written to the attempt's own copy at once only where nothing will ask for what was there: no
- *             savepoint and no cursor is open, no ordered index has the column, the draft has no change of the record,
- *             and the mode keeps nothing of a put.
+ *             savepoint and no cursor is open, the draft has no change of the record, and the mode keeps nothing of a
+ *             put.
  */
 #pragma once
 

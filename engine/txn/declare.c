@@ -214,7 +214,7 @@ static int delete_late(struct txn *txn, struct cache_object *object)
     int rc = count_write(txn, object);
     if (rc) return rc;
     if (!PLANT(delete_late_unchecked)) object->upgraded_cells |= object->read_cells;
-    object->implied_cells = object->written_cells = 0; /* what was put goes with it */
+    object->implied_cells = 0;
     object->kind = CACHE_DELETE;
     object->state = CACHE_DECLARED; /* it is no delete before that */
     object->bucket = object->scan_bucket = -1;

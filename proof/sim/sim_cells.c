@@ -479,10 +479,13 @@ static int cells_next(struct sim_load *load, struct cellar_lab_client *self, uin
 
 /* ---- what is left ---- */
 
-static int scan_row(void *arg, uint64_t key, const void *row)
+static int scan_row(void *arg, uint64_t unused, const void *row)
 {
     struct cells *cells = arg;
     const struct cells_table *table = &cells->tables[cells->scanning];
+    uint64_t key;
+    (void)unused;
+    memcpy(&key, row, sizeof key); /* a client's row: sim_cells.h */
     uint32_t number = number_of(key);
     if (number >= cells->load.plan->keys || sim_cells_key(number) != key || cells->seen[number]) {
         sim_load_complain(&cells->load, "table %s has a record of key %llu, which was never inserted or is there twice",
@@ -491,7 +494,7 @@ static int scan_row(void *arg, uint64_t key, const void *row)
     }
     cells->seen[number] = true;
     for (uint32_t cell = 0; cell < table->cells; cell++) {
-        if (sim_cells_value_sound((const uint8_t *)row + table->columns[cell].offset, table->columns[cell].bytes,
+        if (sim_cells_value_sound((const uint8_t *)row + table->offsets[cell], table->columns[cell].bytes,
                                   cells->scanning, number, cell))
             continue;
         sim_load_complain(&cells->load, "table %s, key %u, cell %u is left with a value that no client wrote so",
@@ -505,14 +508,16 @@ static int cells_check(struct sim_load *load, struct cellar_lab_client *self, ch
 {
     struct cells *cells = cells_of(load);
     struct cellar_error error = {0};
-    for (cells->scanning = 0; cells->scanning < load->plan->tables; cells->scanning++) {
+    int code = 0;
+    for (cells->scanning = 0; cells->scanning < load->plan->tables && code == 0; cells->scanning++) {
         memset(cells->seen, 0, sizeof cells->seen);
-        int code = db_scan(self, cells->tables[cells->scanning].table, scan_row, cells, &error);
-        if (code == 0) continue;
-        snprintf(verdict, SIM_LOAD_VERDICT_BYTES, "%s", load->verdict[0] ? load->verdict : error.text);
-        return CELLAR_CORRUPT;
+        code = db_scan_rows(self, cells->tables[cells->scanning].table, scan_row, cells, &error);
     }
-    return 0;
+    if (code == 0 && cells->texts) code = sim_texts_check(self, cells->texts, &error);
+    if (code == 0 && cells->people) code = sim_people_check(self, cells->people, &error);
+    if (code == 0) return 0;
+    snprintf(verdict, SIM_LOAD_VERDICT_BYTES, "%s", load->verdict[0] ? load->verdict : error.text);
+    return CELLAR_CORRUPT;
 }
 
 /* Half of the transactions are interactive ones; the others are procedures beside them. */

@@ -1,5 +1,6 @@
 #include "sim_people.h"
 
+#include "bulk.h"
 #include "db_define.h"
 #include "sim_cells.h"
 
@@ -529,4 +530,31 @@ int sim_people_step(struct sim_people *people)
     default:
         return change(people);
     }
+}
+
+/* ---- what is left ---- */
+
+struct people_left {
+    bool seen[SIM_PEOPLE_KEYS];
+    struct cellar_error *error;
+};
+
+static int row_check(void *arg, uint64_t number, const void *row)
+{
+    struct people_left *left = arg;
+    const struct person person = person_in(row);
+    (void)number;
+    if (person.key == SIM_PEOPLE_KEYS || left->seen[person.key])
+        return err_set(left->error, CELLAR_CORRUPT,
+                       "people, a row is left whose key no client has, or which is there twice");
+    if (!is_sound(&person))
+        return err_set(left->error, CELLAR_CORRUPT, "people, key %u is left as no client wrote it", person.key);
+    left->seen[person.key] = true;
+    return 0;
+}
+
+int sim_people_check(struct cellar_lab_client *self, const struct cellar_table *table, struct cellar_error *error)
+{
+    struct people_left left = {.error = error};
+    return db_scan_rows(self, table, row_check, &left, error);
 }

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "cellar_lab.h"
 #include "err.h"
 #include "prng.h"
 
@@ -64,3 +65,6 @@ NODISCARD int sim_people_make(struct cellar *db, const struct cellar_table **tab
 uint32_t sim_people_begin(struct sim_people *people, struct cellar_txn *txn, struct prng *prng, uint32_t writer);
 /* The next one. A code of the transaction's. */
 NODISCARD int sim_people_step(struct sim_people *people);
+/* At rest: each row is there once, and as a client wrote it, or CORRUPT. */
+NODISCARD int sim_people_check(struct cellar_lab_client *self, const struct cellar_table *table,
+                               struct cellar_error *error);

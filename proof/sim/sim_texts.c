@@ -1,5 +1,6 @@
 #include "sim_texts.h"
 
+#include "bulk.h"
 #include "db_define.h"
 #include "sim_cells.h"
 
@@ -154,4 +155,21 @@ int sim_texts_step(struct sim_texts *texts)
     if (code || (!texts->large && once_in(texts, 3))) return code;
     if (!once_in(texts, 8)) return put(texts, key, CELLAR_COL(TEXT));
     return cellar_delete(texts->txn, texts->table, &(const struct text_row){.key = key}, sizeof(struct text_row));
+}
+
+/* ---- what is left ---- */
+
+static int row_check(void *arg, uint64_t number, const void *shown)
+{
+    struct cellar_error *error = arg;
+    const struct text_row *row = shown;
+    (void)number;
+    if (row->key < KEYS && text_sound(&row->text, (uint32_t)row->key)) return 0;
+    return err_set(error, CELLAR_CORRUPT, "texts, key %llu is left with %zu bytes that no client wrote so",
+                   (unsigned long long)row->key, row->text.bytes);
+}
+
+int sim_texts_check(struct cellar_lab_client *self, const struct cellar_table *table, struct cellar_error *error)
+{
+    return db_scan_rows(self, table, row_check, error, error);
 }

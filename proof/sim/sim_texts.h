@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "cellar_lab.h"
 #include "err.h"
 #include "prng.h"
 
@@ -32,3 +33,6 @@ NODISCARD int sim_texts_make(struct cellar *db, const struct cellar_table **tabl
 uint32_t sim_texts_begin(struct sim_texts *texts, struct cellar_txn *txn, struct prng *prng, uint32_t writer);
 /* The next one: looks at a value, and mostly changes it. A code of the transaction's. */
 int sim_texts_step(struct sim_texts *texts);
+/* At rest: each value is as a client wrote it, or CORRUPT. */
+NODISCARD int sim_texts_check(struct cellar_lab_client *self, const struct cellar_table *table,
+                              struct cellar_error *error);

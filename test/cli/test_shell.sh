@@ -101,6 +101,14 @@ drop table plain
 tables' "$folder/altered.pool" --create 16M
 ends "later" 0 '-7: a=5 b=x' '3: a=4 b=""' 'create table plain rows 50 ordered id:i32:key a:u8 b:bytes'
 [ "$(grep -c '^-7' "$folder/out")" -eq 3 ] && ! grep -q '^plain' "$folder/out" || fail "later: $(cat "$folder/out")"
+odd='create table "two words" rows 50 "a key:u8:key" b:c:i64 -d:bytes10 "e e:u8"
+create index "two words" "by d" b:c covering "e e"'
+shell "$odd" "$folder/altered.pool"
+shell schema "$folder/altered.pool"
+[ "$(cat "$folder/out")" = "$odd" ] || fail "odd names: $(cat "$folder/out" "$folder/err")"
+shell 'insert "two words" 3 b:c=-4 "-d=x y" "e e=1"
+get "two words" 3' "$folder/altered.pool"
+ends "odd names" 0 '3: b:c=-4 -d="x y" e e=1'
 shell "create table plain id:i32:key a:u8" "$folder/altered.pool"
 for line in 'create table t a:u8' 'create table t a:u7:key' 'create table t a:bytes' 'create table t a:fixed:key' 'create table t a:bytes0:key' \
     'create table t a:u64:key b:u8@21' 'create table t a:u64:key a:u8' 'create table t a:u64:key b:f16' 'create table plain id:i32:key a:u16' \
@@ -130,6 +138,7 @@ insert accounts -1
 get places 1.5
 get accounts 18 19
 put accounts 18
+delete accounts 99
 scan accounts nowhere
 scan accounts limit 0
 scan words from a
@@ -150,13 +159,13 @@ ends "wrong commands" 2 "cellar shell: line 1: unknown command 'nonsense' .see h
     "cellar shell: line 5: no column 'cent': there is key, cents, owner" "cellar shell: line 6: cents: '1.5' is no whole number" \
     'cellar shell: line 7: key is in the key: .*' 'cellar shell: line 8: a record .*exists already.*' "cellar shell: line 9: key: '-1' is below zero" \
     'cellar shell: line 10: the key of places has 2 columns' 'cellar shell: line 11: more words than the key of accounts has columns' \
-    'cellar shell: line 12: wanted: put .*' \
-    "cellar shell: line 13: 'nowhere' is no index.*" 'cellar shell: line 14: limit: 1 to 65536' 'cellar shell: line 15: .*no order: no range' \
-    'cellar shell: line 16: no transaction is open' "cellar shell: line 17: 'twice' is not read-only" \
-    "cellar shell: line 18: there is no table 'nothing'" 'cellar shell: line 19: a quote is not closed' \
-    "cellar shell: line 20: 'cents' is not COLUMN:TYPE.*" 'cellar shell: line 21: table accounts, column cents.*' "cellar shell: line 22: .*nothing.*" \
-    'cellar shell: line 23: .*no order: no range' 'cellar shell: line 24: .*' 'cellar shell: line 26: .*read-only.*' '18: cents=9 owner=Bob'
-[ "$(wc -l <"$folder/err")" -eq 26 ] || fail "26 commands are wrong: $(cat "$folder/err")"
+    'cellar shell: line 12: wanted: put .*' 'cellar shell: line 13: no record has this key: table accounts, key 99' \
+    "cellar shell: line 14: 'nowhere' is no index.*" 'cellar shell: line 15: limit: 1 to 65536' 'cellar shell: line 16: .*no order: no range' \
+    'cellar shell: line 17: no transaction is open' "cellar shell: line 18: 'twice' is not read-only" \
+    "cellar shell: line 19: there is no table 'nothing'" 'cellar shell: line 20: a quote is not closed' \
+    "cellar shell: line 21: 'cents' is not COLUMN:TYPE.*" 'cellar shell: line 22: table accounts, column cents.*' "cellar shell: line 23: .*nothing.*" \
+    'cellar shell: line 24: .*no order: no range' 'cellar shell: line 25: .*' 'cellar shell: line 27: .*read-only.*' '18: cents=9 owner=Bob'
+[ "$(wc -l <"$folder/err")" -eq 27 ] || fail "27 commands are wrong: $(cat "$folder/err")"
 run shell "$pool" --command 'get accounts 18'
 ends "--command" 0 '18: cents=9 owner=Bob'
 

@@ -3,7 +3,11 @@
  * its columns are and wherever they lie; what is loaded at rest is there like what transactions insert; what cannot be
  * loaded, and rows whose bytes contradict each other, are told.
  */
+#include "bulk.h"
+#include "bytekey.h"
 #include "cellar_lab.h"
+#include "client.h"
+#include "coordinator.h"
 #include "numbered.h"
 #include "face_calls.h"
 #include "rowview.h"
@@ -17,17 +21,17 @@
 struct city {
     int16_t zone;
     double height;
-    struct cellar_bytes name, about, map;
+    struct cellar_bytes name, about, map, plan;
     uint8_t code[3];
     uint32_t people;
 };
-enum { ZONE, HEIGHT, NAME, ABOUT, MAP, CODE, PEOPLE };
 static const struct cellar_column wide[] = {
     {CELLAR_FIELD(struct city, zone), .flags = CELLAR_KEY},
     {CELLAR_FIELD(struct city, height)},
     {CELLAR_FIELD(struct city, name), .flags = CELLAR_KEY, .bytes_max = 30},
     {CELLAR_FIELD(struct city, about), .bytes_max = 90},
     {CELLAR_FIELD(struct city, map)},
+    {CELLAR_FIELD(struct city, plan), .bytes_max = 1000},
     {CELLAR_FIELD(struct city, code)},
     {CELLAR_FIELD(struct city, people)},
 };
@@ -61,6 +65,7 @@ static struct city city_of(uint32_t i)
                          .name = text_of(i, i % 31),
                          .about = text_of(i + 1, i % 91),
                          .map = text_of(i + 2, map_bytes(i)),
+                         .plan = text_of(i + 3, i * 37 % 1001),
                          .code = {(uint8_t)i, 0, (uint8_t)(i >> 8)},
                          .people = i * 1000003u};
 }
@@ -91,6 +96,7 @@ static int city_shown(void *arg, uint64_t key, const void *row)
     assert_true(city->height == wanted.height && bytes_are_same(city->about, wanted.about));
     assert_int_equal(city->people, wanted.people);
     if (shown->all) assert_true(bytes_are_same(city->name, wanted.name) && bytes_are_same(city->map, wanted.map));
+    if (shown->all) assert_true(bytes_are_same(city->plan, wanted.plan));
     if (shown->all) assert_memory_equal(city->code, wanted.code, sizeof wanted.code);
     shown->times[i]++;
     shown->count++;
@@ -314,6 +320,111 @@ static void a_value_without_its_extents_is_told(void **state)
     ok(cellar_close(db));
 }
 
+/* ---- what is no row ---- */
+
+static void key_made(const struct cellar_table *handle, const struct city *city, struct rowview_key *key,
+                     uint8_t *record)
+{
+    struct cellar_error error;
+    ok(rowview_key(handle->view, city, key, &error));
+    const uint16_t head[] = {(uint16_t)key->bytes, 0};
+    memcpy(record + handle->table->schema.columns[0].row_offset, head, sizeof head);
+    memcpy(record + handle->table->schema.columns[0].row_offset + sizeof head, key->packed, key->bytes);
+}
+
+/* Of a wide key: another number than its hash, a length that it cannot have, bytes that no key is packed to. */
+static void a_key_that_is_none_is_told(void **state)
+{
+    static const struct cellar_column keys[] = {
+        {CELLAR_FIELD(struct city, name), .flags = CELLAR_KEY, .bytes_max = 30},
+        {CELLAR_FIELD(struct city, zone), .flags = CELLAR_KEY},
+    };
+    struct cellar *db;
+    struct rowview_key key;
+    struct city city = city_of(7), shown;
+    uint8_t record[256] = {0};
+    (void)state;
+    ok(cellar_open(NULL, CELLAR_OPTIONS(.bytes = BYTES), &db));
+    const struct cellar_table *table = OPENED(db, "keys", keys);
+    assert_true(table->table->schema.row_bytes <= sizeof record);
+    uint8_t *packed = record + table->table->schema.columns[0].row_offset + BYTEKEY_HEAD_BYTES;
+    key_made(table, &city, &key, record);
+    uint64_t number = bytekey_number(key.packed, key.bytes);
+    assert_true(rowview_show(table->view, number, record, &shown));
+    assert_true(shown.zone == city.zone && bytes_are_same(shown.name, city.name));
+    assert_false(rowview_show(table->view, number + (BYTEKEY_TWIN_MASK + 1), record, &shown));
+    packed[city.name.bytes] = 1; /* behind a string is nothing but zeros */
+    number = bytekey_number(packed, key.bytes);
+    assert_false(rowview_show(table->view, number, record, &shown));
+    packed[city.name.bytes] = 0;
+    record[table->table->schema.columns[0].row_offset] = (uint8_t)(key.bytes - 1);
+    assert_false(rowview_show(table->view, bytekey_number(packed, key.bytes - 1), record, &shown));
+    ok(cellar_close(db));
+}
+
+static void a_text_without_room_is_told(void **state)
+{
+    struct cellar *db;
+    struct city shown;
+    uint8_t record[256] = {0};
+    (void)state;
+    ok(cellar_open(NULL, CELLAR_OPTIONS(.bytes = BYTES), &db));
+    const struct cellar_table *table = OPENED(db, "narrow", narrow);
+    const struct schema *schema = &table->table->schema;
+    assert_true(schema->row_bytes <= sizeof record);
+    uint8_t *about = record + schema->columns[schema_column_find(schema, "about", 5)].row_offset;
+    about[0] = 90;
+    assert_true(rowview_show(table->view, 7, record, &shown));
+    assert_int_equal(shown.about.bytes, 90);
+    about[0] = 91;
+    assert_false(rowview_show(table->view, 7, record, &shown));
+    about[0] = 0;
+    assert_true(rowview_show(table->view, (1ull << 48) - 1, record, &shown)); /* its keys have six bytes */
+    assert_false(rowview_show(table->view, 1ull << 48, record, &shown));
+    ok(cellar_close(db));
+}
+
+struct finding {
+    const struct cellar_table *table;
+    uint64_t numbers[2];
+    int found[2];
+};
+
+static int find_both(struct cellar_lab_client *client, void *arg)
+{
+    struct finding *finding = arg;
+    struct bulk bulk = {.kind = GATE_WALK, .table = finding->table};
+    struct cellar_error error;
+    uint64_t row[8];
+    if (cellar_lab_index(client)) return 0;
+    ok(bulk_begin(&bulk, client, &error));
+    for (int i = 0; i < 2; i++)
+        finding->found[i] = loader_find(bulk.co, client->coordinator->worker->loader, finding->table->table,
+                                        finding->numbers[i], row, &error);
+    return bulk_end(&bulk, 0, &error);
+}
+
+/* Two numbers share bucket and fingerprint, and one of them has a record. */
+static void a_record_is_found_by_its_own_number(void **state)
+{
+    static const struct cellar_column columns[] = {{CELLAR_FIELD(struct city, plan.bytes), .flags = CELLAR_KEY}};
+    struct cellar *db;
+    (void)state;
+    ok(cellar_open(NULL, CELLAR_OPTIONS(.bytes = BYTES), &db));
+    struct finding finding = {.table = OPENED(db, "numbers", columns), .numbers = {1, 2}};
+    const struct index_geometry *index = &finding.table->table->index;
+    while (index_fingerprint(finding.numbers[1]) != index_fingerprint(1) ||
+           index_bucket_addr(index, finding.numbers[1]).bits != index_bucket_addr(index, 1).bits)
+        finding.numbers[1]++;
+    struct cellar_txn *txn = face_begun(db);
+    ok(cellar_insert(txn, finding.table, &(struct city){.plan.bytes = 1}));
+    ok(cellar_commit(txn, NULL));
+    ok(cellar_lab_run(db, find_both, &finding));
+    assert_int_equal(finding.found[0], 1);
+    assert_int_equal(finding.found[1], 0);
+    ok(cellar_close(db));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -322,6 +433,9 @@ int main(void)
         cmocka_unit_test(loaded_rows_are_there),
         cmocka_unit_test(what_cannot_be_loaded_is_told),
         cmocka_unit_test(a_value_without_its_extents_is_told),
+        cmocka_unit_test(a_key_that_is_none_is_told),
+        cmocka_unit_test(a_text_without_room_is_told),
+        cmocka_unit_test(a_record_is_found_by_its_own_number),
     };
     return cmocka_run_group_tests_name("face_whole", tests, NULL, NULL);
 }

@@ -194,6 +194,31 @@ static int moves(struct cellar_txn *txn, void *arg)
     return count < 0 ? count : 0;
 }
 
+/* A cursor has gone through the index when the row whose entry has moved is deleted. */
+static int moves_and_deletes(struct cellar_txn *txn, void *arg)
+{
+    struct shop *shop = arg;
+    struct good good = {.id = GOODS}, shown[GOODS];
+    struct cellar_cursor *cursor;
+    int rc = locked(txn, shop, &good);
+    good.rank = 20;
+    if (rc == 0) rc = cellar_put(txn, shop->goods, CELLAR_COL(RANK), &good);
+    shop->at_once[0] = written(txn, shop, GOODS);
+    if (rc == 0) rc = cellar_cursor_open(txn, CELLAR_SCAN(struct good, shop->goods, .index = shop->by_rank), &cursor);
+    int count = rc ? rc : cellar_cursor_next(cursor, GOODS, shown);
+    if (count < 0) return count;
+    cellar_cursor_close(cursor);
+    if (shown[GOODS - 1].id != GOODS) return REFUSED;
+    return cellar_delete(txn, shop->goods, &good);
+}
+
+static void an_entry_goes_with_its_row(struct shop *shop)
+{
+    ok(ran(shop, "moves_and_deletes", moves_and_deletes));
+    assert_int_equal(good_of(shop, GOODS).cents, -1);
+    ok(cellar_cluster_audit(shop->db)); /* of indexes, too */
+}
+
 static void an_entry_moves_with_its_column(struct shop *shop)
 {
     const int64_t seen[] = {FIRST + 1, FIRST + 2, FIRST};
@@ -259,6 +284,8 @@ static void puts_in_each_mode(void **state)
         if (modes[i] == CELLAR_LAB_CC_CELL) assert_true(shop.at_once[0]);
         a_savepoint_has_what_was_put_behind_it(&shop);
         an_entry_moves_with_its_column(&shop);
+        an_entry_goes_with_its_row(&shop);
+        if (modes[i] == CELLAR_LAB_CC_CELL) assert_true(shop.at_once[0]);
         a_put_ends_with_its_row_or_attempt(&shop);
         face_close(shop.db);
     }
