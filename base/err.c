@@ -112,6 +112,13 @@ int err_last(struct cellar_error *error, int rc)
     return rc;
 }
 
+#define X(name, number, text) _Static_assert((number) < 0 && (number) > -100, #name " is a public code");
+CELLAR_ERROR_MAP(X)
+#undef X
+#define X(name, number, text) _Static_assert((number) < -100, #name " is no public code");
+ERR_MAP(X)
+#undef X
+
 const char *cellar_strerror(int code)
 {
     switch (code) {
@@ -121,6 +128,7 @@ const char *cellar_strerror(int code)
     case number:                                                                                                       \
         return text;
         CELLAR_ERROR_MAP(X)
+        ERR_MAP(X)
 #undef X
     }
     return code > 0 ? "a number of the function's own" : "unknown error code";

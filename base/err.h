@@ -1,6 +1,6 @@
 /*
- * err.h - operating errors: codes are those of cellar.h (one X-macro); messages travel in a
- * struct cellar_error of the caller's. Protocol outcomes are not errors (enum cellar_abort_reason), and bugs hit
+ * err.h - operating errors: codes are those of cellar.h (one X-macro), and a few of the engine's own; messages travel
+ * in a struct cellar_error of the caller's. Protocol outcomes are not errors (enum cellar_abort_reason), and bugs hit
  * must().
  */
 #pragma once
@@ -8,6 +8,23 @@
 #include "cellar.h"
 
 #define NODISCARD CELLAR_NODISCARD
+
+/*
+ * Codes that no call of the public headers returns: X(name, number, text). What is said by number
+ * (engine/txn/numbered.h), and what parts of the engine tell each other. cellar_strerror knows them.
+ */
+#define ERR_MAP(X)                                                                                                     \
+    X(UNDECLARED, -101, "the procedure touched a cell it had not declared")                                            \
+    X(DUPLICATE, -102, "the procedure declared the same cell twice")                                                   \
+    X(UNFETCHED, -103, "the procedure used a record before it was fetched")                                            \
+    X(GIVEN_UP, -104, "the procedure gave the transaction up")                                                         \
+    X(DIRTY, -105, "the pool was not closed cleanly")
+
+enum err_code {
+#define X(name, number, text) ERR_##name = number,
+    ERR_MAP(X)
+#undef X
+};
 
 /*
  * Fills *error (NULL is allowed), control characters escaped, and returns the code: `return err_set(error,

@@ -508,7 +508,7 @@ class database
                 return call->work(lent);
             } catch (...) {
                 call->thrown = std::current_exception();
-                return CELLAR_USER_ABORT;
+                return 1;
             }
 #else
             return call->work(lent);

@@ -109,8 +109,8 @@ CELLAR_NODISCARD int cellar_cluster_outcome(struct cellar *db, const uint64_t tx
 
 /*
  * Audits the whole pool at rest: no lock left, header EN = cell EN, index and records one to one, replicas equal.
- * CORRUPT, and the last error has the first violation; BUSY while transactions of this process run, TORN when another
- * process has changed the pool meanwhile.
+ * CORRUPT, and the last error has the first violation; BUSY while transactions of this process run, or when
+ * another process has changed the pool meanwhile.
  */
 CELLAR_NODISCARD int cellar_cluster_audit(struct cellar *db);
 

@@ -108,7 +108,7 @@ CELLAR_NODISCARD int cellar_lab_exec(struct cellar_lab_client *client, const str
  * All of these want the compute nodes of this process to themselves. BUSY, at once, when a transaction of theirs is
  * under way, or a load beside a read, or the reverse: they do not wait. A transaction that would begin meanwhile
  * begins later (its deadline counts, and cancelling it); so fn of a scan must not wait for one. Of what other
- * processes do: a read of a table or of the pool ends TORN when they have changed something of it meanwhile, or hold
+ * processes do: a read of a table or of the pool ends BUSY when they have changed something of it meanwhile, or hold
  * locks there, and then what fn was shown is void; 0 means that all of it was there at one moment. A read of a pool
  * that other processes may have open therefore takes three times as long. While another process is at work do not
  * load.

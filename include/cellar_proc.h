@@ -119,8 +119,8 @@ CELLAR_NODISCARD int cellar_proc_queue_open(struct cellar *db, uint32_t calls_ma
 void cellar_proc_queue_close(struct cellar_queue *queue);
 /*
  * Hands a call to a worker and returns. `args`, and the word that options->cancel names, must stay valid
- * until the call is reaped; `options` is copied. 0: the call will be reaped, once, with `user`. QUEUE_FULL:
- * reap first. CLOSED: the database is closing. With any code but 0 nothing was begun.
+ * until the call is reaped; `options` is copied. 0: the call will be reaped, once, with `user`. BUSY: the queue has as
+ * many calls as it may; reap first. CLOSED: the database is closing. With any code but 0 nothing was begun.
  */
 CELLAR_NODISCARD int cellar_proc_submit(struct cellar_queue *queue, const struct cellar_proc *proc, void *args,
                                         const struct cellar_call_options *options, void *user);

@@ -16,7 +16,7 @@
 
 #define BATCH_ROWS 512
 #define BATCH_ATTEMPTS 1000
-#define TORN_ATTEMPTS 5
+#define BUSY_ATTEMPTS 5
 
 struct dump {
     struct source source;
@@ -136,13 +136,13 @@ static int scanned(void *arg, uint64_t key, const void *row)
 static int whole_client(struct cellar_lab_client *client, void *arg)
 {
     struct dump *dump = arg;
-    int code = CELLAR_TORN;
-    for (int i = 0; i < TORN_ATTEMPTS && code == CELLAR_TORN; i++) {
+    int code = CELLAR_BUSY;
+    for (int i = 0; i < BUSY_ATTEMPTS && code == CELLAR_BUSY; i++) {
         code = begin_anew(dump);
         if (code == 0) code = cellar_lab_scan(client, dump->relation.table, scanned, dump);
     }
-    if (code == CELLAR_TORN)
-        return err_set(dump->error, CELLAR_TORN,
+    if (code == CELLAR_BUSY)
+        return err_set(dump->error, CELLAR_BUSY,
                        "transactions change the pool: name an index with --index, to read in batches beside them");
     return code == dump->error->code ? code : err_last(dump->error, code); /* or a row's has said it */
 }

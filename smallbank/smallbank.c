@@ -222,7 +222,7 @@ static int next(struct workload_run *run, struct cellar_lab_client *self, struct
     draw(run, &base->prng, drawn, &args);
     *type = drawn;
     int code = cellar_lab_exec(self, run->procs[drawn], &args, options, result);
-    if (code == CELLAR_USER_ABORT) {
+    if (code == ERR_GIVEN_UP) {
         drawn = drawn == SMALLBANK_SEND_PAYMENT ? SMALLBANK_SEND_PAYMENT_REFUSED : SMALLBANK_TRANSACT_SAVINGS_REFUSED;
         args.delta = 0;
         result->code = 0;

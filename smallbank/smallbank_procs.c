@@ -17,7 +17,7 @@ static int account_declare(struct cellar_txn *txn, const struct workload_run *ru
             cellar_proc_access(txn, run->savings, id, run->cells[read], run->cells[write], 0);
         return account->savings < 0 ? account->savings : 0;
     }
-    account->savings = account->checking = CELLAR_UNDECLARED;
+    account->savings = account->checking = -1;
     if ((read | write) & SMALLBANK_SAVINGS) {
         account->savings = cellar_proc_access(txn, run->savings, id, run->cells[read & SMALLBANK_SAVINGS],
                                               run->cells[write & SMALLBANK_SAVINGS], 0);
@@ -119,7 +119,7 @@ static int send_payment(struct cellar_txn *txn, void *argument)
     if ((code = account_declare(txn, run, args->to, SMALLBANK_CHECKING, SMALLBANK_CHECKING, &to)) < 0) return code;
     if ((code = cellar_proc_fetch(txn)) < 0) return code;
     if ((code = checking_get(txn, run, &from, &paid)) < 0) return code;
-    if (paid < args->cents) return CELLAR_USER_ABORT;
+    if (paid < args->cents) return ERR_GIVEN_UP;
     if ((code = checking_get(txn, run, &to, &received)) < 0) return code;
     if ((code = checking_put(txn, run, &from, paid - args->cents)) < 0) return code;
     return checking_put(txn, run, &to, received + args->cents);
@@ -137,7 +137,7 @@ static int transact_savings(struct cellar_txn *txn, void *argument)
     if ((code = account_declare(txn, run, args->from, SMALLBANK_SAVINGS, SMALLBANK_SAVINGS, &account)) < 0) return code;
     if ((code = cellar_proc_fetch(txn)) < 0) return code;
     if ((code = savings_get(txn, run, &account, &savings)) < 0) return code;
-    if (savings + args->cents < 0) return CELLAR_USER_ABORT;
+    if (savings + args->cents < 0) return ERR_GIVEN_UP;
     return savings_put(txn, run, &account, savings + args->cents);
 }
 

@@ -7,13 +7,13 @@
 
 static int tag_met(const struct table *table, struct fabric_addr addr, uint32_t owner, struct cellar_error *error)
 {
-    return err_set(error, CELLAR_TORN,
+    return err_set(error, CELLAR_BUSY,
                    "table %s, node %u, offset %#llx: compute node %u, of another process, has a lock there: it is at "
                    "work, or not recovered",
                    table->name, fabric_addr_node(addr), (unsigned long long)fabric_addr_offset(addr), owner);
 }
 
-/* 0, or TORN when one of the `cells` is locked by a compute node of another process. */
+/* 0, or BUSY when one of the `cells` is locked by a compute node of another process. */
 static int tags_judge(const struct loader_sum *sum, const struct table *table, struct fabric_addr addr, uint64_t lock,
                       uint32_t tag_bits, uint32_t cells, struct cellar_error *error)
 {

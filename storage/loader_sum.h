@@ -14,7 +14,7 @@ struct loader_sum {
 
 /*
  * Of one table, or of all: keys, places, flags and versions of all slots that were ever used, and versions of all
- * index buckets. TORN: a tag of another process's compute node was met.
+ * index buckets. BUSY: a tag of another process's compute node was met.
  */
 NODISCARD int loader_sum(struct coro *co, struct loader *loader, const struct table *table, struct loader_sum *sum,
                          struct cellar_error *error);

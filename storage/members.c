@@ -69,8 +69,8 @@ static int look_all(struct coro *co, struct fabric_ep *ep, uint32_t first, uint3
         if (rc) return err_set(error, rc, "the state of compute node %u: %s", cn, cellar_strerror(rc));
         if (members_is_free(&now)) continue;
         *dirty = cn;
-        return err_set(error, CELLAR_DIRTY, "compute node %u is %s: it did not close the pool, and is to be recovered",
-                       cn, members_state_name(now.state));
+        return err_set(error, ERR_DIRTY, "compute node %u is %s: it did not close the pool, and is to be recovered", cn,
+                       members_state_name(now.state));
     }
     return 0;
 }
@@ -81,9 +81,9 @@ static int join_one(struct coro *co, struct fabric_ep *ep, const struct catalog 
     struct members_state from, now, to = {.state = LAYOUT_MEMBER_LIVE, .incarnation = incarnation, .recoverer = -1};
     int rc = members_look(co, ep, cn, &from);
     *dirty = cn;
-    if (rc == 0 && (!members_is_free(&from) || members_word(&from) >= members_word(&to))) rc = CELLAR_DIRTY;
+    if (rc == 0 && (!members_is_free(&from) || members_word(&from) >= members_word(&to))) rc = ERR_DIRTY;
     if (rc == 0) rc = members_move(co, ep, catalog, cn, &from, &to, &now);
-    if (rc == 0 && members_word(&now) != members_word(&to)) rc = CELLAR_DIRTY;
+    if (rc == 0 && members_word(&now) != members_word(&to)) rc = ERR_DIRTY;
     if (rc == 0) return 0;
     return err_set(error, rc, "compute node %u cannot join: %s", cn, cellar_strerror(rc));
 }

@@ -52,8 +52,8 @@ NODISCARD int members_move(struct coro *co, struct fabric_ep *ep, const struct c
                            const struct members_state *from, const struct members_state *to, struct members_state *now);
 /*
  * The compute nodes [first, first + count) use the pool from now on, as *incarnation, which is unique in the pool's
- * life, and hold no claim that an earlier life of theirs made. DIRTY with *dirty: that one did not leave, and has not
- * been recovered; `alone`: nor may any other be a member. Bulk mode.
+ * life, and hold no claim that an earlier life of theirs made. ERR_DIRTY with *dirty: that one did not leave, and has
+ * not been recovered; `alone`: nor may any other be a member. Bulk mode.
  */
 NODISCARD int members_join(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t first,
                            uint32_t count, bool alone, uint64_t *incarnation, uint32_t *dirty,

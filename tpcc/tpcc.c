@@ -344,10 +344,10 @@ static int next(struct workload_run *run, struct cellar_lab_client *self, struct
         code = cellar_lab_exec(self, run->procs[chosen], &client->args, options, result);
     }
     client->running = 0;
-    if (code == CELLAR_USER_ABORT && chosen == TPCC_TYPE_NEW_ORDER && client->args.new_order.item_missing) {
+    if (code == ERR_GIVEN_UP && chosen == TPCC_TYPE_NEW_ORDER && client->args.new_order.item_missing) {
         *type = TPCC_TYPE_NEW_ORDER_ROLLBACK;
         code = result->code = 0;
-    } else if (code == CELLAR_USER_ABORT) {
+    } else if (code == ERR_GIVEN_UP) {
         code = result->code = CELLAR_CORRUPT; /* a value out of its range, or a row that must be there */
     }
     if (code == 0) count_done(client, (enum tpcc_type) * type);

@@ -3,7 +3,7 @@
  * transaction, outputs anew by each attempt, scratch is the procedure's. Blocks and their records: docs/tpcc.md.
  *
  * What an attempt reads may be inconsistent and is validated only afterwards. So counts and ids that were read are
- * held to their ranges before they are used; one out of range ends the attempt with USER_ABORT, which the engine
+ * held to their ranges before they are used; one out of range ends the attempt with GIVEN_UP, which the engine
  * retries unless the reads prove to be true. It then means a damaged database, but for NewOrder's unused item.
  */
 #pragma once

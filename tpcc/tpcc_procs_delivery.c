@@ -67,11 +67,11 @@ static int take_order(struct cellar_txn *txn, struct tpcc_delivery *delivery, ui
     uint32_t head = delivery->districts[i].head;
     delivery->o_id[i] = 0;
     if (head == 0 || !cellar_proc_found(txn, delivery->districts[i].new_order)) return 0;
-    if (!cellar_proc_found(txn, delivery->districts[i].order)) return CELLAR_USER_ABORT;
+    if (!cellar_proc_found(txn, delivery->districts[i].order)) return ERR_GIVEN_UP;
 
     struct tpcc_order order;
     TRY(cellar_proc_get_row(txn, delivery->districts[i].order, &order));
-    if (order.o_ol_cnt > TPCC_LINES_MAX) return CELLAR_USER_ABORT;
+    if (order.o_ol_cnt > TPCC_LINES_MAX) return ERR_GIVEN_UP;
     delivery->o_id[i] = head;
     delivery->districts[i].ol_cnt = order.o_ol_cnt;
     uint32_t next = head + 1;

@@ -45,7 +45,7 @@ static int read_items(struct cellar_txn *txn, struct tpcc_order_entry *entry)
     for (uint32_t i = 0; i < entry->item_count; i++) {
         if (!cellar_proc_found(txn, entry->items[i].ref)) {
             entry->item_missing = true;
-            return CELLAR_USER_ABORT;
+            return ERR_GIVEN_UP;
         }
         TRY(cellar_proc_get_row(txn, entry->items[i].ref, &entry->items[i].row));
     }
@@ -55,7 +55,7 @@ static int read_items(struct cellar_txn *txn, struct tpcc_order_entry *entry)
 static int update_stocks(struct cellar_txn *txn, struct tpcc_order_entry *entry)
 {
     for (uint32_t i = 0; i < entry->stock_count; i++) {
-        if (!cellar_proc_found(txn, entry->stocks[i].ref)) return CELLAR_USER_ABORT;
+        if (!cellar_proc_found(txn, entry->stocks[i].ref)) return ERR_GIVEN_UP;
         TRY(cellar_proc_get_row(txn, entry->stocks[i].ref, &entry->stocks[i].row));
     }
     for (uint32_t i = 0; i < entry->ol_cnt; i++) {

@@ -25,7 +25,7 @@ static int choose_by_index(struct cellar_txn *txn, const struct tpcc_tables *t, 
     while ((got = cellar_proc_cursor_next(txn, cursor, &keys[count], NULL)) == 1) count++;
     TRY(got);
     TRY(cellar_proc_cursor_close(txn, cursor));
-    if (count == 0) return CELLAR_USER_ABORT;
+    if (count == 0) return ERR_GIVEN_UP;
     struct tpcc_key middle;
     tpcc_schema_unpack_customer(keys[tpcc_procs_middle(count)], &middle);
     choice->c_id = (uint16_t)middle.c_id;
@@ -48,7 +48,7 @@ int tpcc_procs_choose(struct cellar_txn *txn, const struct tpcc_tables *tables, 
     if (tables->customers_by_name) return choose_by_index(txn, tables, choice);
     struct tpcc_customer_by_name names;
     TRY(read_names(txn, tables, choice, 0, &names));
-    if (names.count == 0 || names.count > TPCC_NAME_IDS * TPCC_NAME_PARTS) return CELLAR_USER_ABORT;
+    if (names.count == 0 || names.count > TPCC_NAME_IDS * TPCC_NAME_PARTS) return ERR_GIVEN_UP;
     uint32_t middle = tpcc_procs_middle(names.count);
     if (middle >= TPCC_NAME_IDS) TRY(read_names(txn, tables, choice, middle / TPCC_NAME_IDS, &names));
     choice->c_id = names.ids[middle % TPCC_NAME_IDS];

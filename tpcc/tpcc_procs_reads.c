@@ -18,7 +18,7 @@ static int find_last_order(struct cellar_txn *txn, struct tpcc_order_status *sta
     TRY(cursor = cellar_proc_cursor_open(txn, status->tables->orders_by_customer, &range, CELLAR_ALL_CELLS, 0,
                                          CELLAR_BACKWARD, 1));
     TRY(got = cellar_proc_cursor_next(txn, cursor, key, &order));
-    if (got == 0) return CELLAR_USER_ABORT;
+    if (got == 0) return ERR_GIVEN_UP;
     status->o_id = (uint32_t)*key;
     return cellar_proc_get_row(txn, order, &status->order);
 }
@@ -28,7 +28,7 @@ static int read_last_order(struct cellar_txn *txn, struct tpcc_order_status *sta
 {
     int order;
     status->o_id = status->customer.c_last_o_id;
-    if (status->o_id == 0) return CELLAR_USER_ABORT;
+    if (status->o_id == 0) return ERR_GIVEN_UP;
     *key = tpcc_schema_order_key(status->choice.w_id, status->choice.d_id, status->o_id);
     TRY(order = cellar_proc_access(txn, status->tables->table[TPCC_ORDER], *key, CELLAR_ALL_CELLS, 0, 0));
     TRY(cellar_proc_fetch(txn));
@@ -49,7 +49,7 @@ int tpcc_procs_order_status(struct cellar_txn *txn, void *args)
     TRY(cellar_proc_fetch(txn));
     TRY(cellar_proc_get_row(txn, customer, &status->customer));
     TRY(t->orders_by_customer ? find_last_order(txn, status, &key) : read_last_order(txn, status, &key));
-    if (status->order.o_ol_cnt > TPCC_LINES_MAX) return CELLAR_USER_ABORT;
+    if (status->order.o_ol_cnt > TPCC_LINES_MAX) return ERR_GIVEN_UP;
 
     for (uint32_t i = 0; i < status->order.o_ol_cnt; i++)
         TRY(lines[i] = cellar_proc_access(txn, t->table[TPCC_ORDER_LINE], tpcc_schema_line_key(key, i + 1),
@@ -83,7 +83,7 @@ static int declare_lines(struct cellar_txn *txn, struct tpcc_stock_level *level)
                                       t->district_next, 0, 0));
     TRY(cellar_proc_fetch(txn));
     TRY(cellar_proc_get(txn, district, t->d_next_o_id, &next_o_id));
-    if (next_o_id <= TPCC_STOCK_LEVEL_ORDERS) return CELLAR_USER_ABORT;
+    if (next_o_id <= TPCC_STOCK_LEVEL_ORDERS) return ERR_GIVEN_UP;
     if (t->lines_by_key) return find_lines(txn, level, next_o_id);
 
     uint64_t key = tpcc_schema_order_key(level->w_id, level->d_id, next_o_id - TPCC_STOCK_LEVEL_ORDERS);
@@ -94,7 +94,7 @@ static int declare_lines(struct cellar_txn *txn, struct tpcc_stock_level *level)
     for (uint32_t i = 0; i < TPCC_STOCK_LEVEL_ORDERS; i++) {
         struct tpcc_order order;
         TRY(cellar_proc_get_row(txn, orders[i], &order));
-        if (order.o_ol_cnt > TPCC_LINES_MAX) return CELLAR_USER_ABORT;
+        if (order.o_ol_cnt > TPCC_LINES_MAX) return ERR_GIVEN_UP;
         for (uint32_t line = 1; line <= order.o_ol_cnt; line++)
             TRY(level->refs[level->ref_count++] = cellar_proc_access(
                     txn, t->table[TPCC_ORDER_LINE], tpcc_schema_line_key(key + i, line), t->line_body, 0, 0));
@@ -123,7 +123,7 @@ static int declare_stocks(struct cellar_txn *txn, struct tpcc_stock_level *level
     for (uint32_t i = 0; i < level->ref_count; i++) {
         uint32_t i_id;
         TRY(cellar_proc_get(txn, level->refs[i], t->ol_i_id, &i_id));
-        if (i_id == 0 || i_id > level->items) return CELLAR_USER_ABORT;
+        if (i_id == 0 || i_id > level->items) return ERR_GIVEN_UP;
         if (!add_item(level->item_slots, i_id)) continue;
         TRY(level->refs[stock_count++] = cellar_proc_access(
                 txn, t->table[TPCC_STOCK], tpcc_schema_stock_key(level->w_id, i_id), t->stock_counts, 0, 0));

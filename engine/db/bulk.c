@@ -6,7 +6,7 @@
  *             attempts that would begin are made later. So only transactions wait for whole-table work, and it waits
  *             for no transaction.
  * INV-BULK-2: a walk of a pool that other processes may change has seen a state that was there: all versions were the
- *             same before it as after it, and no foreign tag was met. Else it ends TORN. Versions never come back,
+ *             same before it as after it, and no foreign tag was met. Else it ends BUSY. Versions never come back,
  *             and a transaction holds all its tags from before it changes the first byte until the last one is
  *             changed: what it had changed half would show a tag, or a version that moves.
  */
@@ -92,7 +92,7 @@ int bulk_end(struct bulk *bulk, int rc, struct cellar_error *error)
         struct loader_sum after;
         int summed = sum(bulk, &after, &torn);
         if (summed == 0 && !loader_sum_same(&bulk->before, &after))
-            summed = err_set(&torn, CELLAR_TORN, "another process has changed the pool under this walk");
+            summed = err_set(&torn, CELLAR_BUSY, "another process has changed the pool under this walk");
         if (summed && error) *error = torn;
         if (summed) rc = summed;
     }

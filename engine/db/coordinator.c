@@ -199,7 +199,7 @@ static int run(struct coro *co, struct txn *txn, const struct cellar_proc *proc,
     if (txn->error) /* whatever the procedure made of it */
         rc = txn->error;
     if (rc == CELLAR_RETRY && !txn->doomed) /* said of its own accord: it would never end */
-        rc = txn_error(txn, CELLAR_INVALID, CELLAR_WHY_RETURNED, (uint64_t)(int64_t)rc);
+        rc = txn_error(txn, CELLAR_INVALID, WHY_RETURNED, (uint64_t)(int64_t)rc);
     return txn_fail(co, txn, rc);
 }
 
@@ -256,7 +256,7 @@ static __attribute__((cold, noinline)) int tree_change(struct coro *co, struct c
     }
     tree_work_end(txn);
     txn->draft = draft;
-    bool its_own = rc == CELLAR_USER_ABORT || rc == CELLAR_INDETERMINATE || rc == CELLAR_FENCED;
+    bool its_own = rc == ERR_GIVEN_UP || rc == CELLAR_INDETERMINATE || rc == CELLAR_FENCED;
     return its_own ? CELLAR_RETRY : rc;
 }
 
@@ -330,16 +330,16 @@ static struct cellar_detail detail_of(const struct txn *txn, int code, const str
     if (code == CELLAR_RETRY && txn->draft && txn->draft->conflict) return txn->draft->met;
     if (code == txn->error) return txn->detail;
     if (code == CELLAR_DEADLINE)
-        return (struct cellar_detail){.why = CELLAR_WHY_TIMEOUT, .column = -1, .limit = options->timeout_ns};
+        return (struct cellar_detail){.why = WHY_TIMEOUT, .column = -1, .limit = options->timeout_ns};
     if (code == CELLAR_UNREACHABLE)
-        return (struct cellar_detail){.why = CELLAR_WHY_ATTEMPTS, .column = -1, .limit = NODE_FAILURES_MAX};
+        return (struct cellar_detail){.why = WHY_ATTEMPTS, .column = -1, .limit = NODE_FAILURES_MAX};
     if (code == CELLAR_CORRUPT)
-        return (struct cellar_detail){.why = CELLAR_WHY_LOCK, .column = -1, .limit = (uint64_t)txn->met.cn};
+        return (struct cellar_detail){.why = WHY_LOCK, .column = -1, .limit = (uint64_t)txn->met.cn};
     if (code == CELLAR_RETRY)
-        return (struct cellar_detail){.why = CELLAR_WHY_ATTEMPTS_MAX, .column = -1, .limit = options->attempts_max};
+        return (struct cellar_detail){.why = WHY_ATTEMPTS_MAX, .column = -1, .limit = options->attempts_max};
     struct cellar_detail detail = {.column = -1};
     if (code != CELLAR_TOO_LARGE) return detail;
-    detail.why = CELLAR_WHY_RECORD_CACHE;
+    detail.why = WHY_RECORD_CACHE;
     (void)txn->home->mode->outgrown(txn, &detail.limit);
     return detail;
 }
@@ -363,7 +363,7 @@ struct cellar_result coordinator_refused(const struct cellar_call_options *optio
 {
     struct cellar_result result = {.code = code, .latency_ns = gone_ns, .detail = {.column = -1}};
     if (code != CELLAR_DEADLINE) return result;
-    result.detail.why = CELLAR_WHY_TIMEOUT;
+    result.detail.why = WHY_TIMEOUT;
     result.detail.limit = options->timeout_ns;
     return result;
 }
@@ -447,7 +447,7 @@ static __attribute__((noinline)) int tell(struct coro *co, struct coordinator *c
 {
     struct txn *txn = coordinator->txn;
     int code = result->code ? ended_badly(txn, options, result) : 0;
-    if (unsure) result->detail = (struct cellar_detail){.why = CELLAR_WHY_DISK, .column = -1};
+    if (unsure) result->detail = (struct cellar_detail){.why = WHY_DISK, .column = -1};
     /* An interactive transaction that is over will begin again, and is to find the room that was made for it. */
     bool over = txn->draft && result->code;
     while (tree_tidies(txn) && !over) (void)!tree_change(co, coordinator, true);
@@ -554,7 +554,7 @@ int cellar_lab_exec(struct cellar_lab_client *client, const struct cellar_proc *
     struct cellar_result unused;
     if (!result) result = &unused;
     if (!proc || proc->db != client->coordinator->worker->db) {
-        *result = (struct cellar_result){.code = CELLAR_INVALID, .detail = {.why = CELLAR_WHY_FOREIGN, .column = -1}};
+        *result = (struct cellar_result){.code = CELLAR_INVALID, .detail = {.why = WHY_FOREIGN, .column = -1}};
         return result->code;
     }
     return coordinator_exec(client->co, client->coordinator, proc, args, options, 0, result);

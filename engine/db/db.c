@@ -169,10 +169,10 @@ int db_proc_call_begin(struct cellar *db, const struct cellar_proc *proc, uint32
     return CELLAR_INVALID;
 }
 
-static enum cellar_why why_refused(int rc)
+static enum why why_refused(int rc)
 {
-    if (rc == CELLAR_CLOSED) return CELLAR_WHY_CLOSED;
-    return coro_is_inside() ? CELLAR_WHY_INSIDE : CELLAR_WHY_FOREIGN;
+    if (rc == CELLAR_CLOSED) return WHY_CLOSED;
+    return coro_is_inside() ? WHY_INSIDE : WHY_FOREIGN;
 }
 
 int cellar_proc_run(struct cellar *db, const struct cellar_proc *proc, void *args,

@@ -161,7 +161,7 @@ static struct worker *choose(struct cellar *db)
 }
 
 static int submit(struct cellar_queue *queue, const struct cellar_proc *proc, void *args,
-                  const struct cellar_call_options *options, void *user)
+                  const struct cellar_call_options *options, void *user, struct cellar_error *error)
 {
     uint32_t *counted;
     if (!queue) return CELLAR_INVALID;
@@ -171,7 +171,8 @@ static int submit(struct cellar_queue *queue, const struct cellar_proc *proc, vo
     struct slot *slot = queue->free;
     if (!slot) {
         db_call_end(db, counted);
-        return CELLAR_QUEUE_FULL;
+        return err_set(error, CELLAR_BUSY, "the completion queue has as many calls as it may, %u: reap first",
+                       queue->calls_max);
     }
     queue->free = slot->next;
     queue->in_flight++;
@@ -187,7 +188,8 @@ static int submit(struct cellar_queue *queue, const struct cellar_proc *proc, vo
 int cellar_proc_submit(struct cellar_queue *queue, const struct cellar_proc *proc, void *args,
                        const struct cellar_call_options *options, void *user)
 {
-    return err_last_code(submit(queue, proc, args, options, user));
+    struct cellar_error error = {0};
+    return err_last_is(submit(queue, proc, args, options, user, &error), &error);
 }
 
 /* ---- opening and closing ---- */

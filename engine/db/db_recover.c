@@ -184,13 +184,12 @@ static int joined_check(struct coro *co, struct coordinator *coordinator, struct
     for (uint32_t cn = db->config.cn_index; cn < db->config.cn_index + db->config.cns && rc == 0; cn++) {
         struct members_state now;
         rc = members_look(co, coordinator->worker->ep, cn, &now);
-        if (rc == 0 && (now.state != LAYOUT_MEMBER_LIVE || now.incarnation != db->opening.incarnation))
-            rc = CELLAR_DIRTY;
+        if (rc == 0 && (now.state != LAYOUT_MEMBER_LIVE || now.incarnation != db->opening.incarnation)) rc = ERR_DIRTY;
     }
     return rc ? err_set(error, rc, "joining the pool: %s", cellar_strerror(rc)) : 0;
 }
 
-/* Members; then as the configuration is. DIRTY: *dirty first. */
+/* Members; then as the configuration is. ERR_DIRTY: *dirty first. */
 static int join_once(struct coro *co, struct coordinator *coordinator, uint32_t *dirty, struct cellar_error *error)
 {
     struct cellar *db = coordinator->worker->db;
@@ -237,7 +236,12 @@ static int join(struct coro *co, struct coordinator *coordinator, struct cellar_
     if (joined) return joined;
     for (uint32_t recovered = 0;; recovered++) {
         int rc = join_once(co, coordinator, &dirty, error);
-        if (rc != CELLAR_DIRTY || recovered == LAYOUT_MEMBERS_MAX) return rc;
+        if (rc != ERR_DIRTY) return rc;
+        if (recovered == LAYOUT_MEMBERS_MAX)
+            return err_set(error, CELLAR_BUSY,
+                           "compute node %u was in the way each time that others had been recovered: other processes "
+                           "open the pool, and end, or change its configuration",
+                           dirty);
         rc = join_recover(co, coordinator, dirty, error);
         if (rc) return rc;
     }

@@ -13,8 +13,8 @@
 static const char *why_text(uint32_t why)
 {
     static const char *const texts[] = {
-#define X(name, text) [CELLAR_WHY_##name] = text,
-        CELLAR_WHY_MAP(X)
+#define X(name, text) [WHY_##name] = text,
+        WHY_MAP(X)
 #undef X
     };
     return why < sizeof texts / sizeof *texts ? texts[why] : "";
@@ -22,8 +22,7 @@ static const char *why_text(uint32_t why)
 
 static void limit_print(const struct cellar_detail *detail, char *text, size_t bytes)
 {
-    bool is_value =
-        detail->why == CELLAR_WHY_REFERENCE || detail->why == CELLAR_WHY_RETURNED || detail->why == CELLAR_WHY_LOCK;
+    bool is_value = detail->why == WHY_REFERENCE || detail->why == WHY_RETURNED || detail->why == WHY_LOCK;
     text[0] = 0;
     if (is_value)
         snprintf(text, bytes, ": %" PRId64, (int64_t)detail->limit);
@@ -46,7 +45,7 @@ static void key_print(const struct table *table, uint64_t number, char *text, si
 static void column_print(const struct cellar_detail *detail, char *text, size_t bytes)
 {
     const struct schema *schema = &detail->table->table->schema;
-    if (detail->column < 0 && detail->why != CELLAR_WHY_NO_COLUMN) return;
+    if (detail->column < 0 && detail->why != WHY_NO_COLUMN) return;
     if ((uint32_t)detail->column < schema->column_count)
         snprintf(text, bytes, ", column %s", schema->columns[detail->column].name);
     else

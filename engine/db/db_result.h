@@ -2,6 +2,7 @@
 #pragma once
 
 #include "err.h"
+#include "why.h"
 
 struct table;
 

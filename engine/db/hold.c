@@ -39,7 +39,7 @@ static void answer(struct session *session)
 static int give_up(struct cellar_txn *txn)
 {
     txn->txn.draft = NULL;
-    return CELLAR_USER_ABORT;
+    return ERR_GIVEN_UP;
 }
 
 static bool is_disturbed(const struct session *session)
@@ -224,14 +224,14 @@ int hold_commit(struct session *session, cellar_txn_fn commit, struct cellar_res
 {
     session->hold.commit = commit;
     int rc = session_run(session, commit_run, session);
-    enum cellar_why why;
+    enum why why;
     if (atomic_load(&session->hold.state) == HOLD_COMMITTING) {
         *result = session->hold.result;
         atomic_store(&session->hold.state, HOLD_NONE);
     } else {
         if (hold_over(session, &why)) rc = hold_over(session, &why);
         *result = (struct cellar_result){.code = rc, .detail = interactive_detail(why, NULL, 0)};
-        if (why == CELLAR_WHY_LOCK_BOUND) result->detail.limit = session->hold.bound_ns;
+        if (why == WHY_LOCK_BOUND) result->detail.limit = session->hold.bound_ns;
     }
     if (rc) session->last = *result;
     return db_result_last(rc, &result->detail);
@@ -262,12 +262,12 @@ void hold_begin(struct session *session, uint64_t bound_ns)
     session->hold.bound_ns = bound_ns ? bound_ns : HOLD_BOUND_NS;
 }
 
-int hold_over(const struct session *session, enum cellar_why *why)
+int hold_over(const struct session *session, enum why *why)
 {
     uint32_t state = atomic_load(&session->hold.state);
-    *why = CELLAR_WHY_CODE;
-    if (state == HOLD_EXPIRED) *why = CELLAR_WHY_LOCK_BOUND;
-    if (state == HOLD_DISTURBED) *why = CELLAR_WHY_LOCK_DISTURBED;
-    if (state == HOLD_CHANGED) *why = CELLAR_WHY_CHANGED;
+    *why = WHY_CODE;
+    if (state == HOLD_EXPIRED) *why = WHY_LOCK_BOUND;
+    if (state == HOLD_DISTURBED) *why = WHY_LOCK_DISTURBED;
+    if (state == HOLD_CHANGED) *why = WHY_CHANGED;
     return state <= HOLD_COMMITTING ? 0 : CELLAR_RETRY;
 }

@@ -64,4 +64,4 @@ NODISCARD int hold_commit(struct session *session, cellar_txn_fn commit, struct 
 /* Gives all back, if there is a hold. */
 void hold_end(struct session *session);
 /* Of a transaction: 0, or what it is over for because its hold has ended; *why: of the line. */
-int hold_over(const struct session *session, enum cellar_why *why);
+int hold_over(const struct session *session, enum why *why);

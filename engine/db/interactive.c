@@ -32,11 +32,11 @@ static int clock_read(struct coro *co, struct coordinator *coordinator, void *ar
 
 static int options_check(struct session *session, const struct session_options *options)
 {
-    enum cellar_why why = CELLAR_WHY_CODE;
-    if (options->flags & ~(uint32_t)CELLAR_READ_ONLY) why = CELLAR_WHY_OPTIONS;
-    if ((unsigned)options->level > CELLAR_DURABLE) why = CELLAR_WHY_LEVEL;
-    if (options->lock_ns > HOLD_BOUND_MAX_NS) why = CELLAR_WHY_LOCK_NS;
-    return why == CELLAR_WHY_CODE ? 0 : interactive_refused(session, CELLAR_INVALID, why);
+    enum why why = WHY_CODE;
+    if (options->flags & ~(uint32_t)CELLAR_READ_ONLY) why = WHY_OPTIONS;
+    if ((unsigned)options->level > CELLAR_DURABLE) why = WHY_LEVEL;
+    if (options->lock_ns > HOLD_BOUND_MAX_NS) why = WHY_LOCK_NS;
+    return why == WHY_CODE ? 0 : interactive_refused(session, CELLAR_INVALID, why);
 }
 
 int session_begin_taken(struct session *session, const struct session_options *options, struct cellar_txn **out)
@@ -45,7 +45,7 @@ int session_begin_taken(struct session *session, const struct session_options *o
     int rc = options ? options_check(session, options) : 0;
     if (rc) return rc;
     if (!options) options = &none;
-    if (session_enter(session)) return interactive_refused(session, CELLAR_CLOSED, CELLAR_WHY_CLOSED);
+    if (session_enter(session)) return interactive_refused(session, CELLAR_CLOSED, WHY_CLOSED);
     hold_begin(session, options->lock_ns);
     session->options = (struct cellar_call_options){
         .timeout_ns = options->timeout_ns, .cancel = options->cancel, .level = options->level};
@@ -55,7 +55,7 @@ int session_begin_taken(struct session *session, const struct session_options *o
     if (options->timeout_ns) rc = session_run(session, clock_read, session);
     if (rc) {
         session_leave(session);
-        return interactive_refused(session, rc, CELLAR_WHY_CODE);
+        return interactive_refused(session, rc, WHY_CODE);
     }
     if (session->draft.marked) interactive_cursors_end(session);
     draft_reset(&session->draft, atomic_load(&session->db->catalog->changes));
@@ -68,13 +68,13 @@ int session_begin_taken(struct session *session, const struct session_options *o
 
 int session_begin(struct session *session, const struct session_options *options, struct cellar_txn **out)
 {
-    enum cellar_why why;
+    enum why why;
     if (out) *out = NULL;
     int rc = session_check(session, NULL, &why);
     if (rc) return rc;
     if (!out) return interactive_nothing_given(session);
-    if (session_is_amid(session)) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_AMID);
-    if (session->going) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_OPEN);
+    if (session_is_amid(session)) return interactive_refused(session, CELLAR_INVALID, WHY_AMID);
+    if (session->going) return interactive_refused(session, CELLAR_INVALID, WHY_OPEN);
     return session_begin_taken(session, options, out);
 }
 
@@ -83,7 +83,7 @@ static struct session *ending(const struct cellar_txn *txn, int *rc)
 {
     struct session *session;
     *rc = interactive_usable(txn, &session);
-    if (*rc == 0 && session->running) *rc = interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_RUNNING);
+    if (*rc == 0 && session->running) *rc = interactive_refused(session, CELLAR_INVALID, WHY_RUNNING);
     return *rc ? NULL : session;
 }
 
@@ -113,10 +113,10 @@ static bool has_column(const struct table *table, int column)
 
 static int keyed(struct session *session, const struct table *table, uint64_t key)
 {
-    return interactive_failed(session, CELLAR_INVALID, interactive_detail(CELLAR_WHY_KEYED, table, key));
+    return interactive_failed(session, CELLAR_INVALID, interactive_detail(WHY_KEYED, table, key));
 }
 
-static int of_column(struct session *session, enum cellar_why why, const struct table *table, uint64_t key, int column)
+static int of_column(struct session *session, enum why why, const struct table *table, uint64_t key, int column)
 {
     struct cellar_detail detail = interactive_detail(why, table, key);
     detail.column = column;
@@ -125,7 +125,7 @@ static int of_column(struct session *session, enum cellar_why why, const struct 
 
 static int no_column(struct session *session, const struct table *table, uint64_t key, int column)
 {
-    return of_column(session, CELLAR_WHY_NO_COLUMN, table, key, column);
+    return of_column(session, WHY_NO_COLUMN, table, key, column);
 }
 
 /* The procedure of an attempt that reads what is wanted. */
@@ -191,7 +191,7 @@ int interactive_get(struct session *session, const struct table *table, uint64_t
     if (!record) return rc;
     bool own = is_own(record, (uint32_t)column);
     if (draft_known(record) == DRAFT_ABSENT || (record->noted_absent && !own)) /* what was put, perhaps, unseen */
-        return interactive_failed(session, CELLAR_NOT_FOUND, interactive_detail(CELLAR_WHY_CODE, table, key));
+        return interactive_failed(session, CELLAR_NOT_FOUND, interactive_detail(WHY_CODE, table, key));
     if (own)
         memcpy(value, record->row + at->row_offset, at->bytes);
     else
@@ -213,7 +213,7 @@ static int want(struct session *session, const struct cellar_txn_read *read)
     const struct table *table = read->table->table;
     uint32_t cells = read->cells == CELLAR_ALL_CELLS ? table->schema.all_cells : read->cells;
     if (!cells || (cells & ~table->schema.all_cells))
-        return interactive_failed(session, CELLAR_INVALID, interactive_detail(CELLAR_WHY_CELLS, table, read->key));
+        return interactive_failed(session, CELLAR_INVALID, interactive_detail(WHY_CELLS, table, read->key));
     struct draft_record *record = draft_record(&session->draft, table, read->key);
     if (!record) return interactive_many_records(session, table, read->key);
     return draft_want(&session->draft, record, cells) < 0 ? interactive_no_copies(session, table, read->key) : 0;
@@ -234,8 +234,7 @@ int cellar_prefetch(struct cellar_txn *txn, const struct cellar_txn_read *reads,
 int interactive_written(struct session *session, const struct draft_record *record, int code)
 {
     if (code == CELLAR_TOO_LARGE) return interactive_no_copies(session, record->table, record->key);
-    return code ? interactive_failed(session, code, interactive_detail(CELLAR_WHY_CODE, record->table, record->key))
-                : 0;
+    return code ? interactive_failed(session, code, interactive_detail(WHY_CODE, record->table, record->key)) : 0;
 }
 
 int interactive_put(struct session *session, const struct table *table, uint64_t key, uint32_t column,
@@ -256,7 +255,7 @@ int cellar_txn_put(struct cellar_txn *txn, const struct cellar_table *handle, ui
     if (!has_column(table, column)) return no_column(session, table, key, column);
     if (!value) return interactive_nothing_given(session);
     if (table->key_bytes && column == 0) return keyed(session, table, key);
-    if (table->variable >> column & 1) return of_column(session, CELLAR_WHY_VARIABLE, table, key, column);
+    if (table->variable >> column & 1) return of_column(session, WHY_VARIABLE, table, key, column);
     return interactive_put(session, table, key, (uint32_t)column, value);
 }
 
@@ -268,7 +267,7 @@ int cellar_txn_insert(struct cellar_txn *txn, const struct cellar_table *handle,
     const struct table *table = handle->table;
     if (table->key_bytes) return keyed(session, table, key);
     if (table->guarded_cells & CATALOG_GUARD_NARROW)
-        return interactive_failed(session, CELLAR_INVALID, interactive_detail(CELLAR_WHY_TYPED, table, key));
+        return interactive_failed(session, CELLAR_INVALID, interactive_detail(WHY_TYPED, table, key));
     if (!row) return interactive_nothing_given(session);
     if (table->variable && (rc = interactive_values_check(session, table, key, row)) != 0) return rc;
     struct draft_record *record = draft_record(&session->draft, table, key);
@@ -298,7 +297,7 @@ int cellar_savepoint(struct cellar_txn *txn)
     if (!session) return rc;
     int savepoint = draft_savepoint(&session->draft);
     if (savepoint >= 0) return savepoint;
-    return interactive_too_large(session, CELLAR_WHY_SAVEPOINTS_MAX, CELLAR_SAVEPOINTS_MAX, NULL, 0);
+    return interactive_too_large(session, WHY_SAVEPOINTS_MAX, CELLAR_SAVEPOINTS_MAX, NULL, 0);
 }
 
 int cellar_rollback_to(struct cellar_txn *txn, int savepoint)
@@ -307,7 +306,7 @@ int cellar_rollback_to(struct cellar_txn *txn, int savepoint)
     struct session *session = interactive_going(txn, &rc);
     if (!session) return rc;
     bool done = draft_rollback(&session->draft, savepoint);
-    return done ? 0 : interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_SAVEPOINT);
+    return done ? 0 : interactive_refused(session, CELLAR_INVALID, WHY_SAVEPOINT);
 }
 
 int cellar_release(struct cellar_txn *txn, int savepoint)
@@ -316,7 +315,7 @@ int cellar_release(struct cellar_txn *txn, int savepoint)
     struct session *session = interactive_going(txn, &rc);
     if (!session) return rc;
     bool done = draft_release(&session->draft, savepoint);
-    return done ? 0 : interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_SAVEPOINT);
+    return done ? 0 : interactive_refused(session, CELLAR_INVALID, WHY_SAVEPOINT);
 }
 
 /* ---- commit ---- */
@@ -365,7 +364,7 @@ static int said(struct session *session, struct cellar_txn *txn, int code)
 {
     int rc = code == CELLAR_RETRY ? code : cellar_check(txn);
     end(session);
-    if (rc == 0 && code < 0 && session->last.code != code) (void)interactive_refused(session, code, CELLAR_WHY_CODE);
+    if (rc == 0 && code < 0 && session->last.code != code) (void)interactive_refused(session, code, WHY_CODE);
     return rc ? rc : code;
 }
 
@@ -382,7 +381,7 @@ static int run_once(struct session *session, cellar_txn_fn fn, void *arg, const 
         *begin_ns = session->begin_ns;
     rc = fn(txn, arg);
     if (session->going != txn) /* fn has forked, and this is the child */
-        return interactive_refused(session, CELLAR_CLOSED, CELLAR_WHY_CLOSED);
+        return interactive_refused(session, CELLAR_CLOSED, WHY_CLOSED);
     if (rc == 0) return commit_going(session, result);
     rc = said(session, txn, rc);
     *result = (struct cellar_result){.code = rc, .detail = {.column = -1}};
@@ -401,7 +400,7 @@ static int run_until(struct session *session, cellar_txn_fn fn, void *arg, const
         bool again = cellar_retryable(rc) || (PLANT(draft_doubt_repeated) && rc == CELLAR_INDETERMINATE);
         if (!again || (options && options->attempts_max && pause.attempts >= options->attempts_max)) return rc;
         rc = session_call(session, pause_run, &pause);
-        if (rc) return interactive_refused(session, rc, CELLAR_WHY_CODE);
+        if (rc) return interactive_refused(session, rc, WHY_CODE);
     }
 }
 

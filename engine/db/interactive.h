@@ -7,16 +7,16 @@
 
 /* ---- what a call is refused for ---- */
 
-struct cellar_detail interactive_detail(enum cellar_why why, const struct table *table, uint64_t key);
+struct cellar_detail interactive_detail(enum why why, const struct table *table, uint64_t key);
 /* The call ends so, and the last error tells it: the code. */
 __attribute__((cold, noinline)) int interactive_failed(struct session *session, int code, struct cellar_detail detail);
-__attribute__((cold, noinline)) int interactive_refused(struct session *session, int code, enum cellar_why why);
+__attribute__((cold, noinline)) int interactive_refused(struct session *session, int code, enum why why);
 /* A pointer that is NULL. */
 static inline int interactive_nothing_given(struct session *session)
 {
-    return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_NO_MEMORY_GIVEN);
+    return interactive_refused(session, CELLAR_INVALID, WHY_NO_MEMORY_GIVEN);
 }
-int interactive_too_large(struct session *session, enum cellar_why why, uint64_t limit, const struct table *table,
+int interactive_too_large(struct session *session, enum why why, uint64_t limit, const struct table *table,
                           uint64_t key);
 int interactive_many_records(struct session *session, const struct table *table, uint64_t key);
 int interactive_no_copies(struct session *session, const struct table *table, uint64_t key);

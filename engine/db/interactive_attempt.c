@@ -19,7 +19,7 @@
 
 /* ---- what a call is refused for ---- */
 
-struct cellar_detail interactive_detail(enum cellar_why why, const struct table *table, uint64_t key)
+struct cellar_detail interactive_detail(enum why why, const struct table *table, uint64_t key)
 {
     return (struct cellar_detail){.why = why, .column = -1, .table = catalog_handle(table), .key = key};
 }
@@ -30,27 +30,27 @@ int interactive_failed(struct session *session, int code, struct cellar_detail d
     return db_result_last(code, &detail);
 }
 
-int interactive_refused(struct session *session, int code, enum cellar_why why)
+int interactive_refused(struct session *session, int code, enum why why)
 {
     return interactive_failed(session, code, interactive_detail(why, NULL, 0));
 }
 
 int interactive_unusable(const struct cellar_txn *txn, struct session *session)
 {
-    enum cellar_why why;
+    enum why why;
     if (txn && !session && !txn->txn.home) /* a handle's memory that was given back */
-        return db_result_last(CELLAR_CLOSED, &(struct cellar_detail){.why = CELLAR_WHY_CLOSED, .column = -1});
+        return db_result_last(CELLAR_CLOSED, &(struct cellar_detail){.why = WHY_CLOSED, .column = -1});
     int rc = session_check(session, txn, &why);
     if (rc) return rc;
-    return session_is_amid(session) ? interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_AMID) : 0;
+    return session_is_amid(session) ? interactive_refused(session, CELLAR_INVALID, WHY_AMID) : 0;
 }
 
 int interactive_hold_lost(struct session *session)
 {
-    enum cellar_why why;
+    enum why why;
     int code = hold_over(session, &why);
     struct cellar_detail detail = interactive_detail(why, NULL, 0);
-    if (why == CELLAR_WHY_LOCK_BOUND) detail.limit = session->hold.bound_ns / 1000;
+    if (why == WHY_LOCK_BOUND) detail.limit = session->hold.bound_ns / 1000;
     session->over = code;
     return interactive_failed(session, code, detail);
 }
@@ -67,12 +67,10 @@ struct session *interactive_going(const struct cellar_txn *txn, int *rc)
 
 int interactive_table_check(struct session *session, const struct cellar_table *handle)
 {
-    if (!handle) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_NO_TABLE);
-    if (!catalog_owns(session->db->catalog, handle))
-        return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_FOREIGN);
+    if (!handle) return interactive_refused(session, CELLAR_INVALID, WHY_NO_TABLE);
+    if (!catalog_owns(session->db->catalog, handle)) return interactive_refused(session, CELLAR_INVALID, WHY_FOREIGN);
     const struct table *table = handle->table;
-    return table->dropped ? interactive_failed(session, CELLAR_DROPPED, interactive_detail(CELLAR_WHY_CODE, table, 0))
-                          : 0;
+    return table->dropped ? interactive_failed(session, CELLAR_DROPPED, interactive_detail(WHY_CODE, table, 0)) : 0;
 }
 
 struct session *interactive_going_to(const struct cellar_txn *txn, const struct cellar_table *handle, int *rc)
@@ -85,12 +83,11 @@ struct session *interactive_going_to(const struct cellar_txn *txn, const struct 
 struct session *interactive_going_to_write(const struct cellar_txn *txn, const struct cellar_table *handle, int *rc)
 {
     struct session *session = interactive_going_to(txn, handle, rc);
-    if (session && session->flags & CELLAR_READ_ONLY)
-        *rc = interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_READ_ONLY);
+    if (session && session->flags & CELLAR_READ_ONLY) *rc = interactive_refused(session, CELLAR_INVALID, WHY_READ_ONLY);
     return *rc ? NULL : session;
 }
 
-int interactive_too_large(struct session *session, enum cellar_why why, uint64_t limit, const struct table *table,
+int interactive_too_large(struct session *session, enum why why, uint64_t limit, const struct table *table,
                           uint64_t key)
 {
     struct cellar_detail detail = interactive_detail(why, table, key);
@@ -100,12 +97,12 @@ int interactive_too_large(struct session *session, enum cellar_why why, uint64_t
 
 int interactive_many_records(struct session *session, const struct table *table, uint64_t key)
 {
-    return interactive_too_large(session, CELLAR_WHY_INTERACTIVE_RECORDS, DRAFT_RECORDS_MAX, table, key);
+    return interactive_too_large(session, WHY_INTERACTIVE_RECORDS, DRAFT_RECORDS_MAX, table, key);
 }
 
 int interactive_no_copies(struct session *session, const struct table *table, uint64_t key)
 {
-    return interactive_too_large(session, CELLAR_WHY_COPIES, DRAFT_ARENA_BYTES, table, key);
+    return interactive_too_large(session, WHY_COPIES, DRAFT_ARENA_BYTES, table, key);
 }
 
 /* ---- attempts ---- */
@@ -152,7 +149,7 @@ static __attribute__((cold, noinline)) int exec_many(struct coro *co, struct coo
     int rc = large_enter(co, coordinator, service->log_bytes, &usual);
     if (rc) {
         service->result->code = rc;
-        service->result->detail = interactive_detail(CELLAR_WHY_LOG_EXTENT, NULL, 0);
+        service->result->detail = interactive_detail(WHY_LOG_EXTENT, NULL, 0);
         service->result->detail.limit = service->log_bytes;
         return rc;
     }

@@ -106,9 +106,9 @@ static int expected(struct cellar_txn *txn, const struct draft_record *record, b
     bool looked = !inserts_first(record, look_first);
     const struct cache_object *object = txn_object(&txn->txn, record->ref);
     if (record->now.expect == DRAFT_PRESENT && !cellar_proc_found(txn, record->ref))
-        return txn_error_of(&txn->txn, CELLAR_NOT_FOUND, CELLAR_WHY_CODE, 0, object);
+        return txn_error_of(&txn->txn, CELLAR_NOT_FOUND, WHY_CODE, 0, object);
     if (record->now.expect == DRAFT_ABSENT && looked && cellar_proc_found(txn, record->ref))
-        return txn_error_of(&txn->txn, CELLAR_EXISTS, CELLAR_WHY_CODE, 0, object);
+        return txn_error_of(&txn->txn, CELLAR_EXISTS, WHY_CODE, 0, object);
     return 0;
 }
 
@@ -168,8 +168,7 @@ int interactive_commit(struct session *session, struct cellar_result *result)
     if (draft->changes == 0 && !holds) return check(session, result);
     uint64_t log_bytes = log_bytes_of(session), limit = log_bytes_most(session, holds);
     if (log_bytes > limit) {
-        enum cellar_why why =
-            limit == CELLAR_INTERACTIVE_LOG_BYTES ? CELLAR_WHY_INTERACTIVE_LOG_BYTES : CELLAR_WHY_LOG_BYTES;
+        enum why why = limit == CELLAR_INTERACTIVE_LOG_BYTES ? WHY_INTERACTIVE_LOG_BYTES : WHY_LOG_BYTES;
         *result = (struct cellar_result){.code = interactive_too_large(session, why, limit, NULL, 0)};
         result->detail = session->last.detail;
         return result->code;

@@ -208,7 +208,7 @@ static int range_make(struct session *session, const struct cellar_scan *scan, s
     int rc = bound_encode(&encoding, scan->from, scan->from_columns, prefix, true, &low);
     if (rc == 0) rc = bound_encode(&encoding, scan->to, scan->to_columns, prefix, false, &high);
     if (rc) return rc;
-    if (tree_ends_reversed(&low, &high)) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_RANGE);
+    if (tree_ends_reversed(&low, &high)) return interactive_refused(session, CELLAR_INVALID, WHY_RANGE);
     tree_range_make(&low, &high, &cursor->rest);
     bool without_all = without_all_begins(scan->from_columns, &low) || without_all_begins(scan->to_columns, &high);
     if (without_all || tree_range_is_empty(cursor->index, &cursor->rest))
@@ -279,7 +279,7 @@ static int flags_check(struct session *session, const struct cellar_scan *scan)
 {
     const uint32_t all = CELLAR_BACKWARD | CELLAR_PREFIX | CELLAR_FROM_EXCLUDED | CELLAR_TO_EXCLUDED;
     bool known = !(scan->flags & ~all) && !scan->reserved;
-    return known ? 0 : interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_OPTIONS);
+    return known ? 0 : interactive_refused(session, CELLAR_INVALID, WHY_OPTIONS);
 }
 
 /* A handle that is closed; those closed last are told from it for a while. */
@@ -303,8 +303,7 @@ int interactive_cursor_open(struct cellar_txn *txn, const struct cellar_scan *sc
     if (rc == 0) rc = cursor_set(session, scan, view, &cursor);
     if (rc) return rc;
     cursor.mark = draft_mark(&session->draft);
-    if (cursor.mark < 0)
-        return interactive_too_large(session, CELLAR_WHY_CURSORS, CELLAR_CURSORS_MAX, view->handle.table, 0);
+    if (cursor.mark < 0) return interactive_too_large(session, WHY_CURSORS, CELLAR_CURSORS_MAX, view->handle.table, 0);
     cursor.txn = txn;
     *out = session->marked[cursor.mark] = place_next(session, cursor.mark);
     **out = cursor;
@@ -335,7 +334,7 @@ static int corrupt(const struct filling *filling)
     int rc = cellar_check(filling->txn); /* two moments' bytes, perhaps */
     if (rc) return rc;
     return interactive_failed(filling->session, CELLAR_CORRUPT,
-                              interactive_detail(CELLAR_WHY_TREE, filling->cursor->index->base, filling->number));
+                              interactive_detail(WHY_TREE, filling->cursor->index->base, filling->number));
 }
 
 /* BYTES that lie in memory of the call's. */

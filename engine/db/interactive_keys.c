@@ -36,7 +36,7 @@ static int key_read(struct cellar_txn *txn, const struct table *table, uint64_t 
     *out = record;
     if (bytekey_sane(key, table->key_bytes, number)) return 0;
     rc = cellar_check(txn); /* two moments' bytes, perhaps */
-    return rc ? rc : interactive_failed(session, CELLAR_CORRUPT, interactive_detail(CELLAR_WHY_TWINS, table, number));
+    return rc ? rc : interactive_failed(session, CELLAR_CORRUPT, interactive_detail(WHY_TWINS, table, number));
 }
 
 /* A twin that number 0 speaks of. */
@@ -48,7 +48,7 @@ static int twin_read(struct cellar_txn *txn, const struct table *table, uint64_t
     rc = cellar_check(txn);
     return rc ? rc
               : interactive_failed(interactive_session_of(txn), CELLAR_CORRUPT,
-                                   interactive_detail(CELLAR_WHY_TWINS, table, number));
+                                   interactive_detail(WHY_TWINS, table, number));
 }
 
 static int key_write(struct session *session, const struct table *table, uint64_t number, const struct bytekey *key)
@@ -102,7 +102,7 @@ int interactive_key_add(struct session *session, struct interactive_place *place
 {
     const struct table *table = place->table;
     if (bytekey_twin(place->number) < place->first.twins)
-        return interactive_too_large(session, CELLAR_WHY_TWINS_MAX, BYTEKEY_TWIN_MASK, table, place->number);
+        return interactive_too_large(session, WHY_TWINS_MAX, BYTEKEY_TWIN_MASK, table, place->number);
     uint32_t twins = place->first.twins;
     int rc = place->twins ? twins_set(session, table, place->number, &place->first, twins + 1) : 0;
     if (rc) return rc;
@@ -163,7 +163,7 @@ int interactive_key_remove(struct cellar_txn *txn, const struct table *table, ui
         return rc ? rc : record_delete(session, table, number);
     }
     int savepoint = draft_savepoint(&session->draft);
-    if (savepoint < 0) return interactive_too_large(session, CELLAR_WHY_SAVEPOINTS_MAX, CELLAR_SAVEPOINTS_MAX, NULL, 0);
+    if (savepoint < 0) return interactive_too_large(session, WHY_SAVEPOINTS_MAX, CELLAR_SAVEPOINTS_MAX, NULL, 0);
     rc = table->variable ? interactive_values_drop(txn, table, number) : 0;
     if (rc == 0) rc = twin_remove(txn, table, number, &first);
     if (rc) draft_rollback(&session->draft, savepoint);
@@ -178,11 +178,10 @@ static struct session *keyed(const struct cellar_txn *txn, const struct cellar_t
 {
     struct session *session =
         writes ? interactive_going_to_write(txn, handle, rc) : interactive_going_to(txn, handle, rc);
-    enum cellar_why why = CELLAR_WHY_CODE;
-    if (session && !handle->table->key_bytes) why = CELLAR_WHY_NOT_KEYED;
-    if (session && writes && handle->table->key.count) why = CELLAR_WHY_TYPED;
-    if (why != CELLAR_WHY_CODE)
-        *rc = interactive_failed(session, CELLAR_INVALID, interactive_detail(why, handle->table, 0));
+    enum why why = WHY_CODE;
+    if (session && !handle->table->key_bytes) why = WHY_NOT_KEYED;
+    if (session && writes && handle->table->key.count) why = WHY_TYPED;
+    if (why != WHY_CODE) *rc = interactive_failed(session, CELLAR_INVALID, interactive_detail(why, handle->table, 0));
     return *rc ? NULL : session;
 }
 
@@ -190,7 +189,7 @@ static int place_find(struct cellar_txn *txn, const struct table *table, const v
                       struct interactive_place *place)
 {
     if (bytes == 0 || bytes > table->key_bytes)
-        return interactive_too_large(interactive_session_of(txn), CELLAR_WHY_KEY_BYTES, table->key_bytes, table, 0);
+        return interactive_too_large(interactive_session_of(txn), WHY_KEY_BYTES, table->key_bytes, table, 0);
     return interactive_key_find(txn, table, key, bytes, 0, place);
 }
 
@@ -205,7 +204,7 @@ int cellar_txn_find(struct cellar_txn *txn, const struct cellar_table *handle, c
     rc = place_find(txn, handle->table, key, bytes, &place);
     if (rc == 0 && !place.record)
         rc = interactive_failed(session, CELLAR_NOT_FOUND,
-                                interactive_detail(CELLAR_WHY_CODE, handle->table, bytekey_first(place.number)));
+                                interactive_detail(WHY_CODE, handle->table, bytekey_first(place.number)));
     if (rc == 0) *record = place.number;
     return rc;
 }
@@ -225,7 +224,7 @@ int cellar_txn_add(struct cellar_txn *txn, const struct cellar_table *handle, co
     memcpy(&bytes, column, sizeof bytes);
     rc = place_find(txn, table, column + BYTEKEY_HEAD_BYTES, bytes, &place);
     if (rc == 0 && place.record)
-        rc = interactive_failed(session, CELLAR_EXISTS, interactive_detail(CELLAR_WHY_CODE, table, place.number));
+        rc = interactive_failed(session, CELLAR_EXISTS, interactive_detail(WHY_CODE, table, place.number));
     if (rc == 0) rc = interactive_key_add(session, &place, column + BYTEKEY_HEAD_BYTES, bytes);
     if (rc) return rc;
     uint8_t *to = place.record->row;
@@ -247,6 +246,6 @@ int cellar_txn_remove(struct cellar_txn *txn, const struct cellar_table *handle,
     if (!session) return rc;
     rc = key_read(txn, handle->table, number, 0, &record, &key);
     if (rc == 0 && !record)
-        rc = interactive_failed(session, CELLAR_NOT_FOUND, interactive_detail(CELLAR_WHY_CODE, handle->table, number));
+        rc = interactive_failed(session, CELLAR_NOT_FOUND, interactive_detail(WHY_CODE, handle->table, number));
     return rc ? rc : interactive_key_remove(txn, handle->table, number);
 }

@@ -55,8 +55,8 @@ static int row_failed(struct session *session, const struct rowview *view, const
 {
     const struct table *table = view->handle.table;
     if (!table->key.wide)
-        return interactive_failed(session, code, interactive_detail(CELLAR_WHY_CODE, table, rowview_number(view, row)));
-    session->last = (struct cellar_result){.code = code, .detail = interactive_detail(CELLAR_WHY_CODE, table, 0)};
+        return interactive_failed(session, code, interactive_detail(WHY_CODE, table, rowview_number(view, row)));
+    session->last = (struct cellar_result){.code = code, .detail = interactive_detail(WHY_CODE, table, 0)};
     return db_result_key_failed(code, table, key->packed, key->bytes);
 }
 
@@ -182,8 +182,7 @@ static int text_lend(struct session *session, const struct draft_record *record,
     interactive_column_get(record, stored, value);
     memcpy(&length, value, sizeof length);
     if (length > record->table->schema.columns[stored].bytes - SCHEMA_LENGTH_BYTES)
-        return interactive_failed(session, CELLAR_CORRUPT,
-                                  interactive_detail(CELLAR_WHY_VALUE, record->table, record->key));
+        return interactive_failed(session, CELLAR_CORRUPT, interactive_detail(WHY_VALUE, record->table, record->key));
     uint8_t *bytes = draft_lend(&session->draft, length);
     if (!bytes) return interactive_no_copies(session, record->table, record->key);
     memcpy(bytes, value + SCHEMA_LENGTH_BYTES, length);
@@ -425,7 +424,7 @@ static int whole_write(struct changing *changing, uint64_t columns, bool all, bo
     if (!(columns & changing->view->longs)) return row_write(changing, columns, all, adds);
     int savepoint = draft_savepoint(draft);
     if (savepoint < 0)
-        return interactive_too_large(changing->session, CELLAR_WHY_SAVEPOINTS_MAX, CELLAR_SAVEPOINTS_MAX, NULL, 0);
+        return interactive_too_large(changing->session, WHY_SAVEPOINTS_MAX, CELLAR_SAVEPOINTS_MAX, NULL, 0);
     int rc = row_write(changing, columns, all, adds);
     if (rc == 0) rc = longs_put(changing, columns);
     if (rc) draft_rollback(draft, savepoint);

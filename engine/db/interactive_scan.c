@@ -139,14 +139,13 @@ static int scan_fn(struct cellar_txn *txn, void *arg)
 {
     struct scan *scan = arg;
     struct draft *draft = &scan->session->draft;
-    enum cellar_why why;
+    enum why why;
     draft_want_nothing(draft); /* of an attempt before */
     int rc = tree_scan(&txn->txn, scan->index, &scan->rest, scan->of->read, scan->of->backward, scan->ask,
                        draft->entries + scan->count, &scan->found);
     if (rc) return rc;
     if (draft_want_all(draft, &txn->txn, &why) == 0) return 0;
-    return txn_error(&txn->txn, CELLAR_TOO_LARGE, why,
-                     why == CELLAR_WHY_COPIES ? DRAFT_ARENA_BYTES : DRAFT_RECORDS_MAX);
+    return txn_error(&txn->txn, CELLAR_TOO_LARGE, why, why == WHY_COPIES ? DRAFT_ARENA_BYTES : DRAFT_RECORDS_MAX);
 }
 
 static int part_read(struct scan *scan)
@@ -240,10 +239,10 @@ int interactive_scan(struct session *session, const struct interactive_range *of
 
 int interactive_index_check(struct session *session, const struct cellar_index *index)
 {
-    if (!index) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_NO_INDEX);
+    if (!index) return interactive_refused(session, CELLAR_INVALID, WHY_NO_INDEX);
     if (!catalog_owns(session->db->catalog, catalog_handle(index->base)))
-        return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_FOREIGN);
-    return index->dropped ? interactive_refused(session, CELLAR_DROPPED, CELLAR_WHY_CODE) : 0;
+        return interactive_refused(session, CELLAR_INVALID, WHY_FOREIGN);
+    return index->dropped ? interactive_refused(session, CELLAR_DROPPED, WHY_CODE) : 0;
 }
 
 /* What the attempt would not refuse. */
@@ -252,14 +251,13 @@ static int scan_check(struct session *session, const struct cellar_index *index,
 {
     int rc = interactive_index_check(session, index);
     if (rc) return rc;
-    if (index->base->key.count) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_TYPED);
+    if (index->base->key.count) return interactive_refused(session, CELLAR_INVALID, WHY_TYPED);
     if (flags & ~(uint32_t)(CELLAR_BACKWARD | CELLAR_AFTER))
-        return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_OPTIONS);
+        return interactive_refused(session, CELLAR_INVALID, WHY_OPTIONS);
     if (cells != CELLAR_ALL_CELLS && (cells & ~index->base->schema.all_cells))
-        return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_CELLS);
-    if (limit - 1 >= CELLAR_TXN_RECORDS_MAX) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_SCAN_LIMIT);
-    return tree_range_of(index, range, flags, ends) ? 0
-                                                    : interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_RANGE);
+        return interactive_refused(session, CELLAR_INVALID, WHY_CELLS);
+    if (limit - 1 >= CELLAR_TXN_RECORDS_MAX) return interactive_refused(session, CELLAR_INVALID, WHY_SCAN_LIMIT);
+    return tree_range_of(index, range, flags, ends) ? 0 : interactive_refused(session, CELLAR_INVALID, WHY_RANGE);
 }
 
 /* `rows` NULL: keys only. */

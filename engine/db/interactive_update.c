@@ -18,13 +18,13 @@ static uint32_t cells_to_lock(const struct session *session, const struct table 
 /* The hold was lost, or could not be had: the transaction is over. */
 static int lost(struct session *session, const struct draft_record *record, int code)
 {
-    enum cellar_why why;
+    enum why why;
     int over = hold_over(session, &why);
-    struct cellar_detail detail = interactive_detail(over ? why : CELLAR_WHY_CODE, record->table, record->key);
+    struct cellar_detail detail = interactive_detail(over ? why : WHY_CODE, record->table, record->key);
     if (over) code = over;
-    if (detail.why == CELLAR_WHY_LOCK_BOUND) detail.limit = session->hold.bound_ns;
+    if (detail.why == WHY_LOCK_BOUND) detail.limit = session->hold.bound_ns;
     if (code == CELLAR_DEADLINE) {
-        detail.why = CELLAR_WHY_TIMEOUT;
+        detail.why = WHY_TIMEOUT;
         detail.limit = session->options.timeout_ns;
     }
     hold_end(session);
@@ -65,13 +65,13 @@ static int lock(struct session *session, struct draft_record *record, uint32_t c
 
 int interactive_lock(struct session *session, struct draft_record *record, uint32_t cells)
 {
-    if (session->flags & CELLAR_READ_ONLY) return interactive_refused(session, CELLAR_INVALID, CELLAR_WHY_READ_ONLY);
+    if (session->flags & CELLAR_READ_ONLY) return interactive_refused(session, CELLAR_INVALID, WHY_READ_ONLY);
     bool own = record->now.change == DRAFT_INSERT || draft_known(record) == DRAFT_ABSENT; /* nothing to lock */
     if (session->attempt) {
         if (!own) draft_want_held(&session->draft, record, cells);
         return 0;
     }
-    if (session->inside && !session->holder) return interactive_refused(session, CELLAR_UNSUPPORTED, CELLAR_WHY_CODE);
+    if (session->inside && !session->holder) return interactive_refused(session, CELLAR_UNSUPPORTED, WHY_CODE);
     cells = cells_to_lock(session, record->table, cells);
     return own || !(cells & ~record->hold_cells) ? 0 : lock(session, record, cells);
 }

@@ -28,7 +28,7 @@ static uint32_t room_of(const struct table *table, uint32_t column)
     return table->schema.columns[column].bytes - EXTENT_HEAD_BYTES;
 }
 
-static struct cellar_detail detail_of(const struct value *value, enum cellar_why why, uint64_t limit)
+static struct cellar_detail detail_of(const struct value *value, enum why why, uint64_t limit)
 {
     struct cellar_detail detail = interactive_detail(why, value->table, value->key);
     detail.column = (int32_t)value->column;
@@ -67,9 +67,9 @@ static int contradicted(const struct value *value)
     struct session *session = value->session;
     int rc = cellar_check(value->txn);
     if (rc) return rc;
-    if (!places_meet(value)) return interactive_failed(session, CELLAR_CORRUPT, detail_of(value, CELLAR_WHY_VALUE, 0));
+    if (!places_meet(value)) return interactive_failed(session, CELLAR_CORRUPT, detail_of(value, WHY_VALUE, 0));
     session->over = CELLAR_RETRY;
-    return interactive_failed(session, session->over, detail_of(value, CELLAR_WHY_CHANGED, 0));
+    return interactive_failed(session, session->over, detail_of(value, WHY_CHANGED, 0));
 }
 
 static int head_read(struct value *value)
@@ -88,7 +88,7 @@ static int value_begin(struct value *value, struct session *session, struct cell
     *value = (struct value){.session = session, .txn = txn, .table = table, .key = key, .column = (uint32_t)column};
     bool known = (uint32_t)column < table->schema.column_count;
     if (!known || !(table->variable >> column & 1)) {
-        enum cellar_why why = known ? CELLAR_WHY_NOT_VARIABLE : CELLAR_WHY_NO_COLUMN;
+        enum why why = known ? WHY_NOT_VARIABLE : WHY_NO_COLUMN;
         return interactive_failed(session, CELLAR_INVALID, detail_of(value, why, 0));
     }
     value->room = room_of(table, value->column);
@@ -165,7 +165,7 @@ int cellar_txn_get_bytes(struct cellar_txn *txn, const struct cellar_table *hand
     if (bytes) *bytes = all;
     if (!to && capacity) return interactive_nothing_given(session);
     if (all > capacity)
-        return interactive_failed(session, CELLAR_TOO_LARGE, detail_of(&value, CELLAR_WHY_VALUE_ROOM, capacity));
+        return interactive_failed(session, CELLAR_TOO_LARGE, detail_of(&value, WHY_VALUE_ROOM, capacity));
     rc = value.cut.count ? pieces_read(&value, (uint8_t *)to + here) : 0;
     if (rc == 0 && here) memcpy(to, value.in.head, here);
     return rc;
@@ -323,7 +323,7 @@ int cellar_txn_put_bytes(struct cellar_txn *txn, const struct cellar_table *hand
     if (!from && bytes) return interactive_nothing_given(session);
     if (bytes > CELLAR_VALUE_BYTES_MAX)
         return interactive_failed(session, CELLAR_TOO_LARGE,
-                                  detail_of(&value, CELLAR_WHY_VALUE_BYTES, CELLAR_VALUE_BYTES_MAX));
+                                  detail_of(&value, WHY_VALUE_BYTES, CELLAR_VALUE_BYTES_MAX));
     return value_put(&value, from, (uint32_t)bytes);
 }
 
@@ -341,7 +341,7 @@ int interactive_values_check(struct session *session, const struct table *table,
         memcpy(&bytes, (const uint8_t *)row + table->schema.columns[column].row_offset, sizeof bytes);
         if (bytes <= room) continue;
         const struct value value = {.table = table, .key = key, .column = (uint32_t)column};
-        return interactive_failed(session, CELLAR_TOO_LARGE, detail_of(&value, CELLAR_WHY_VALUE_ROOM, room));
+        return interactive_failed(session, CELLAR_TOO_LARGE, detail_of(&value, WHY_VALUE_ROOM, room));
     }
     return 0;
 }
@@ -387,7 +387,7 @@ int interactive_values_outcome(struct session *session, struct cellar_result *re
     /* A place that another value has: the next attempt draws another one. */
     if (result->code == CELLAR_EXISTS) result->code = CELLAR_RETRY;
     if (result->code == CELLAR_NOT_FOUND) result->code = CELLAR_CORRUPT;
-    if (result->code == CELLAR_CORRUPT) result->detail.why = CELLAR_WHY_VALUE;
-    if (result->code == CELLAR_RETRY) result->detail.why = CELLAR_WHY_CHANGED;
+    if (result->code == CELLAR_CORRUPT) result->detail.why = WHY_VALUE;
+    if (result->code == CELLAR_RETRY) result->detail.why = WHY_CHANGED;
     return interactive_failed(session, result->code, result->detail);
 }

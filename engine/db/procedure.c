@@ -36,17 +36,17 @@ void procedure_close(struct session *session)
     handle_drop(session, sizeof *session);
 }
 
-static int refused(int code, enum cellar_why why)
+static int refused(int code, enum why why)
 {
     return db_result_last(code, &(struct cellar_detail){.why = why, .column = -1});
 }
 
 int procedure_begin(struct txn *txn, struct session **out)
 {
-    if (!txn->runs || !coro_is_here(txn->co)) return refused(CELLAR_INVALID, CELLAR_WHY_ENDED);
+    if (!txn->runs || !coro_is_here(txn->co)) return refused(CELLAR_INVALID, WHY_ENDED);
     if (!txn->session) txn->session = make(txn);
     struct session *session = *out = txn->session;
-    if (!session) return refused(txn_error(txn, CELLAR_NOMEM, CELLAR_WHY_CODE, 0), CELLAR_WHY_CODE);
+    if (!session) return refused(txn_error(txn, CELLAR_NOMEM, WHY_CODE, 0), WHY_CODE);
     draft_reset(&session->draft, 0);
     session->draft.service = DRAFT_OWN;
     session->over = session->last.code = 0;
@@ -147,7 +147,7 @@ static int outcome(struct coro *co, struct txn *txn, int code)
     if (code != txn->error || !txn->detail.table || !txn->detail.table->table->extent_size) return code;
     if (code == CELLAR_EXISTS) return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
     if (code != CELLAR_NOT_FOUND) return code;
-    txn->detail.why = CELLAR_WHY_VALUE;
+    txn->detail.why = WHY_VALUE;
     return txn->error = CELLAR_CORRUPT;
 }
 

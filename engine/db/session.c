@@ -12,10 +12,10 @@
 
 /* ---- calls ---- */
 
-static int refuse(enum cellar_why *why, enum cellar_why reason)
+static int refuse(enum why *why, enum why reason)
 {
     *why = reason;
-    return db_result_last(reason == CELLAR_WHY_CLOSED ? CELLAR_CLOSED : CELLAR_INVALID,
+    return db_result_last(reason == WHY_CLOSED ? CELLAR_CLOSED : CELLAR_INVALID,
                           &(struct cellar_detail){.why = reason, .column = -1});
 }
 
@@ -34,36 +34,34 @@ static bool goes_on(struct session *session, const struct cellar_txn *txn)
  * The transaction goes on in this thread, unless a call of another one is amid it. Under the lock: who takes what a
  * thread that has ended left open does so there, and closing looks there whose threads live.
  */
-static __attribute__((cold, noinline)) int adopt(struct session *session, const struct cellar_txn *txn,
-                                                 enum cellar_why *why)
+static __attribute__((cold, noinline)) int adopt(struct session *session, const struct cellar_txn *txn, enum why *why)
 {
     struct cellar *db = session->db;
-    enum cellar_why refused = CELLAR_WHY_CODE;
-    if (session->running)
-        return session_is_amid(session) ? refuse(why, CELLAR_WHY_BESIDE) : 0; /* the run's thread keeps it */
+    enum why refused = WHY_CODE;
+    if (session->running) return session_is_amid(session) ? refuse(why, WHY_BESIDE) : 0; /* the run's thread keeps it */
     fabric_lock(db->fabric, &db->sessions_lock);
     if (!atomic_load(&db->open))
-        refused = CELLAR_WHY_CLOSED;
+        refused = WHY_CLOSED;
     else if (session_state(session) != SESSION_TAKEN || !goes_on(session, txn))
-        refused = CELLAR_WHY_ENDED;
+        refused = WHY_ENDED;
     else if (session_is_amid(session))
-        refused = CELLAR_WHY_BESIDE;
+        refused = WHY_BESIDE;
     else if (!PLANT(session_adopt_unnamed))
         atomic_store(&session->owner, owner_here(SESSION_TAKEN));
     fabric_unlock(db->fabric, &db->sessions_lock);
-    return refused == CELLAR_WHY_CODE ? 0 : refuse(why, refused);
+    return refused == WHY_CODE ? 0 : refuse(why, refused);
 }
 
-int session_check(struct session *session, const struct cellar_txn *txn, enum cellar_why *why)
+int session_check(struct session *session, const struct cellar_txn *txn, enum why *why)
 {
-    if (!session) return refuse(why, CELLAR_WHY_ENDED);
+    if (!session) return refuse(why, WHY_ENDED);
     uint64_t owner = atomic_load_explicit(&session->owner, memory_order_acquire);
-    if (session_state_of(owner) == SESSION_CLOSED) return refuse(why, CELLAR_WHY_CLOSED);
-    if (txn && !goes_on(session, txn)) return refuse(why, CELLAR_WHY_ENDED);
+    if (session_state_of(owner) == SESSION_CLOSED) return refuse(why, WHY_CLOSED);
+    if (txn && !goes_on(session, txn)) return refuse(why, WHY_ENDED);
     if (session->inside) return 0;
-    if (coro_is_inside()) return refuse(why, CELLAR_WHY_INSIDE);
+    if (coro_is_inside()) return refuse(why, WHY_INSIDE);
     if (fabric_thread_is_here(session_thread_of(owner))) return 0;
-    return session_state_of(owner) == SESSION_TAKEN ? adopt(session, txn, why) : refuse(why, CELLAR_WHY_THREAD);
+    return session_state_of(owner) == SESSION_TAKEN ? adopt(session, txn, why) : refuse(why, WHY_THREAD);
 }
 
 int session_enter(struct session *session)
@@ -352,7 +350,7 @@ void session_give(struct session *session)
 
 void session_close(struct session *session)
 {
-    enum cellar_why why;
+    enum why why;
     if (session_check(session, NULL, &why) || session->inside || session_enter(session)) return;
     hold_end(session);
     give_back(session);

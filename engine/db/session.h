@@ -132,7 +132,7 @@ NODISCARD int session_run_until(struct session *session, cellar_txn_fn fn, void 
 NODISCARD int session_transact(struct session *session, cellar_txn_fn fn, void *arg);
 
 /* Returns 0 if this call may use it, and its transaction; NULL: it is to begin one. Else INVALID or CLOSED, and why. */
-int session_check(struct session *session, const struct cellar_txn *txn, enum cellar_why *why);
+int session_check(struct session *session, const struct cellar_txn *txn, enum why *why);
 static inline enum session_state session_state_of(uint64_t owner) { return owner & ((1u << SESSION_STATE_BITS) - 1); }
 static inline enum session_state session_state(const struct session *session)
 {

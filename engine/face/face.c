@@ -23,7 +23,7 @@
 
 static int nothing_given(void)
 {
-    return db_result_last(CELLAR_INVALID, &(struct cellar_detail){.why = CELLAR_WHY_NO_MEMORY_GIVEN, .column = -1});
+    return db_result_last(CELLAR_INVALID, &(struct cellar_detail){.why = WHY_NO_MEMORY_GIVEN, .column = -1});
 }
 
 /* ---- cellar.h ---- */

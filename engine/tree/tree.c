@@ -46,7 +46,7 @@ int tree_need(struct txn *txn, enum tree_need need, const struct cellar_index *i
 
 int tree_contradiction(struct txn *txn, const struct cellar_index *index, uint64_t node)
 {
-    return txn_error(txn, CELLAR_CORRUPT, CELLAR_WHY_TREE, (uint64_t)index->nodes->id << 48 | node);
+    return txn_error(txn, CELLAR_CORRUPT, WHY_TREE, (uint64_t)index->nodes->id << 48 | node);
 }
 
 void tree_tidy_note(struct txn *txn, const struct cellar_index *index, const uint8_t *key)

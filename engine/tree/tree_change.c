@@ -55,7 +55,7 @@ static int gather(struct txn *txn)
     for (uint32_t i = 0; i < txn->indexed_count; i++) {
         struct indexed_row *row = &txn->indexed[i];
         if (row->fetched && !row_gather(txn, row))
-            return txn_error(txn, CELLAR_TOO_LARGE, CELLAR_WHY_WRITES_MAX, TREE_CHANGES_MAX);
+            return txn_error(txn, CELLAR_TOO_LARGE, WHY_WRITES_MAX, TREE_CHANGES_MAX);
     }
     return 0;
 }
@@ -301,8 +301,7 @@ static int entry_add(struct txn *txn, const struct tree_change *change)
         if (rc) return rc;
         uint32_t at = find(change->index, tree->found, held->count, change->key);
         if (at < held->count && !PLANT(tree_unique_unlooked))
-            return txn_error(txn, CELLAR_EXISTS, CELLAR_WHY_UNIQUE,
-                             treenode_record_key(change->index, tree->found[at].key));
+            return txn_error(txn, CELLAR_EXISTS, WHY_UNIQUE, treenode_record_key(change->index, tree->found[at].key));
         if (held->count < treenode_capacity(change->index, 0)) break;
         if ((rc = room_make(txn, change)) != 0) return rc;
     }

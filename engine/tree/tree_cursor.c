@@ -276,10 +276,10 @@ static int begin(struct txn *txn, const struct cellar_index *index)
 {
     if (txn->doomed) return txn_doomed(txn);
     if (txn->error) return txn->error;
-    if (!index) return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_NO_INDEX, 0);
+    if (!index) return txn_error(txn, CELLAR_INVALID, WHY_NO_INDEX, 0);
     if (!catalog_owns(txn->home->catalog, catalog_handle(index->base)))
-        return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_FOREIGN, 0);
-    if (index->dropped) return txn_error(txn, CELLAR_DROPPED, CELLAR_WHY_CODE, 0);
+        return txn_error(txn, CELLAR_INVALID, WHY_FOREIGN, 0);
+    if (index->dropped) return txn_error(txn, CELLAR_DROPPED, WHY_CODE, 0);
     txn->tree_begun = true;
     int rc = txn->block_count ? tree_fetch(txn) : 0;
     return rc ? rc : tree_flush(txn);
@@ -312,7 +312,7 @@ static int cursor_open(struct txn *txn, const struct cellar_index *index, const 
 {
     int number = 0;
     while (number < CELLAR_CURSORS_MAX && txn->tree->cursors[number].open) number++;
-    if (number == CELLAR_CURSORS_MAX) return txn_error(txn, CELLAR_TOO_LARGE, CELLAR_WHY_CURSORS, CELLAR_CURSORS_MAX);
+    if (number == CELLAR_CURSORS_MAX) return txn_error(txn, CELLAR_TOO_LARGE, WHY_CURSORS, CELLAR_CURSORS_MAX);
     cursor_begin(&txn->tree->cursors[number], index, range, backward, limit);
     txn->tree->cursors[number].since = txn->tree->change_first;
     return number;
@@ -326,13 +326,13 @@ int cellar_proc_cursor_open(struct cellar_txn *public_txn, const struct cellar_i
     struct tree_range ends;
     int rc = begin(txn, index);
     if (rc) return rc;
-    if (is_typed(index)) return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_TYPED, 0);
+    if (is_typed(index)) return txn_error(txn, CELLAR_INVALID, WHY_TYPED, 0);
     uint32_t all = index->base->schema.all_cells;
     read = read == CELLAR_ALL_CELLS ? all : read;
     write = write == CELLAR_ALL_CELLS ? all : write;
     if (((read | write) & ~all) || (flags & ~(uint32_t)(CELLAR_BACKWARD | CELLAR_AFTER)))
-        return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_CELLS, 0);
-    if (!tree_range_of(index, range, flags, &ends)) return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_RANGE, 0);
+        return txn_error(txn, CELLAR_INVALID, WHY_CELLS, 0);
+    if (!tree_range_of(index, range, flags, &ends)) return txn_error(txn, CELLAR_INVALID, WHY_RANGE, 0);
     int number = cursor_open(txn, index, &ends, flags & CELLAR_BACKWARD, limit);
     if (number < 0) return number;
     txn->tree->cursors[number].read = read & ~write;
@@ -369,7 +369,7 @@ int cellar_proc_cursor_next(struct cellar_txn *public_txn, int number, uint64_t 
     struct txn *txn = txn_of(public_txn);
     if (txn->doomed) return txn_doomed(txn);
     struct tree_cursor *cursor = cursor_of(txn, number);
-    if (!cursor) return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_CURSOR, (uint64_t)(int64_t)number);
+    if (!cursor) return txn_error(txn, CELLAR_INVALID, WHY_CURSOR, (uint64_t)(int64_t)number);
     for (;;) {
         if (cursor->given == cursor->count) {
             int rc = batch_read(txn, cursor);
@@ -393,8 +393,7 @@ int cellar_proc_cursor_row(struct cellar_txn *public_txn, int number, void *row)
     struct txn *txn = txn_of(public_txn);
     if (txn->doomed) return txn_doomed(txn);
     const struct tree_cursor *cursor = cursor_of(txn, number);
-    if (!cursor || !cursor->given || !row)
-        return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_CURSOR, (uint64_t)(int64_t)number);
+    if (!cursor || !cursor->given || !row) return txn_error(txn, CELLAR_INVALID, WHY_CURSOR, (uint64_t)(int64_t)number);
     treenode_row_of_entry(cursor->index, cursor->entries[cursor->given - 1].key, row);
     return 0;
 }
@@ -403,7 +402,7 @@ int cellar_proc_cursor_close(struct cellar_txn *public_txn, int number)
 {
     struct txn *txn = txn_of(public_txn);
     struct tree_cursor *cursor = cursor_of(txn, number);
-    if (!cursor) return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_CURSOR, (uint64_t)(int64_t)number);
+    if (!cursor) return txn_error(txn, CELLAR_INVALID, WHY_CURSOR, (uint64_t)(int64_t)number);
     cursor->open = false;
     return 0;
 }
@@ -414,12 +413,12 @@ int cellar_proc_lookup(struct cellar_txn *public_txn, const struct cellar_index 
     int rc = begin(txn, index);
     if (rc) return rc;
     uint32_t columns = index->sortkey.column_count;
-    if (is_typed(index)) return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_TYPED, 0);
-    if (!row || !columns) return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_RANGE, 0);
+    if (is_typed(index)) return txn_error(txn, CELLAR_INVALID, WHY_TYPED, 0);
+    if (!row || !columns) return txn_error(txn, CELLAR_INVALID, WHY_RANGE, 0);
     struct cellar_range range = {.low = {row, columns, false}, .high = {row, columns, false}};
     struct tree_range ends;
     struct tree_cursor *cursor = &txn->tree->cursors[CELLAR_CURSORS_MAX];
-    if (!tree_range_of(index, &range, 0, &ends)) return txn_error(txn, CELLAR_INVALID, CELLAR_WHY_RANGE, 0);
+    if (!tree_range_of(index, &range, 0, &ends)) return txn_error(txn, CELLAR_INVALID, WHY_RANGE, 0);
     cursor_begin(cursor, index, &ends, false, 1);
     cursor->since = txn->tree->change_first;
     rc = batch_read(txn, cursor);

@@ -14,7 +14,6 @@
 #include "tree_plants.h"
 
 #define NODES_NEW_MAX 9 /* of one split */
-#define GIVE_UP CELLAR_USER_ABORT
 
 static uint32_t node_capacity(const struct cellar_index *index, uint32_t level)
 {
@@ -348,7 +347,7 @@ static int tidy(struct txn *txn)
     uint32_t level = tree->work.level;
     int rc = walk(txn, level + 1, a, &posted);
     if (rc || posted) return rc;
-    if (a->shape.level <= level) return GIVE_UP; /* the root */
+    if (a->shape.level <= level) return ERR_GIVEN_UP; /* the root */
     if ((rc = node_fetch(txn, a->number, TREENODE_ALL, 0, parent)) != 0) return rc;
     tree->path_count = 0;
     if (parent->count == 1 && parent->number == TREENODE_ROOT) return root_lower(txn, parent);
@@ -366,7 +365,7 @@ static int tidy(struct txn *txn)
     if (rc) return rc;
     if (!is_child(index, parent, at, a) || !is_child(index, parent, at + 1, b))
         return tree_contradiction(txn, index, parent->number);
-    if (a->shape.right != b->number || !may_join(index, a, b)) return GIVE_UP;
+    if (a->shape.right != b->number || !may_join(index, a, b)) return ERR_GIVEN_UP;
 
     bool packed = a->count + b->count > node_capacity(index, level) / 4 * 3;
     a->shape.right = b->shape.right;
@@ -411,7 +410,7 @@ int tree_work(struct cellar_txn *public_txn, void *arg)
     case TREE_TIDY:
         return tidy(txn);
     default:
-        return GIVE_UP;
+        return ERR_GIVEN_UP;
     }
 }
 

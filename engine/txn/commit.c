@@ -63,7 +63,7 @@ static bool snapshot_suffices(const struct txn *txn)
 static int validation_post(struct coro *co, struct txn *txn)
 {
     uint8_t *line = cache_alloc(&txn->cache, (uint64_t)txn->check_count * LAYOUT_LINE);
-    if (!line) return txn_error(txn, CELLAR_TOO_LARGE, CELLAR_WHY_COPIES, txn->cache.arena_most);
+    if (!line) return txn_error(txn, CELLAR_TOO_LARGE, WHY_COPIES, txn->cache.arena_most);
 
     txn_each_object (txn, object) {
         if (cells_to_check(object)) {
@@ -355,7 +355,7 @@ int txn_log_place(struct coro *co, struct txn *txn, struct logseg_entry *entry, 
     const struct catalog *catalog = txn->home->catalog;
     struct fabric_addr at;
     int rc = logseg_entry_finish(&txn->log, entry, ts, watermark, &at);
-    if (rc < 0) return txn_error(txn, rc, CELLAR_WHY_LOG_BYTES, txn->log_capacity);
+    if (rc < 0) return txn_error(txn, rc, WHY_LOG_BYTES, txn->log_capacity);
     if (rc > 0) return large_place(co, txn, entry, at, watermark);
     for (uint32_t i = 0; i <= (PLANT(log_one_replica) ? 0 : catalog->replicas); i++)
         txn_write(co, txn, CELLAR_PHASE_LOG, catalog_replica(catalog, at, i), entry->buffer, entry->bytes);
@@ -368,7 +368,7 @@ int txn_log_post(struct coro *co, struct txn *txn, uint64_t ts)
 {
     struct logseg_entry entry;
     logseg_entry_begin(&entry, txn->log_buffer, txn->log_capacity);
-    if (!txn_log_changes(txn, &entry)) return txn_error(txn, CELLAR_TOO_LARGE, CELLAR_WHY_LOG_BYTES, txn->log_capacity);
+    if (!txn_log_changes(txn, &entry)) return txn_error(txn, CELLAR_TOO_LARGE, WHY_LOG_BYTES, txn->log_capacity);
     return txn_log_place(co, txn, &entry, ts, txn->log.sequence);
 }
 
@@ -503,7 +503,7 @@ static int epoch_room(struct coro *co, struct txn *txn)
     struct epochs *epochs = txn->home->epochs;
     for (;;) {
         int refused = atomic_load(&epochs->refused);
-        if (refused) return txn_error(txn, refused, CELLAR_WHY_DISK, 0);
+        if (refused) return txn_error(txn, refused, WHY_DISK, 0);
         /* What makes room is a checkpoint, which begins when this attempt has ended. */
         if (atomic_load_explicit(&epochs->crowded, memory_order_relaxed))
             return txn_abort(co, txn, CELLAR_ABORT_LOG_FULL);
@@ -533,7 +533,7 @@ int txn_log(struct coro *co, struct txn *txn, int (*post)(struct coro *co, struc
     int rc = txn->draft ? draft_serialized(co, txn) : 0;
     if (rc == 0 && txn->index_count) rc = txn_index_change(co, txn);
     *ts = rc == 0 ? ts_choose(txn, txn->home->tallies) : 0;
-    if (*ts > LAYOUT_TS_MAX) rc = txn_error(txn, CELLAR_FULL, CELLAR_WHY_TIMESTAMPS, LAYOUT_TS_MAX);
+    if (*ts > LAYOUT_TS_MAX) rc = txn_error(txn, CELLAR_FULL, WHY_TIMESTAMPS, LAYOUT_TS_MAX);
     txn_phase_end(txn, CELLAR_PHASE_VALIDATE);
     /* One that ends here for lack of space was validated like any other: what it read is known by now. */
     if (rc != CELLAR_RETRY && observer && txn->home->mode->shares) observer->serialized(observer->arg, txn);
@@ -584,8 +584,7 @@ int txn_commit_own(struct coro *co, struct txn *txn) { return txn_commit_checked
 int txn_commit(struct coro *co, struct txn *txn)
 {
     if (txn->doomed) return CELLAR_RETRY;
-    if (txn->block_count && !txn->error)
-        txn_error_of(txn, CELLAR_UNFETCHED, CELLAR_WHY_NEVER_FETCHED, 0, txn->block[0]);
+    if (txn->block_count && !txn->error) txn_error_of(txn, ERR_UNFETCHED, WHY_NEVER_FETCHED, 0, txn->block[0]);
     if (txn->error) return txn_fail(co, txn, txn->error);
     txn_phase_end(txn, CELLAR_PHASE_EXECUTE);
     return txn->home->mode->commit(co, txn);

@@ -23,18 +23,18 @@ static inline bool is_known(const struct txn *txn, const struct cellar_table *ha
 static __attribute__((noinline)) int no_table(struct txn *txn, const struct cellar_table *handle)
 {
     if (txn->doomed) return txn_doomed(txn);
-    return txn_error(txn, CELLAR_INVALID, handle ? CELLAR_WHY_FOREIGN : CELLAR_WHY_NO_TABLE, 0);
+    return txn_error(txn, CELLAR_INVALID, handle ? WHY_FOREIGN : WHY_NO_TABLE, 0);
 }
 
 /* Every declaration comes through here: the object, or a code. */
 static inline int declare(struct txn *txn, const struct table *table, uint64_t key, bool *made)
 {
     if (txn->doomed) return txn_doomed(txn);
-    if (__builtin_expect(table->dropped, 0)) return txn_error(txn, CELLAR_DROPPED, CELLAR_WHY_CODE, 0);
+    if (__builtin_expect(table->dropped, 0)) return txn_error(txn, CELLAR_DROPPED, WHY_CODE, 0);
     int32_t ref = cache_pin(&txn->cache, table, key, made);
     fabric_work(txn->home->ep, 1);
     if (ref < 0 || (*made && ++txn->record_count > txn->records_max))
-        return txn_error_at(txn, CELLAR_TOO_LARGE, CELLAR_WHY_RECORDS_MAX, txn->records_max, table, key);
+        return txn_error_at(txn, CELLAR_TOO_LARGE, WHY_RECORDS_MAX, txn->records_max, table, key);
     return ref;
 }
 
@@ -42,7 +42,7 @@ static inline int count_write(struct txn *txn, const struct cache_object *object
 {
     bool first = !object->write_cells && object->kind == CACHE_ACCESS;
     if (first && ++txn->write_count > txn->writes_max)
-        return txn_error_of(txn, CELLAR_TOO_LARGE, CELLAR_WHY_WRITES_MAX, txn->writes_max, object);
+        return txn_error_of(txn, CELLAR_TOO_LARGE, WHY_WRITES_MAX, txn->writes_max, object);
     return 0;
 }
 
@@ -68,8 +68,8 @@ static inline void imply_witness(struct cache_object *object)
 /* A call by number would write what only calls by rows keep in order. */
 static __attribute__((cold, noinline)) int guarded(struct txn *txn, const struct table *table, uint64_t key)
 {
-    enum cellar_why why = table->key_bytes ? CELLAR_WHY_KEYED : CELLAR_WHY_VARIABLE;
-    if (table->guarded_cells & CATALOG_GUARD_NARROW) why = CELLAR_WHY_TYPED;
+    enum why why = table->key_bytes ? WHY_KEYED : WHY_VARIABLE;
+    if (table->guarded_cells & CATALOG_GUARD_NARROW) why = WHY_TYPED;
     return txn_error_at(txn, CELLAR_INVALID, why, 0, table, key);
 }
 
@@ -95,12 +95,12 @@ static inline __attribute__((always_inline)) int access_of(struct txn *txn, cons
     read = read == CELLAR_ALL_CELLS ? all : read;
     write = write == CELLAR_ALL_CELLS ? all : write;
     if (((read | write) & ~all) || (flags & ~(uint32_t)(CELLAR_OPTIONAL | CELLAR_DELETE)))
-        return txn_error_of(txn, CELLAR_INVALID, CELLAR_WHY_CELLS, 0, object);
+        return txn_error_of(txn, CELLAR_INVALID, WHY_CELLS, 0, object);
     if (by_number && __builtin_expect(table->guarded_cells, 0) &&
         ((write & table->guarded_cells) || (flags & CELLAR_DELETE)))
         return guarded(txn, table, key);
     if (!made && stands_already(object, read | write, flags))
-        return txn_error_of(txn, CELLAR_DUPLICATE, CELLAR_WHY_CODE, 0, object);
+        return txn_error_of(txn, ERR_DUPLICATE, WHY_CODE, 0, object);
     int rc = write || (flags & CELLAR_DELETE) ? count_write(txn, object) : 0;
     if (rc == 0) rc = image_make(txn, object);
     if (rc) return rc;
@@ -118,7 +118,7 @@ static inline __attribute__((always_inline)) int access_of(struct txn *txn, cons
     if (object->state != CACHE_ABSENT)
         block_add(txn, object);
     else if (!object->optional) /* an earlier block has looked */
-        return txn_error_of(txn, CELLAR_NOT_FOUND, CELLAR_WHY_CODE, 0, object);
+        return txn_error_of(txn, CELLAR_NOT_FOUND, WHY_CODE, 0, object);
     return ref;
 }
 
@@ -160,7 +160,7 @@ int txn_want(struct txn *txn, const struct table *table, uint64_t key, uint32_t 
     if (txn->doomed) return CELLAR_RETRY;
     int32_t ref = cache_pin(&txn->cache, table, key, &made);
     fabric_work(txn->home->ep, 1);
-    if (ref < 0) return txn_error_at(txn, CELLAR_TOO_LARGE, CELLAR_WHY_RECORDS_MAX, txn->cache.objects_max, table, key);
+    if (ref < 0) return txn_error_at(txn, CELLAR_TOO_LARGE, WHY_RECORDS_MAX, txn->cache.objects_max, table, key);
     struct cache_object *object = txn_object(txn, ref);
     if (made) object->optional = true;
     int rc = want(txn, object, read, write);
@@ -188,7 +188,7 @@ int txn_insert(struct txn *txn, const struct table *table, uint64_t key, const v
     /* Look first, then insert what was absent: the one way a record may stand twice. */
     struct cache_object *object = txn_object(txn, ref);
     if (!made && !(object->kind == CACHE_ACCESS && object->state == CACHE_ABSENT))
-        return txn_error_of(txn, CELLAR_DUPLICATE, CELLAR_WHY_CODE, 0, object);
+        return txn_error_of(txn, ERR_DUPLICATE, WHY_CODE, 0, object);
     int rc = count_write(txn, object); /* once, if what was looked for was to be written */
     if (rc == 0) rc = image_make(txn, object);
     if (rc) return rc;

@@ -148,13 +148,13 @@ static bool is_left_out(const struct cache_object *object)
     return PLANT(draft_gap_unnoted) && object->table->orders.of;
 }
 
-int draft_want_all(struct draft *draft, const struct txn *txn, enum cellar_why *why)
+int draft_want_all(struct draft *draft, const struct txn *txn, enum why *why)
 {
     for (uint32_t i = 0; i < txn->cache.object_count; i++) {
         const struct cache_object *object = txn_object(txn, (int32_t)i);
         if (is_left_out(object)) continue;
         struct draft_record *record = draft_record(draft, object->table, object->key);
-        *why = record ? CELLAR_WHY_COPIES : CELLAR_WHY_RECORDS_MAX;
+        *why = record ? WHY_COPIES : WHY_RECORDS_MAX;
         if (!record || draft_want(draft, record, object->read_cells) < 0) return CELLAR_TOO_LARGE;
         record->ref = (int32_t)i;
     }
@@ -164,8 +164,8 @@ int draft_want_all(struct draft *draft, const struct txn *txn, enum cellar_why *
 static void conflict_note(struct draft *draft, const struct draft_record *record)
 {
     draft->conflict = true;
-    draft->met = (struct cellar_detail){
-        .why = CELLAR_WHY_CHANGED, .column = -1, .table = &record->table->handle, .key = record->key};
+    draft->met =
+        (struct cellar_detail){.why = WHY_CHANGED, .column = -1, .table = &record->table->handle, .key = record->key};
 }
 
 bool draft_note(struct draft *draft)
@@ -317,7 +317,7 @@ int draft_serialized(struct coro *co, struct txn *txn)
     if (txn->draft->catalog_changes != atomic_load_explicit(&txn->home->catalog->changes, memory_order_relaxed) &&
         !PLANT(truncate_unnoticed)) {
         txn->draft->conflict = true;
-        txn->draft->met = (struct cellar_detail){.why = CELLAR_WHY_SCHEMA, .column = -1};
+        txn->draft->met = (struct cellar_detail){.why = WHY_SCHEMA, .column = -1};
         return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
     }
     if (txn->draft->service == DRAFT_SCANS) {

@@ -169,7 +169,7 @@ int draft_want(struct draft *draft, struct draft_record *record, uint32_t cells)
  * At the end of a procedure that scans: all that its attempt has read is wanted. 0; or TOO_LARGE, positive,
  * and in *why what is.
  */
-NODISCARD int draft_want_all(struct draft *draft, const struct txn *txn, enum cellar_why *why);
+NODISCARD int draft_want_all(struct draft *draft, const struct txn *txn, enum why *why);
 /* Of what is wanted nothing is noted: the read has failed. */
 void draft_want_nothing(struct draft *draft);
 /* OWN: these cells are to be locked by the next block, unless they are, and are noted then. */

@@ -63,8 +63,7 @@ static int bucket_post(struct coro *co, struct txn *txn, struct cache_object *ob
     object->bucket = cache_bucket_held(&txn->cache, addr);
     if (object->bucket < 0) {
         object->bucket = cache_bucket_new(&txn->cache, addr, true);
-        if (object->bucket < 0)
-            return txn_error_of(txn, CELLAR_TOO_LARGE, CELLAR_WHY_BUCKETS, txn->cache.buckets_max, object);
+        if (object->bucket < 0) return txn_error_of(txn, CELLAR_TOO_LARGE, WHY_BUCKETS, txn->cache.buckets_max, object);
         struct cache_bucket *bucket = txn_bucket(txn, object->bucket);
         if (lock && !PLANT(insert_unlocked)) {
             cache_bucket_locks(&txn->cache);
@@ -122,9 +121,9 @@ static int chains_read(struct coro *co, struct txn *txn, uint32_t first)
             if (!offset || (PLANT(chain_head_only) && part->head && !part->held)) continue;
             struct fabric_addr addr = fabric_addr_of(fabric_addr_node(part->addr), offset);
             if (!catalog_in_heap(catalog, addr, sizeof *part->image))
-                return txn_error(txn, CELLAR_CORRUPT, CELLAR_WHY_INDEX, 0);
+                return txn_error(txn, CELLAR_CORRUPT, WHY_INDEX, 0);
             int32_t next = cache_bucket_new(&txn->cache, addr, false);
-            if (next < 0) return txn_error(txn, CELLAR_TOO_LARGE, CELLAR_WHY_BUCKETS, txn->cache.buckets_max);
+            if (next < 0) return txn_error(txn, CELLAR_TOO_LARGE, WHY_BUCKETS, txn->cache.buckets_max);
             part->next = next;
             txn_read(co, txn, CELLAR_PHASE_EXECUTE, addr, txn_bucket(txn, next)->image, sizeof *part->image);
         }
@@ -191,7 +190,7 @@ static enum fetch_verdict key_absent(struct coro *co, struct txn *txn, struct ca
         }
     }
     object->state = CACHE_ABSENT;
-    if (!object->optional) txn_error_of(txn, CELLAR_NOT_FOUND, CELLAR_WHY_CODE, 0, object);
+    if (!object->optional) txn_error_of(txn, CELLAR_NOT_FOUND, WHY_CODE, 0, object);
     return FETCH_DONE;
 }
 
@@ -298,7 +297,7 @@ enum fetch_verdict fetch_insert_judge(struct txn *txn, struct cache_object *obje
     /* Present, and stays so: its delete would need the bucket that is ours. */
     object->addr.bits = 0;
     object->refused = true;
-    txn_error_of(txn, CELLAR_EXISTS, CELLAR_WHY_CODE, 0, object);
+    txn_error_of(txn, CELLAR_EXISTS, WHY_CODE, 0, object);
     return FETCH_DONE;
 }
 

@@ -12,14 +12,13 @@ static int index_insert(struct coro *co, struct txn *txn, struct cache_object *o
 
     part->dirty = true; /* the head: its version covers the chain */
     for (uint32_t parts = 1; !index_put(part->image, fingerprint, offset); parts++) {
-        if (parts == INDEX_CHAIN_MAX) return txn_error_of(txn, CELLAR_FULL, CELLAR_WHY_CHAIN, INDEX_CHAIN_MAX, object);
+        if (parts == INDEX_CHAIN_MAX) return txn_error_of(txn, CELLAR_FULL, WHY_CHAIN, INDEX_CHAIN_MAX, object);
         if (part->next < 0) {
             struct fabric_addr addr;
             int rc = space_bucket_take(co, txn->home->space, object->table, fabric_addr_node(part->addr), &addr);
             if (rc) return txn_space_error(co, txn, rc, object);
             int32_t next = cache_bucket_new(&txn->cache, addr, false);
-            if (next < 0)
-                return txn_error_of(txn, CELLAR_TOO_LARGE, CELLAR_WHY_BUCKETS, txn->cache.buckets_max, object);
+            if (next < 0) return txn_error_of(txn, CELLAR_TOO_LARGE, WHY_BUCKETS, txn->cache.buckets_max, object);
             memset(txn_bucket(txn, next)->image, 0, sizeof(struct bucket_wire));
             index_link(part->image, txn_bucket(txn, next)->image, fabric_addr_offset(addr));
             part->next = next;
@@ -40,7 +39,7 @@ static int index_delete(struct txn *txn, struct cache_object *object)
     while (at >= 0 && !index_remove(txn_bucket(txn, at)->image, fingerprint, fabric_addr_offset(object->addr)))
         at = txn_bucket(txn, at)->next;
     if (at < 0) /* the record was reached through this chain, under its lock */
-        return txn_error_of(txn, CELLAR_CORRUPT, CELLAR_WHY_INDEX, 0, object);
+        return txn_error_of(txn, CELLAR_CORRUPT, WHY_INDEX, 0, object);
     txn_bucket(txn, at)->dirty = true;
     if (PLANT(slot_given_early))
         space_slot_give(txn->home->space, object->table,

@@ -7,7 +7,7 @@ static void add(struct txn *txn, struct cache_object *object)
     for (uint32_t i = 0; i < txn->indexed_count; i++)
         if (txn->indexed[i].object == object) return;
     if (txn->indexed_count == CACHE_OBJECTS_MAX)
-        (void)txn_error_of(txn, CELLAR_TOO_LARGE, CELLAR_WHY_INDEXED_MAX, CACHE_OBJECTS_MAX, object);
+        (void)txn_error_of(txn, CELLAR_TOO_LARGE, WHY_INDEXED_MAX, CACHE_OBJECTS_MAX, object);
     else
         txn->indexed[txn->indexed_count++] = (struct indexed_row){.object = object};
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "cellar_proc.h"
+#include "err.h"
 #include "schemadef.h"
 
 /* ---- tables ---- */
@@ -110,7 +111,9 @@ void cellar_index_describe(const struct cellar_index *index, struct cellar_schem
 
 /*
  * Calls work in blocks: declare records, fetch, compute; then the next block, when its keys depend on what was just
- * read. They are made by the procedure that was handed its struct cellar_txn, on its thread, and nowhere else.
+ * read. They are made by the procedure that was handed its struct cellar_txn, on its thread, and nowhere else. What is
+ * used otherwise than it was declared is ERR_UNDECLARED, ERR_DUPLICATE or ERR_UNFETCHED (err.h); a procedure that gives
+ * up of its own accord may return ERR_GIVEN_UP.
  */
 enum cellar_access_flags {
     CELLAR_OPTIONAL = 1, /* the key may be absent: ask cellar_proc_found. Else absence ends the call with NOT_FOUND */
@@ -135,8 +138,8 @@ CELLAR_NODISCARD int cellar_proc_fetch(struct cellar_txn *txn);
 /* After the fetch: is there such a record? */
 bool cellar_proc_found(struct cellar_txn *txn, int ref);
 /*
- * Copies one column out of, or into, the transaction's own copy. UNDECLARED: its cell was not declared so.
- * UNFETCHED: before the fetch.
+ * Copies one column out of, or into, the transaction's own copy. ERR_UNDECLARED: its cell was not declared so.
+ * ERR_UNFETCHED: before the fetch.
  */
 CELLAR_NODISCARD int cellar_proc_get(struct cellar_txn *txn, int ref, int column, void *value);
 CELLAR_NODISCARD int cellar_proc_put(struct cellar_txn *txn, int ref, int column, const void *value);

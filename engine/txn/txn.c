@@ -98,12 +98,12 @@ static int note(struct txn *txn, int code, struct cellar_detail detail)
     return code;
 }
 
-int txn_error(struct txn *txn, int code, enum cellar_why why, uint64_t limit)
+int txn_error(struct txn *txn, int code, enum why why, uint64_t limit)
 {
     return note(txn, code, (struct cellar_detail){.why = why, .column = -1, .limit = limit});
 }
 
-int txn_error_of(struct txn *txn, int code, enum cellar_why why, uint64_t limit, const struct cache_object *object)
+int txn_error_of(struct txn *txn, int code, enum why why, uint64_t limit, const struct cache_object *object)
 {
     return note(txn, code,
                 (struct cellar_detail){
@@ -112,18 +112,17 @@ int txn_error_of(struct txn *txn, int code, enum cellar_why why, uint64_t limit,
 
 int txn_no_copies(struct txn *txn, const struct cache_object *object)
 {
-    return txn_error_of(txn, CELLAR_TOO_LARGE, CELLAR_WHY_COPIES, txn->cache.arena_most, object);
+    return txn_error_of(txn, CELLAR_TOO_LARGE, WHY_COPIES, txn->cache.arena_most, object);
 }
 
-int txn_error_column(struct txn *txn, int code, enum cellar_why why, const struct cache_object *object, int column)
+int txn_error_column(struct txn *txn, int code, enum why why, const struct cache_object *object, int column)
 {
     return note(
         txn, code,
         (struct cellar_detail){.why = why, .column = column, .table = &object->table->handle, .key = object->key});
 }
 
-int txn_error_at(struct txn *txn, int code, enum cellar_why why, uint64_t limit, const struct table *table,
-                 uint64_t key)
+int txn_error_at(struct txn *txn, int code, enum why why, uint64_t limit, const struct table *table, uint64_t key)
 {
     return note(txn, code,
                 (struct cellar_detail){.why = why, .column = -1, .table = &table->handle, .key = key, .limit = limit});
@@ -215,13 +214,13 @@ static inline struct cache_object *present(struct txn *txn, int ref, int *rc)
         return NULL;
     }
     if ((uint32_t)ref >= txn->cache.object_count) { /* or negative */
-        *rc = txn_error(txn, CELLAR_INVALID, CELLAR_WHY_REFERENCE, (uint64_t)(int64_t)ref);
+        *rc = txn_error(txn, CELLAR_INVALID, WHY_REFERENCE, (uint64_t)(int64_t)ref);
         return NULL;
     }
     struct cache_object *object = txn_object(txn, ref);
     if (object->state != CACHE_PRESENT) {
-        int code = object->state == CACHE_ABSENT ? CELLAR_NOT_FOUND : CELLAR_UNFETCHED;
-        *rc = txn_error_of(txn, code, CELLAR_WHY_CODE, 0, object);
+        int code = object->state == CACHE_ABSENT ? CELLAR_NOT_FOUND : ERR_UNFETCHED;
+        *rc = txn_error_of(txn, code, WHY_CODE, 0, object);
         return NULL;
     }
     return object;
@@ -234,8 +233,8 @@ static __attribute__((cold, noinline)) int column_refused(struct txn *txn, const
     uint32_t cell = 1u << object->table->schema.columns[column].cell;
     uint32_t declared =
         (put ? object->write_cells : object->read_cells | object->write_cells) & ~(uint32_t)object->implied_cells;
-    if (declared & cell) return txn_error_column(txn, CELLAR_UNFETCHED, CELLAR_WHY_CODE, object, column);
-    return txn_error_column(txn, CELLAR_UNDECLARED, put ? CELLAR_WHY_NOT_WRITTEN : CELLAR_WHY_NOT_READ, object, column);
+    if (declared & cell) return txn_error_column(txn, ERR_UNFETCHED, WHY_CODE, object, column);
+    return txn_error_column(txn, ERR_UNDECLARED, put ? WHY_NOT_WRITTEN : WHY_NOT_READ, object, column);
 }
 
 int cellar_proc_get(struct cellar_txn *public_txn, int ref, int column, void *value)
@@ -247,7 +246,7 @@ int cellar_proc_get(struct cellar_txn *public_txn, int ref, int column, void *va
     const struct schema *schema = &object->table->schema;
     uint32_t number = (uint32_t)column;
     if (number >= schema->column_count) /* or negative */
-        return txn_error_column(txn, CELLAR_INVALID, CELLAR_WHY_NO_COLUMN, object, column);
+        return txn_error_column(txn, CELLAR_INVALID, WHY_NO_COLUMN, object, column);
     uint32_t readable = object->fetched_cells & ~(uint32_t)object->implied_cells;
     if (!(readable >> schema->columns[number].cell & 1)) return column_refused(txn, object, column, false);
     record_column_get(schema, object->image, number, value);
@@ -298,7 +297,7 @@ int cellar_proc_put(struct cellar_txn *public_txn, int ref, int column, const vo
     const struct schema *schema = &object->table->schema;
     uint32_t number = (uint32_t)column;
     if (number >= schema->column_count) /* or negative */
-        return txn_error_column(txn, CELLAR_INVALID, CELLAR_WHY_NO_COLUMN, object, column);
+        return txn_error_column(txn, CELLAR_INVALID, WHY_NO_COLUMN, object, column);
     uint32_t writable = object->write_cells & object->fetched_cells;
     if (!(writable >> schema->columns[number].cell & 1)) return column_refused(txn, object, column, true);
     return put_prepares(txn, object) ? put_prepared(txn, object, number, value) : put_column(object, number, value);
@@ -322,7 +321,7 @@ int cellar_proc_put_row(struct cellar_txn *public_txn, int ref, const void *row)
     struct cache_object *object = present(txn, ref, &rc);
     if (!object) return rc;
     uint32_t cells = object->write_cells & object->fetched_cells;
-    if (!cells) return txn_error_of(txn, CELLAR_UNDECLARED, CELLAR_WHY_NOTHING_WRITTEN, 0, object);
+    if (!cells) return txn_error_of(txn, ERR_UNDECLARED, WHY_NOTHING_WRITTEN, 0, object);
     rc = put_prepares(txn, object) ? txn->home->mode->put(txn, object, cells) : 0;
     if (rc) return rc;
     record_row_put(&object->table->schema, object->image, cells, row);
@@ -400,5 +399,5 @@ int txn_space_error(struct coro *co, struct txn *txn, int code, const struct cac
 {
     bool unanswered = code == CELLAR_UNREACHABLE || code == CELLAR_INDETERMINATE;
     return unanswered ? txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED)
-                      : txn_error_of(txn, code, CELLAR_WHY_POOL, txn->home->catalog->mn_bytes, object);
+                      : txn_error_of(txn, code, WHY_POOL, txn->home->catalog->mn_bytes, object);
 }

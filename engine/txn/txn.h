@@ -25,6 +25,7 @@
 #include "tabletally.h"
 #include "txn_plants.h"
 #include "vigil.h"
+#include "why.h"
 
 #include <stdbool.h>
 
@@ -224,16 +225,16 @@ void txn_bucket_unlock(struct coro *co, struct txn *txn, struct cache_bucket *bu
  * Notes the first error of the procedure's doing and what it is about, and returns it: of a transaction, of a record
  * (object may be NULL), of a column.
  */
-__attribute__((cold)) int txn_error(struct txn *txn, int code, enum cellar_why why, uint64_t limit);
-__attribute__((cold)) int txn_error_of(struct txn *txn, int code, enum cellar_why why, uint64_t limit,
+__attribute__((cold)) int txn_error(struct txn *txn, int code, enum why why, uint64_t limit);
+__attribute__((cold)) int txn_error_of(struct txn *txn, int code, enum why why, uint64_t limit,
                                        const struct cache_object *object);
 /* Of a record that is not pinned. */
-__attribute__((cold)) int txn_error_at(struct txn *txn, int code, enum cellar_why why, uint64_t limit,
+__attribute__((cold)) int txn_error_at(struct txn *txn, int code, enum why why, uint64_t limit,
                                        const struct table *table, uint64_t key);
 /* There is no memory for a copy of it: TOO_LARGE. */
 __attribute__((cold)) int txn_no_copies(struct txn *txn, const struct cache_object *object);
-__attribute__((cold)) int txn_error_column(struct txn *txn, int code, enum cellar_why why,
-                                           const struct cache_object *object, int column);
+__attribute__((cold)) int txn_error_column(struct txn *txn, int code, enum why why, const struct cache_object *object,
+                                           int column);
 /* Memory-node space for this object was refused: FULL is the call's outcome; of a node that did not answer, RETRY. */
 int txn_space_error(struct coro *co, struct txn *txn, int code, const struct cache_object *object);
 

@@ -140,11 +140,11 @@ static bool log_rides(const struct txn *txn)
 static int log_add(struct coro *co, struct txn *txn, uint64_t *ts)
 {
     *ts = txn_ts_choose(txn);
-    if (*ts > LAYOUT_TS_MAX) return txn_error(txn, CELLAR_FULL, CELLAR_WHY_TIMESTAMPS, LAYOUT_TS_MAX);
+    if (*ts > LAYOUT_TS_MAX) return txn_error(txn, CELLAR_FULL, WHY_TIMESTAMPS, LAYOUT_TS_MAX);
     if (*ts == 0) return 0;
     txn->home->ts_last = *ts; /* whatever becomes of this attempt: INV-FORD-3 */
     struct logseg_entry entry;
-    if (!log_build(txn, &entry)) return txn_error(txn, CELLAR_TOO_LARGE, CELLAR_WHY_LOG_BYTES, txn->log_capacity);
+    if (!log_build(txn, &entry)) return txn_error(txn, CELLAR_TOO_LARGE, WHY_LOG_BYTES, txn->log_capacity);
     return txn_log_place(co, txn, &entry, *ts, txn->log.sequence);
 }
 
@@ -161,7 +161,7 @@ static int log_late(struct coro *co, struct txn *txn, uint64_t *ts)
     int rc = 0;
     if (txn->index_count)
         rc = buckets_keep(txn) ? txn_index_change(co, txn)
-                               : txn_error(txn, CELLAR_TOO_LARGE, CELLAR_WHY_COPIES, txn->cache.arena_most);
+                               : txn_error(txn, CELLAR_TOO_LARGE, WHY_COPIES, txn->cache.arena_most);
     if (rc == 0) rc = log_add(co, txn, ts);
     if (rc == 0 && !log_rides(txn) && !PLANT(ford_log_unawaited)) rc = log_await(co, txn);
     return rc;

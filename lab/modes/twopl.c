@@ -182,7 +182,7 @@ static int too_many(struct coro *co, struct txn *txn)
 {
     struct twopl_set *set = twopl_set(txn);
     if (set->learnt.count == 0 || set->forgotten == TWOPL_FORGETS_MAX)
-        return txn_error(txn, CELLAR_TOO_LARGE, CELLAR_WHY_LOCKS, TWOPL_LOCKS_MAX);
+        return txn_error(txn, CELLAR_TOO_LARGE, WHY_LOCKS, TWOPL_LOCKS_MAX);
     set->learnt.count = 0;
     set->forgotten++;
     return txn_abort(co, txn, CELLAR_ABORT_LOCK_UPGRADE);

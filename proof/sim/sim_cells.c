@@ -177,7 +177,7 @@ static int run_txn(struct cellar_txn *txn, void *args)
     }
     int code = todo->writes_last ? put_all(txn, call, 0, todo->count) : 0;
     if (code != 0) return code;
-    return todo->user_abort ? CELLAR_USER_ABORT : 0;
+    return todo->user_abort ? ERR_GIVEN_UP : 0;
 }
 
 /* ---- drawing a transaction ---- */

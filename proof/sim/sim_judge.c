@@ -92,7 +92,7 @@ bool sim_judge_concluded(const struct sim_state *state, int code)
 {
     if (code == 0 || code == CELLAR_FULL) return true;
     if (!state->load->ops->concludes) return false;
-    return code == CELLAR_NOT_FOUND || code == CELLAR_EXISTS || code == CELLAR_DUPLICATE || code == CELLAR_USER_ABORT;
+    return code == CELLAR_NOT_FOUND || code == CELLAR_EXISTS || code == ERR_DUPLICATE || code == ERR_GIVEN_UP;
 }
 
 /*

@@ -11,7 +11,7 @@
 struct sim_load;
 
 struct sim_load_ops {
-    bool concludes; /* its calls may end with conclusions of their own: NOT_FOUND, EXISTS, DUPLICATE, USER_ABORT */
+    bool concludes; /* its calls may end with conclusions of their own: NOT_FOUND, EXISTS, DUPLICATE, GIVEN_UP */
     /* Makes tables and procedures. */
     int (*open)(const struct sim_plan *plan, struct cellar *db, struct sim_load **out, struct cellar_error *error);
     /* The same tables and procedures in another database, which has opened that pool again. */

@@ -153,7 +153,7 @@ static int step_lookup(struct cellar_txn *txn, struct ranges_call *call, const s
     int found = cellar_proc_lookup(txn, call->ranges->by_b, &wanted, &key);
     if (found != 1) return found;
     int ref = cellar_proc_access(txn, call->ranges->table, key, CELLAR_ALL_CELLS, 0, CELLAR_OPTIONAL);
-    if (ref == CELLAR_DUPLICATE) return ref;
+    if (ref == ERR_DUPLICATE) return ref;
     if (ref < 0) return ref;
     int code = cellar_proc_fetch(txn);
     if (code) return code;
@@ -220,7 +220,7 @@ static int scan_run(struct cellar_txn *txn, struct ranges_call *call, uint64_t l
     while ((got = cellar_proc_cursor_next(txn, cursor, &key, &ref)) == 1) {
         if (key >= call->ranges->keys || found[key]) {
             complain(call, "a scan found a key that was never inserted, or one twice", key);
-            return CELLAR_USER_ABORT;
+            return ERR_GIVEN_UP;
         }
         found[key] = true;
         int code = row_look(txn, call, cursor, key, ref, &last, count++);
@@ -268,7 +268,7 @@ static int run_txn(struct cellar_txn *txn, void *args)
         code = call->steps[i].kind == RANGES_LOOKUP ? step_lookup(txn, call, &call->steps[i])
                                                     : step_change(txn, call, &call->steps[i]);
     if (code == 0 && call->scans && call->twice) code = scan_again(txn, call);
-    return code == 0 && call->user_abort ? CELLAR_USER_ABORT : code;
+    return code == 0 && call->user_abort ? ERR_GIVEN_UP : code;
 }
 
 /* Clients insert more than they delete for some transactions, then the reverse. */

@@ -38,8 +38,8 @@ static int model_read(const struct sim_scenario_access *access, bool looked, con
                       uint64_t *digest)
 {
     bool present = state->present[access->key];
-    if (access->kind == SIM_SCENARIO_DELETE && looked) return CELLAR_DUPLICATE;
-    if (access->kind == SIM_SCENARIO_INSERT && present) return looked ? CELLAR_DUPLICATE : CELLAR_EXISTS;
+    if (access->kind == SIM_SCENARIO_DELETE && looked) return ERR_DUPLICATE;
+    if (access->kind == SIM_SCENARIO_INSERT && present) return looked ? ERR_DUPLICATE : CELLAR_EXISTS;
     if (access->kind == SIM_SCENARIO_INSERT) return 0;
     *digest = sim_scenario_mix(*digest, present);
     if (!present) return access->optional ? 0 : CELLAR_NOT_FOUND;

@@ -486,14 +486,13 @@ static int play(struct dialog *dialog)
     if (code == 0 && dialog->texts) code = texts(dialog);
     if (code == 0 && dialog->people) code = people(dialog);
     think(dialog);
-    return code == 0 && todo->user_abort ? CELLAR_USER_ABORT : code;
+    return code == 0 && todo->user_abort ? ERR_GIVEN_UP : code;
 }
 
 /* An end that a client tells of rests on what it has read, which is to have been true at one moment. */
 static int told(struct dialog *dialog, int code, struct cellar_result *result)
 {
-    int rc =
-        code == CELLAR_NOT_FOUND || code == CELLAR_EXISTS || code == CELLAR_USER_ABORT ? cellar_check(dialog->txn) : 0;
+    int rc = code == CELLAR_NOT_FOUND || code == CELLAR_EXISTS || code == ERR_GIVEN_UP ? cellar_check(dialog->txn) : 0;
     (void)session_abort(dialog->txn);
     return result->code = rc ? rc : code;
 }
@@ -503,7 +502,7 @@ static int leave(struct dialog *dialog)
 {
     hold_end(dialog->session);
     session_close_inside(dialog->session);
-    return CELLAR_USER_ABORT;
+    return ERR_GIVEN_UP;
 }
 
 /* The coordinator behind its own, if that has no client; NULL: reads lock nothing. */
@@ -539,7 +538,7 @@ static int procedure(struct cellar_txn *txn, void *arg)
     begin(dialog, true, true);
     dialog->txn = txn;
     int code = play(dialog);
-    return code == CELLAR_USER_ABORT ? GIVEN_UP : code;
+    return code == ERR_GIVEN_UP ? GIVEN_UP : code;
 }
 
 static int procedure_once(struct dialog *dialog, uint64_t left_ns, struct cellar_result *result)
@@ -550,7 +549,7 @@ static int procedure_once(struct dialog *dialog, uint64_t left_ns, struct cellar
     const struct cellar_call_options options = {.timeout_ns = left_ns, .attempts_max = PROCEDURE_ATTEMPTS};
     struct cellar_lab_client *client = dialog->client;
     int code = coordinator_exec(client->co, client->coordinator, &proc, dialog, &options, 0, result);
-    return result->code = code == GIVEN_UP ? CELLAR_USER_ABORT : code;
+    return result->code = code == GIVEN_UP ? ERR_GIVEN_UP : code;
 }
 
 static int session_once(struct dialog *dialog, uint64_t left_ns, struct cellar_result *result)

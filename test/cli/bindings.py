@@ -32,7 +32,7 @@ def locked(work):
         try:
             return db.run(work)
         except cellar.Error as error:
-            if error.code != -14:
+            if error.code != -11:
                 raise
 
 
@@ -172,7 +172,7 @@ def strings():
     db.truncate(letters)
     assert db.run(lambda txn: txn.get(letters, -1, 2, default=None)) is None
     db.drop(letters)
-    assert refused(cellar.Error, "dropped", lambda: db.run(lambda txn: txn.get(letters, -1, 2))).code == -26
+    assert refused(cellar.Error, "dropped", lambda: db.run(lambda txn: txn.get(letters, -1, 2))).code == -19
     refused(cellar.NotFound, "letters", lambda: db.table("letters", {"number": "i"}, "number", existing=True))
 
 
@@ -229,7 +229,7 @@ def again(people):
 
     refused(cellar.Retry, "", lambda: db.run(overtaken, attempts_max=3))
     assert runs == [96, 97, 98], runs
-    assert refused(cellar.Error, "", lambda: db.run(overtaken, timeout_us=50_000)).code == -14
+    assert refused(cellar.Error, "", lambda: db.run(overtaken, timeout_us=50_000)).code == -11
     assert db.run(lambda txn: txn.get(people, 4), attempts_max=1, lock_us=1, durability=cellar.MEMORY)["cents"] > 98
     runs.clear()
 

@@ -561,8 +561,8 @@ def strange_handles():
         new = db.table("old", {"b": "q"}, "b")
         for thing in (old, old.indexes["by_a"]):
             for work in (lambda txn: txn.get(thing, 5), lambda txn: txn.get_many([(thing, 5)])):
-                assert refused(cellar.Error, "dropped", lambda: db.run(work)).code == -26
-            assert refused(cellar.Error, "dropped", lambda: db.drop(thing)).code == -26
+                assert refused(cellar.Error, "dropped", lambda: db.run(work)).code == -19
+            assert refused(cellar.Error, "dropped", lambda: db.drop(thing)).code == -19
         for work in (lambda txn: txn.put(old, a=1), lambda txn: txn.insert(old, a=1), lambda txn: txn.delete(old, 1),
                      lambda txn: list(txn.scan(old.indexes["by_a"]))):
             refused(cellar.Error, "dropped", lambda: db.run(work))

@@ -75,7 +75,7 @@ static inline int ordered_scan(struct cellar_txn *txn, struct api_call *call)
     TRY(cursor);
     while ((got = cellar_proc_cursor_next(txn, cursor, &scan->keys[scan->count], &ref)) == 1) {
         if (scan->read) TRY(cellar_proc_get(txn, ref, ITEM_A, &scan->a[scan->count]));
-        if (++scan->count == ORDERED_LIMIT) return CELLAR_USER_ABORT;
+        if (++scan->count == ORDERED_LIMIT) return ERR_GIVEN_UP;
     }
     TRY(got);
     return cellar_proc_cursor_close(txn, cursor);

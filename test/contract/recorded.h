@@ -42,7 +42,7 @@ static inline int step_run(struct cellar_txn *txn, struct script *script, const 
     case PUT:
         return cellar_proc_put(txn, script->refs[step->key], __builtin_ctz(step->write), &step->value);
     case ABORT:
-        return CELLAR_USER_ABORT;
+        return ERR_GIVEN_UP;
     default:
         rc = cellar_proc_access(txn, script->call.items, step->key, step->read, step->write, flags);
         script->refs[step->key] = rc;

@@ -201,7 +201,7 @@ static uint64_t sum_of(const uint64_t *counts, size_t count)
 static int fail_on_purpose(struct cellar_txn *txn, struct api_call *call)
 {
     (void)txn, (void)call;
-    return CELLAR_USER_ABORT;
+    return ERR_GIVEN_UP;
 }
 
 static void statistics_add_up(void **state)
@@ -224,7 +224,7 @@ static void statistics_add_up(void **state)
     assert_code(add_one(&api, 5, &options), CELLAR_DEADLINE);
     attempts += api.result.attempts;
     lock_five(&api, false);
-    assert_code(api_run(&api, fail_on_purpose, &args), CELLAR_USER_ABORT);
+    assert_code(api_run(&api, fail_on_purpose, &args), ERR_GIVEN_UP);
     cellar_lab_stats_read(api.db, &stats);
     assert_int_equal(stats.committed, 300);
     assert_int_equal(stats.aborted, attempts - 300);

@@ -56,7 +56,7 @@ static int scan(struct cellar_txn *txn, struct api_call *call)
     TRY(cursor);
     for (scan->count = 0; (got = cellar_proc_cursor_next(txn, cursor, &scan->keys[scan->count], NULL)) == 1;) {
         TRY(cellar_proc_cursor_row(txn, cursor, &scan->rows[scan->count]));
-        if (++scan->count == KEYS) return CELLAR_USER_ABORT;
+        if (++scan->count == KEYS) return ERR_GIVEN_UP;
     }
     TRY(got);
     return cellar_proc_cursor_close(txn, cursor);
@@ -304,7 +304,7 @@ static void what_cannot_be_is_refused(void **state)
     FAILS(&api.error, CREATE, CELLAR_MISMATCH, "items/x");
     scan.index = cellar_index_find(api.items, "x");
     assert_code(api_run(&api, row_of_nothing, &scan), CELLAR_INVALID); /* before the first record */
-    assert_int_equal(api.result.detail.why, CELLAR_WHY_CURSOR);
+    assert_int_equal(api.result.detail.why, WHY_CURSOR);
     api_audit_clean(&api);
     api_close(&api);
 #undef CREATE

@@ -76,7 +76,7 @@ static int undeclared(struct cellar_txn *txn, struct api_call *call)
     case 9:
         return cellar_proc_get(txn, ref, ITEM_B, &item.b) ? 0 : -1000; /* ignored: remembered all the same */
     case 10:
-        return cellar_proc_get(txn, ref, ITEM_B, &item.b) ? CELLAR_USER_ABORT : 0;
+        return cellar_proc_get(txn, ref, ITEM_B, &item.b) ? ERR_GIVEN_UP : 0;
     default:
         break;
     }
@@ -97,8 +97,8 @@ static void undeclared_cells_are_refused(void **state)
     struct api api;
     api_open(&api, *state);
     api_load(&api, 0, 10);
-    misuse_some(&api, undeclared, 0, 5, CELLAR_UNFETCHED);
-    misuse_some(&api, undeclared, 5, 14, CELLAR_UNDECLARED);
+    misuse_some(&api, undeclared, 0, 5, ERR_UNFETCHED);
+    misuse_some(&api, undeclared, 5, 14, ERR_UNDECLARED);
     api_close(&api);
 }
 
@@ -215,7 +215,7 @@ static void the_same_cell_twice_is_refused(void **state)
     struct api api;
     api_open(&api, *state);
     api_load(&api, 0, 10);
-    misuse_all(&api, duplicate, 14, CELLAR_DUPLICATE);
+    misuse_all(&api, duplicate, 14, ERR_DUPLICATE);
     api_close(&api);
 }
 
@@ -288,7 +288,7 @@ static int ends_so(struct cellar_txn *txn, struct api_call *call, int code)
     return code;
 }
 
-static int user_abort(struct cellar_txn *txn, struct api_call *call) { return ends_so(txn, call, CELLAR_USER_ABORT); }
+static int user_abort(struct cellar_txn *txn, struct api_call *call) { return ends_so(txn, call, ERR_GIVEN_UP); }
 static int own_number(struct cellar_txn *txn, struct api_call *call) { return ends_so(txn, call, 7); }
 
 static void a_user_abort_leaves_nothing(void **state)
@@ -297,7 +297,7 @@ static void a_user_abort_leaves_nothing(void **state)
     bool found;
     api_open(&api, *state);
     api_load(&api, 0, 10);
-    for (int i = 0; i < 3; i++) misuse_all(&api, user_abort, 4, CELLAR_USER_ABORT);
+    for (int i = 0; i < 3; i++) misuse_all(&api, user_abort, 4, ERR_GIVEN_UP);
     misuse_all(&api, own_number, 4, 7);
     struct cellar_lab_stats stats;
     cellar_lab_stats_read(api.db, &stats);

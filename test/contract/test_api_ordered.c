@@ -195,7 +195,7 @@ static void unique_columns_stay_unique(void **state)
     change.steps[0].key = 5;
     assert_code(api_run(&api, ordered_change, &change), 0);
     assert_code(api_run(&api, insert_same, &call), CELLAR_EXISTS);
-    assert_int_equal(api.result.detail.why, CELLAR_WHY_UNIQUE);
+    assert_int_equal(api.result.detail.why, WHY_UNIQUE);
     assert_code(api_run(&api, move_there, &call), 0);
     assert_code(api_run(&api, insert_same, &call), 0);
     api_audit_clean(&api);
@@ -559,9 +559,8 @@ static int misuse(struct cellar_txn *txn, struct api_call *call)
 
 static void misuse_has_a_code(void **state)
 {
-    static const uint32_t whys[] = {CELLAR_WHY_RANGE,  CELLAR_WHY_NO_INDEX, CELLAR_WHY_RANGE, CELLAR_WHY_RANGE,
-                                    CELLAR_WHY_RANGE,  CELLAR_WHY_CELLS,    CELLAR_WHY_CELLS, CELLAR_WHY_CURSOR,
-                                    CELLAR_WHY_CURSOR, CELLAR_WHY_RANGE,    CELLAR_WHY_RANGE};
+    static const uint32_t whys[] = {WHY_RANGE, WHY_NO_INDEX, WHY_RANGE,  WHY_RANGE, WHY_RANGE, WHY_CELLS,
+                                    WHY_CELLS, WHY_CURSOR,   WHY_CURSOR, WHY_RANGE, WHY_RANGE};
     static struct ordered ordered;
     struct misuse args;
     if (!ordered_supported(*state)) return;
@@ -573,7 +572,7 @@ static void misuse_has_a_code(void **state)
         assert_int_equal(ordered.api.result.detail.why, whys[args.how]);
     }
     assert_code(api_run(&ordered.api, misuse, &args), CELLAR_TOO_LARGE);
-    assert_int_equal(ordered.api.result.detail.why, CELLAR_WHY_CURSORS);
+    assert_int_equal(ordered.api.result.detail.why, WHY_CURSORS);
     ordered_close(&ordered);
 }
 

@@ -20,24 +20,24 @@ static const struct {
     {CELLAR_OK, "success"},
     {CELLAR_NOT_FOUND, "no record has this key: table items, key 1000"},
     {CELLAR_EXISTS, "a record or object of this key or name exists already: table items, key 4"},
-    {CELLAR_UNDECLARED, "the procedure touched a cell it had not declared: table items, key 3, column b: "
-                        "its cell was not declared"},
-    {CELLAR_UNDECLARED, "the procedure touched a cell it had not declared: table items, key 3, column a: "
-                        "its cell was not declared to be written"},
-    {CELLAR_UNDECLARED, "the procedure touched a cell it had not declared: table items, key 3: "
-                        "no cell was declared to be written"},
-    {CELLAR_UNFETCHED, "the procedure used a record before it was fetched: table items, key 3"},
-    {CELLAR_UNFETCHED, "the procedure used a record before it was fetched: table items, key 3, column b"},
-    {CELLAR_UNFETCHED, "the procedure used a record before it was fetched: table items, key 3: "
-                       "declared after the last fetch"},
-    {CELLAR_DUPLICATE, "the procedure declared the same cell twice: table items, key 3"},
+    {ERR_UNDECLARED, "the procedure touched a cell it had not declared: table items, key 3, column b: "
+                     "its cell was not declared"},
+    {ERR_UNDECLARED, "the procedure touched a cell it had not declared: table items, key 3, column a: "
+                     "its cell was not declared to be written"},
+    {ERR_UNDECLARED, "the procedure touched a cell it had not declared: table items, key 3: "
+                     "no cell was declared to be written"},
+    {ERR_UNFETCHED, "the procedure used a record before it was fetched: table items, key 3"},
+    {ERR_UNFETCHED, "the procedure used a record before it was fetched: table items, key 3, column b"},
+    {ERR_UNFETCHED, "the procedure used a record before it was fetched: table items, key 3: "
+                    "declared after the last fetch"},
+    {ERR_DUPLICATE, "the procedure declared the same cell twice: table items, key 3"},
     {CELLAR_INVALID, "invalid argument: the table is NULL"},
     {CELLAR_INVALID, "invalid argument: table items, key 4: cells that the table does not have, or unknown flags"},
     {CELLAR_INVALID, "invalid argument: no declaration gave this reference: 77"},
     {CELLAR_INVALID, "invalid argument: table items, key 3, column 9: the table has no column of this number"},
     {5, "a number of the function's own"},
-    {CELLAR_INVALID, "invalid argument: the procedure returned a code that none of its calls did: -22"},
-    {CELLAR_USER_ABORT, "the procedure aborted the transaction"},
+    {CELLAR_INVALID, "invalid argument: the procedure returned a code that none of its calls did: -17"},
+    {ERR_GIVEN_UP, "the procedure gave the transaction up"},
     {CELLAR_TOO_LARGE, "larger than declared or than fits: table items, key 163: "
                        "more records, nodes of indexes included, than the procedure's records_max or an interactive "
                        "call allows, 64"},
@@ -82,7 +82,7 @@ static int go_wrong(struct cellar_txn *txn, struct api_call *call)
     case 15:
         return CELLAR_RETRY;
     case 16:
-        return CELLAR_USER_ABORT;
+        return ERR_GIVEN_UP;
     case 17:
         for (uint64_t i = 0; i < 64; i++)
             TRY(cellar_proc_access(txn, call->items, 100 + i, CELL_A, 0, CELLAR_OPTIONAL));

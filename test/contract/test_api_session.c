@@ -461,7 +461,7 @@ static int refuse(struct cellar_txn *txn, void *arg)
     int rc = cellar_txn_get(txn, counting->api->items, 1, ITEM_A, &a);
     if (rc == 0) rc = cellar_txn_put(txn, counting->api->items, 1, ITEM_A, &a);
     if (++counting->runs == 2 && counting->again) return 0;
-    return rc ? rc : counting->again ? CELLAR_INDETERMINATE : CELLAR_USER_ABORT;
+    return rc ? rc : counting->again ? CELLAR_INDETERMINATE : ERR_GIVEN_UP;
 }
 
 static bool doubt_ends_it(struct sessions_pair *pair)
@@ -477,7 +477,7 @@ static void functions_run_until_they_commit(void **state)
     struct counting counting = {.api = &pair.api};
     assert_code(session_transact(pair.one, count_up, &counting), 0);
     assert_int_equal(counting.runs, 1);
-    assert_code(session_transact(pair.one, refuse, &counting), CELLAR_USER_ABORT);
+    assert_code(session_transact(pair.one, refuse, &counting), ERR_GIVEN_UP);
     assert_int_equal(counting.runs, 2);
     assert_true(doubt_ends_it(&pair));
     assert_true(cellar_retryable(CELLAR_RETRY));

@@ -350,7 +350,7 @@ static int join(struct cellar_txn *txn, void *arg)
     struct cellar_range range = {.low = {&low, 1, false}, .high = {&high, 1, true}};
     int members = cellar_txn_scan(txn, pair->ordered.by_a, &range, 0, 0, keys, CLUB_MEMBERS);
     if (members < 0) return members;
-    if (members == CLUB_MEMBERS) return CELLAR_USER_ABORT;
+    if (members == CLUB_MEMBERS) return ERR_GIVEN_UP;
     return cellar_txn_insert(txn, pair->ordered.api.items, application->key, &item);
 }
 
@@ -363,7 +363,7 @@ static void *join_on(void *arg)
         struct application application = {joining, i % CLUBS, joining->first + i};
         int rc = session_transact(session, join, &application);
         joining->joined += rc == 0;
-        if (rc != CELLAR_USER_ABORT) joining->failed = rc;
+        if (rc != ERR_GIVEN_UP) joining->failed = rc;
     }
     return NULL;
 }

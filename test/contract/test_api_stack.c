@@ -31,7 +31,7 @@ static int deep_fn(struct cellar_txn *txn, void *arg)
     if (rc == 0) rc = cellar_proc_get(txn, ref, ITEM_A, &a);
     if (rc) return rc;
     for (uint64_t i = 0; i < deep->bytes; i += 512)
-        if (bytes[i] != (uint8_t)(i / 512 + deep->key)) return CELLAR_USER_ABORT;
+        if (bytes[i] != (uint8_t)(i / 512 + deep->key)) return ERR_GIVEN_UP;
     if (deep->jumps && setjmp(here) == 0) longjmp(here, 1); /* within its own frame it may */
     a++;
     return cellar_proc_put(txn, ref, ITEM_A, &a);

@@ -42,7 +42,7 @@ static int touch_and_refuse(struct cellar_txn *txn, struct api_call *call)
     TRY(cellar_proc_access(txn, call->items, 1, CELL_A, CELL_B, 0));
     TRY(cellar_proc_insert(txn, call->items, 77, &item));
     TRY(cellar_proc_fetch(txn));
-    return CELLAR_USER_ABORT;
+    return ERR_GIVEN_UP;
 }
 
 /* Each kind of use, of one table and not of the other. */
@@ -70,7 +70,7 @@ static void each_use_counts(void **state)
     assert_tally(&api, api.items, 3, 3, 1, 1);
     assert_code(run_upsert(&api, erase, 50, &found), 0); /* there is none any more */
     assert_tally(&api, api.items, 4, 3, 1, 1);
-    assert_code(api_run(&api, touch_and_refuse, &call), CELLAR_USER_ABORT);
+    assert_code(api_run(&api, touch_and_refuse, &call), ERR_GIVEN_UP);
     assert_tally(&api, api.items, 4, 3, 1, 1);
     assert_tally(&api, other, 0, 0, 0, 0);
     api_close(&api);

@@ -27,7 +27,7 @@ static int add(struct cellar_txn *txn, void *arg)
     int rc = ref < 0 ? ref : cellar_proc_fetch(txn);
     if (rc == 0) rc = cellar_proc_get(txn, ref, ITEM_A, &a);
     if (rc) return rc;
-    if (adding->refuse) return CELLAR_USER_ABORT;
+    if (adding->refuse) return ERR_GIVEN_UP;
     a++;
     return cellar_proc_put(txn, ref, ITEM_A, &a);
 }

@@ -228,7 +228,7 @@ static int ignore_retry(struct cellar_txn *txn, struct api_call *call)
     if (call->runs <= 2) {
         args->fetched = fetched;
         args->got = got;
-        if (args->number == 1) return CELLAR_USER_ABORT;
+        if (args->number == 1) return ERR_GIVEN_UP;
         if (args->number == 2) return CELLAR_NOT_FOUND;
     }
     int put = cellar_proc_put(txn, ref, ITEM_A, &ones);

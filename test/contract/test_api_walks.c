@@ -1,6 +1,6 @@
 /*
  * test_api_walks.c - cellar.h: loading and reading whole tables beside transactions. In one process that is BUSY, and
- * what begins meanwhile waits; of other processes' changes it is TORN. A walk that says 0 has the right sum, beside
+ * what begins meanwhile waits; so it is of other processes' changes. A walk that says 0 has the right sum, beside
  * whatever writers.
  *
  *     test_api_walks --plant BUG         with a planted bug, in builds that have them (test/xfail/test_walks.sh)
@@ -193,25 +193,25 @@ struct crowd {
     int code;
 };
 
-static void walk_once(struct cellar_lab_client *client, struct crowd *crowd, int refusal)
+static void walk_once(struct cellar_lab_client *client, struct crowd *crowd)
 {
     struct sums sums = {.side = &crowd->side};
     int rc = db_scan(client, crowd->side.accounts, sum_row, &sums, &crowd->side.error);
     bool right = sums.accounts == ACCOUNTS && sums.balance == ACCOUNTS * ACCOUNT_BALANCE && sums.torn == 0;
-    if (rc == refusal)
+    if (rc == CELLAR_BUSY)
         crowd->refused++;
     else if (rc == 0 && right)
         crowd->right++;
     else
         crowd->wrong++;
-    if (rc && rc != refusal) crowd->code = rc;
+    if (rc && rc != CELLAR_BUSY) crowd->code = rc;
 }
 
 /* Until one was refused at least; the machine may have too few processors for others to be at work just then. */
-static void walks(struct cellar_lab_client *client, struct crowd *crowd, int refusal)
+static void walks(struct cellar_lab_client *client, struct crowd *crowd)
 {
     for (uint32_t i = 0; i < WALKS || (crowd->refused == 0 && i < WALKS_MAX); i++) {
-        walk_once(client, crowd, refusal);
+        walk_once(client, crowd);
         if (i % 16 == 0) rest_ms(1);
         cellar_lab_yield(client);
     }
@@ -221,7 +221,7 @@ static int crowd_job(struct cellar_lab_client *client, void *arg)
 {
     struct crowd *crowd = arg;
     if (cellar_lab_index(client) == 0) {
-        walks(client, crowd, CELLAR_BUSY);
+        walks(client, crowd);
         atomic_store(&crowd->done, 1);
         return 0;
     }
@@ -321,7 +321,7 @@ static void writer_main(const char *memnode, int start, int stop, int ready)
 static int walks_job(struct cellar_lab_client *client, void *arg)
 {
     if (cellar_lab_index(client) != 0) return 0;
-    walks(client, arg, CELLAR_TORN);
+    walks(client, arg);
     return 0;
 }
 

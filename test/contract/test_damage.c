@@ -147,7 +147,7 @@ enum end { END_RIGHT, END_REFUSED, END_FOUND, END_WRONG, END_STRANGE };
 
 static const char *const ends[] = {"right", "refused", "found", "wrong", "strange"};
 
-static bool expected(int code) { return code == CELLAR_CORRUPT || code == CELLAR_MISMATCH || code == CELLAR_DIRTY; }
+static bool expected(int code) { return code == CELLAR_CORRUPT || code == CELLAR_MISMATCH; }
 
 /* Opens, looks at everything, uses everything, closes, opens again. */
 static enum end use(void)
@@ -396,10 +396,10 @@ static int orphan_met(enum cellar_lab_cc cc, uint32_t owner, bool bucket)
         cellar_proc_run(bank.db, bucket ? proc : bank.move, &(struct move_args){&bank, orphan.key}, NULL, &result);
     bool locks_elsewhere = cc == CELLAR_LAB_CC_TWOPL && !bucket;
     if (code != CELLAR_CORRUPT && !(locks_elsewhere && code == 0)) return 5;
-    if (code && (result.detail.why != CELLAR_WHY_LOCK || result.detail.limit != owner)) return 7;
+    if (code && (result.detail.why != WHY_LOCK || result.detail.limit != owner)) return 7;
     /* Another process could be that owner: the walk, which holds up none, does not know. */
     code = cellar_lab_run(bank.db, judge_client, &(struct judge){&bank, {0, 0}});
-    return code == CELLAR_CORRUPT || code == CELLAR_TORN ? 0 : 6;
+    return code == CELLAR_CORRUPT || code == CELLAR_BUSY ? 0 : 6;
 }
 
 static void tags_of_no_member_are_corrupt(void **state)

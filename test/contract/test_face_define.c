@@ -276,7 +276,7 @@ static int reads_by_number(struct cellar_txn *txn, void *arg)
     int ref = cellar_proc_access(txn, call->table, call->number, CELLAR_ALL_CELLS, 0, 0);
     int rc = ref < 0 ? ref : cellar_proc_fetch(txn);
     if (rc == 0) rc = cellar_proc_get(txn, ref, 0, &n);
-    return rc ? rc : n == 100 ? 0 : CELLAR_USER_ABORT;
+    return rc ? rc : n == 100 ? 0 : 1;
 }
 
 static int run(struct bank *bank, const char *name, cellar_txn_fn fn, struct by_number *call)

@@ -201,7 +201,7 @@ static void procedures_are_refused(void **state)
     for (int i = 0; i < 2; i++) {
         ok(cellar_proc_register(place.db, &defs[i], &proc));
         assert_int_equal(cellar_proc_run(place.db, proc, &place, NULL, &result), CELLAR_INVALID);
-        assert_int_equal(result.detail.why, CELLAR_WHY_TYPED);
+        assert_int_equal(result.detail.why, WHY_TYPED);
     }
     face_close(place.db);
 }

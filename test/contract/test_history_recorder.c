@@ -120,7 +120,7 @@ static void what_fails_has_read(void **state)
     uint64_t bucket = bucket_version(&r.api, 13), bucket_of_2 = bucket_version(&r.api, 2);
     assert_code(
         RUN(&r.api, {ACCESS, 1, CELL_A, CELL_B, 0}, {FETCH, 0, 0, 0, 0}, {PUT, 1, 0, CELL_B, 4}, {ABORT, 0, 0, 0, 0}),
-        CELLAR_USER_ABORT);
+        ERR_GIVEN_UP);
     assert_code(RUN(&r.api, {ACCESS, 2, CELL_A, 0, 0}, {ACCESS, 13, CELL_A, 0, 0}, {FETCH, 0, 0, 0, 0}),
                 CELLAR_NOT_FOUND);
     assert_code(RUN(&r.api, {ACCESS, 6, CELL_N, 0, 0}, {INSERT, 2, 0, 0, 0}, {FETCH, 0, 0, 0, 0}), CELLAR_EXISTS);
@@ -373,7 +373,7 @@ static void what_finds_no_room_has_read(void **state)
     history_recorder_start(r.recorder);
     for (; code == 0 && crowd.key < 10000; crowd.key++) code = api_run(&r.api, insert_beside, &crowd);
     assert_code(code, CELLAR_FULL);
-    assert_int_equal(r.api.result.detail.why, CELLAR_WHY_CHAIN);
+    assert_int_equal(r.api.result.detail.why, WHY_CHAIN);
     stop(&r);
 
     const struct history_txn *last = &r.history.txns[r.history.txn_count - 1];

@@ -124,7 +124,7 @@ static int count(struct cellar_txn *txn, struct api_call *call)
     int cursor = cellar_proc_cursor_open(txn, step->crowd->by_a, &pairs, 0, 0, step->flags, 0), got;
     TRY(cursor);
     for (step->count = 0; (got = cellar_proc_cursor_next(txn, cursor, &key, NULL)) == 1;)
-        if (++step->count > 4 * PAIRS) return CELLAR_USER_ABORT;
+        if (++step->count > 4 * PAIRS) return ERR_GIVEN_UP;
     return got;
 }
 

@@ -170,7 +170,7 @@ static int own_body(struct cellar_txn *txn, struct api_call *call)
         if (prng_below(&prng, 3) == 0) TRY(own_change(txn, own, &prng, &model));
     }
     own->aborts = prng_below(&prng, 4) == 0;
-    if (own->aborts) return CELLAR_USER_ABORT;
+    if (own->aborts) return ERR_GIVEN_UP;
     own->after = model;
     return 0;
 }
@@ -213,7 +213,7 @@ static bool own_run_txn(struct own_run *run, uint64_t seed)
     if (own->wrong[0]) return false;
     struct cellar_error error;
     cellar_proc_error(&run->ordered.api.result, &error);
-    if (rc != (own->aborts ? CELLAR_USER_ABORT : 0)) fail_msg("seed %d: %s", (int)seed, error.text);
+    if (rc != (own->aborts ? ERR_GIVEN_UP : 0)) fail_msg("seed %d: %s", (int)seed, error.text);
     if (rc == 0) own->model = own->after;
     return true;
 }

@@ -157,10 +157,10 @@ static void unclean_pools_are_refused(void **state)
     pool_open(&pool, *state, 1, 0);
     struct catalog *first = pool.catalog, *second;
     uint64_t first_incarnation = pool.incarnation;
-    FAILS(&pool, open_as(&pool, pool.shape, false, false), CELLAR_DIRTY, "did not close the pool");
-    FAILS(&pool, open_as(&pool, pool.shape, false, true), CELLAR_DIRTY, "compute node 0 is live");
+    FAILS(&pool, open_as(&pool, pool.shape, false, false), ERR_DIRTY, "did not close the pool");
+    FAILS(&pool, open_as(&pool, pool.shape, false, true), ERR_DIRTY, "compute node 0 is live");
     pool.member = 1; /* others may have a shared pool open */
-    FAILS(&pool, open_as(&pool, pool.shape, false, false), CELLAR_DIRTY, "compute node 0 is live");
+    FAILS(&pool, open_as(&pool, pool.shape, false, false), ERR_DIRTY, "compute node 0 is live");
     MUST(&pool, open_as(&pool, pool.shape, false, true));
     assert_true(pool.incarnation > first_incarnation);
     second = pool.catalog;
@@ -169,7 +169,7 @@ static void unclean_pools_are_refused(void **state)
     pool.incarnation = first_incarnation;
     pool.member = 0;
     pool_leave(&pool);
-    FAILS(&pool, open_as(&pool, pool.shape, false, false), CELLAR_DIRTY, "compute node 1 is live");
+    FAILS(&pool, open_as(&pool, pool.shape, false, false), ERR_DIRTY, "compute node 1 is live");
     pool.catalog = second;
     pool.incarnation = second_incarnation;
     pool.member = 1;

@@ -132,7 +132,7 @@ static int64_t stamp_read(struct dying *run, struct session *session)
         if (rc == 0) rc = cellar_txn_get(txn, run->table, key, PAD, row.pad);
         if (key == 0) first = row.stamp;
         bool same = row.stamp == first && row.pad[0] == (char)first && row.pad[sizeof row.pad - 1] == (char)first;
-        if (rc == 0 && !same) rc = CELLAR_USER_ABORT;
+        if (rc == 0 && !same) rc = ERR_GIVEN_UP;
     }
     if (rc == 0) rc = session_commit(txn, NULL);
     return held(run, "reading", rc) ? (int64_t)first : -1;

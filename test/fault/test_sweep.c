@@ -87,7 +87,7 @@ static const char *truthful(const struct sim_scenario *scenario, const struct si
     for (uint32_t txn = 0; txn < sim_scenario_txn_count(scenario); txn++) {
         int code = report->outcomes[txn].code;
         bool known = code == 0 || code == CELLAR_INDETERMINATE || code == CELLAR_UNREACHABLE || code == CELLAR_FENCED ||
-                     code == CELLAR_NOT_FOUND || code == CELLAR_EXISTS || code == CELLAR_DUPLICATE;
+                     code == CELLAR_NOT_FOUND || code == CELLAR_EXISTS || code == ERR_DUPLICATE;
         if (!known) return "a call ended with a code that means something else";
     }
     return NULL;

@@ -129,7 +129,7 @@ static int look(struct cellar_txn *txn, void *arg)
     if (rc) return rc;
     bool whole = bytes == (stamp ? after_bytes(run->what) : BEFORE_BYTES);
     for (size_t i = 0; i < bytes; i++) whole = whole && run->bytes[i] == (stamp ? 'b' : 'a');
-    return whole && (stamp || !run->done) ? 0 : CELLAR_USER_ABORT;
+    return whole && (stamp || !run->done) ? 0 : ERR_GIVEN_UP;
 }
 
 static int transact(struct dying *run, cellar_txn_fn fn)

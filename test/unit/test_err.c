@@ -70,13 +70,16 @@ static void every_code_has_its_text(void **state)
     assert_string_equal(cellar_strerror(number), text);
     CELLAR_ERROR_MAP(X)
 #undef X
+#define X(name, number, text) assert_string_equal(cellar_strerror(ERR_##name), text);
+    ERR_MAP(X)
+#undef X
     assert_string_equal(cellar_strerror(0), "success");
 }
 
 static void unknown_codes_have_a_text(void **state)
 {
     (void)state;
-    const int codes[] = {INT_MIN, -9999};
+    const int codes[] = {INT_MIN, -9999, -100, -99, -20};
     for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++)
         assert_string_equal(cellar_strerror(codes[i]), "unknown error code");
     assert_string_equal(cellar_strerror(9999), "a number of the function's own");

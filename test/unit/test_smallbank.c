@@ -103,14 +103,14 @@ static void procedures_move_money(bool two_tables)
     assert_int_equal(balance_of(&bank, 0), SMALLBANK_INITIAL_CENTS);
     assert_int_equal(balance_of(&bank, 1), BOTH + SMALLBANK_INITIAL_CENTS + 50);
     pay.cents = 1; /* the checking balance is empty now */
-    assert_int_equal(call(&bank, SMALLBANK_SEND_PAYMENT, &pay), CELLAR_USER_ABORT);
+    assert_int_equal(call(&bank, SMALLBANK_SEND_PAYMENT, &pay), ERR_GIVEN_UP);
     assert_int_equal(balance_of(&bank, 0), SMALLBANK_INITIAL_CENTS);
 
     struct smallbank_args savings = {.from = 0, .cents = -SMALLBANK_INITIAL_CENTS};
     assert_int_equal(call(&bank, SMALLBANK_TRANSACT_SAVINGS, &savings), 0);
     assert_int_equal(savings.delta, -SMALLBANK_INITIAL_CENTS);
     savings.cents = -1;
-    assert_int_equal(call(&bank, SMALLBANK_TRANSACT_SAVINGS, &savings), CELLAR_USER_ABORT);
+    assert_int_equal(call(&bank, SMALLBANK_TRANSACT_SAVINGS, &savings), ERR_GIVEN_UP);
     assert_int_equal(balance_of(&bank, 0), 0);
 
     struct smallbank_args check = {.from = 2, .cents = BOTH};

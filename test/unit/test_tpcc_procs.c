@@ -265,7 +265,7 @@ static void an_unused_item_rolls_the_order_back(void **state)
     tpcc_input_list_records(entry);
     uint32_t o_id = next_o_id(1, 4);
     read_row(TPCC_STOCK, tpcc_schema_stock_key(1, 900), &before);
-    assert_int_equal(run_proc(TPCC_TYPE_NEW_ORDER, entry), CELLAR_USER_ABORT);
+    assert_int_equal(run_proc(TPCC_TYPE_NEW_ORDER, entry), ERR_GIVEN_UP);
     assert_true(entry->item_missing);
     assert_int_equal(next_o_id(1, 4), o_id);
     read_row(TPCC_STOCK, tpcc_schema_stock_key(1, 900), &after);

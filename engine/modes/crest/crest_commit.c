@@ -259,7 +259,7 @@ static int log_post(struct coro *co, struct txn *txn, uint64_t ts)
     struct logseg_entry entry;
     logseg_entry_begin(&entry, txn->log_buffer, txn->log_capacity);
     if (!log_deps(txn, &entry) || !txn_log_changes(txn, &entry))
-        return txn_error(txn, CELLAR_TOO_LARGE, CELLAR_WHY_LOG_BYTES, txn->log_capacity);
+        return txn_error(txn, CELLAR_TOO_LARGE, WHY_LOG_BYTES, txn->log_capacity);
     if (entry.bytes > own->log_reserved && !logring_fits(&own->ring, &txn->log, entry.bytes))
         return txn_abort(co, txn, CELLAR_ABORT_LOG_FULL);
     committable(txn, ts);

@@ -23,7 +23,7 @@ static int log_post(struct coro *co, struct txn *txn, uint64_t ts)
     struct crest_txn *own = crest_txn(txn);
     struct logseg_entry entry;
     logseg_entry_begin(&entry, txn->log_buffer, txn->log_capacity);
-    if (!txn_log_changes(txn, &entry)) return txn_error(txn, CELLAR_TOO_LARGE, CELLAR_WHY_LOG_BYTES, txn->log_capacity);
+    if (!txn_log_changes(txn, &entry)) return txn_error(txn, CELLAR_TOO_LARGE, WHY_LOG_BYTES, txn->log_capacity);
     if (entry.bytes > own->log_reserved && !logring_fits(&own->ring, &txn->log, entry.bytes))
         return txn_abort(co, txn, CELLAR_ABORT_LOG_FULL);
     own->entry = logring_next(&own->ring, txn->log.sequence + 1);
