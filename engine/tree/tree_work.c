@@ -396,10 +396,8 @@ void tree_work_begin(struct txn *txn, bool after)
     if (!after) tree->tidy_count = 0; /* the next attempt tells anew */
 }
 
-int tree_work(struct cellar_txn *public_txn, void *arg)
+static int work(struct txn *txn)
 {
-    struct txn *txn = &public_txn->txn;
-    (void)arg;
     txn->tree->more = false;
     txn->tree->path_count = 0;
     switch (txn->tree->work.need) {
@@ -412,6 +410,22 @@ int tree_work(struct cellar_txn *public_txn, void *arg)
     default:
         return ERR_GIVEN_UP;
     }
+}
+
+/* A number was drawn that a node on the way has already (INV-TREE-6). */
+static int contradicted(struct txn *txn)
+{
+    uint64_t node = txn->detail.key;
+    txn->error = 0;
+    return tree_contradiction(txn, txn->tree->work.index, node);
+}
+
+int tree_work(struct cellar_txn *public_txn, void *arg)
+{
+    struct txn *txn = &public_txn->txn;
+    (void)arg;
+    int rc = work(txn);
+    return rc == ERR_DUPLICATE ? contradicted(txn) : rc;
 }
 
 bool tree_worked(struct txn *txn, int code)

@@ -1,6 +1,7 @@
 /* test_api_ordered.c - cellar.h: ordered indexes, against a plain array. */
 #include "ordered.h"
 #include "numbered.h"
+#include "tree.h"
 
 #include <unistd.h>
 
@@ -576,6 +577,44 @@ static void misuse_has_a_code(void **state)
     ordered_close(&ordered);
 }
 
+/* ---- damage ---- */
+
+struct forgery {
+    struct api_call call;
+    const struct cellar_table *nodes;
+};
+
+/* The next number that a node gets is the root's again. */
+static int number_again(struct cellar_txn *txn, struct api_call *call)
+{
+    const struct forgery *forgery = (const struct forgery *)call;
+    uint64_t shape[CELLAR_COLUMN_BYTES_MAX / sizeof(uint64_t)];
+    int ref = cellar_proc_access(txn, forgery->nodes, TREENODE_META, 0, TREENODE_SHAPE, 0);
+    TRY(ref);
+    TRY(cellar_proc_fetch(txn));
+    TRY(cellar_proc_get(txn, ref, 0, shape));
+    shape[0] = TREENODE_ROOT;
+    return cellar_proc_put(txn, ref, 0, shape);
+}
+
+static void a_number_that_is_drawn_again_is_told(void **state)
+{
+    static struct ordered ordered;
+    static struct ordered_change change = {.count = 1};
+    if (!ordered_supported(*state)) return;
+    ordered_open(&ordered, *state);
+    struct forgery forgery = {.nodes = &ordered.by_a->nodes->handle};
+    int code = 0;
+    for (uint64_t key = 0; key < ORDERED_KEYS && code == 0; key++) {
+        change.steps[0].key = change.steps[0].a = key;
+        code = key == 500 ? api_run(&ordered.api, number_again, &forgery) : 0; /* the root is no leaf any more */
+        if (code == 0) code = api_run(&ordered.api, ordered_change, &change);
+    }
+    assert_code(code, CELLAR_CORRUPT);
+    assert_int_equal(ordered.api.result.detail.why, WHY_TREE);
+    api_close(&ordered.api);
+}
+
 int main(int argc, char **argv)
 {
     const struct api_entry tests[] = {
@@ -591,6 +630,7 @@ int main(int argc, char **argv)
         API_TEST(bad_definitions_are_refused),
         API_TEST(equal_records_are_no_unique_index),
         API_TEST(misuse_has_a_code),
+        API_TEST(a_number_that_is_drawn_again_is_told),
     };
     return api_main("api_ordered", tests, sizeof tests / sizeof *tests, argc, argv);
 }
