@@ -24,31 +24,53 @@ static inline void move(void *to, const void *from, uint32_t bytes)
     }
 }
 
-/* How much of a large cell's value, from byte `at` on, lies on one line, at *offset of the record. */
-static uint32_t piece(const struct schema_cell *cell, uint32_t at, uint32_t bytes, uint32_t *offset)
+/* Where byte `at` of a large cell's value lies in the record. */
+static inline uint32_t line_offset(const struct schema_cell *cell, uint32_t at)
 {
     uint32_t line = at / LAYOUT_VALUE_PER_LINE, in_line = at % LAYOUT_VALUE_PER_LINE;
-    *offset = cell->offset + line * LAYOUT_LINE + 8 + in_line;
-    return bytes < LAYOUT_VALUE_PER_LINE - in_line ? bytes : LAYOUT_VALUE_PER_LINE - in_line;
+    return cell->offset + line * LAYOUT_LINE + LAYOUT_LINE - LAYOUT_VALUE_PER_LINE + in_line;
 }
 
-/* Out of the way of the many values that lie within one line, which need no loop. */
+/*
+ * Out of the way of the many values that lie within one line. The rest of the first line, then whole lines, of a size
+ * that the compiler knows, then the beginning of the last one.
+ */
 static __attribute__((noinline)) void lines_get(const struct schema_cell *cell, const uint8_t *image, uint32_t at,
-                                                uint32_t bytes, void *value)
+                                                uint32_t bytes, uint8_t *value)
 {
-    for (uint32_t done = 0, part, offset; done < bytes; done += part) {
-        part = piece(cell, at + done, bytes - done, &offset);
-        move((uint8_t *)value + done, image + offset, part);
+    const uint8_t *from = image + line_offset(cell, at);
+    uint32_t rest = LAYOUT_VALUE_PER_LINE - at % LAYOUT_VALUE_PER_LINE;
+    if (rest < LAYOUT_VALUE_PER_LINE && rest < bytes) {
+        move(value, from, rest);
+        value += rest;
+        from += rest + LAYOUT_LINE - LAYOUT_VALUE_PER_LINE;
+        bytes -= rest;
     }
+    for (; bytes >= LAYOUT_VALUE_PER_LINE; bytes -= LAYOUT_VALUE_PER_LINE) {
+        memcpy(value, from, LAYOUT_VALUE_PER_LINE);
+        value += LAYOUT_VALUE_PER_LINE;
+        from += LAYOUT_LINE;
+    }
+    if (bytes) move(value, from, bytes);
 }
 
 static __attribute__((noinline)) void lines_put(const struct schema_cell *cell, uint8_t *image, uint32_t at,
-                                                uint32_t bytes, const void *value)
+                                                uint32_t bytes, const uint8_t *value)
 {
-    for (uint32_t done = 0, part, offset; done < bytes; done += part) {
-        part = piece(cell, at + done, bytes - done, &offset);
-        move(image + offset, (const uint8_t *)value + done, part);
+    uint8_t *to = image + line_offset(cell, at);
+    uint32_t rest = LAYOUT_VALUE_PER_LINE - at % LAYOUT_VALUE_PER_LINE;
+    if (rest < LAYOUT_VALUE_PER_LINE && rest < bytes) {
+        move(to, value, rest);
+        value += rest;
+        to += rest + LAYOUT_LINE - LAYOUT_VALUE_PER_LINE;
+        bytes -= rest;
     }
+    for (; bytes >= LAYOUT_VALUE_PER_LINE; bytes -= LAYOUT_VALUE_PER_LINE) {
+        memcpy(to, value, LAYOUT_VALUE_PER_LINE);
+        value += LAYOUT_VALUE_PER_LINE;
+        to += LAYOUT_LINE;
+    }
+    if (bytes) move(to, value, bytes);
 }
 
 void record_column_get(const struct schema *schema, const uint8_t *image, uint32_t column, void *value)
