@@ -129,11 +129,8 @@ void record_value_put(const struct schema *schema, uint8_t *image, uint32_t cell
 
 void record_tails_clear(const struct schema *schema, uint8_t *image)
 {
-    for (uint32_t cells = schema->tailed_cells; cells; cells &= cells - 1) {
-        const struct schema_cell *cell = &schema->cells[__builtin_ctz(cells)];
-        uint32_t tail_bytes = cell->line_count * LAYOUT_VALUE_PER_LINE - cell->padded_bytes;
-        memset(image + cell->end - tail_bytes, 0, tail_bytes);
-    }
+    for (uint32_t cells = schema->tailed_cells; cells; cells &= cells - 1)
+        memset(image + schema->cells[__builtin_ctz(cells)].end - LAYOUT_VALUE_PER_LINE, 0, LAYOUT_VALUE_PER_LINE);
 }
 
 void record_init(const struct schema *schema, uint8_t *image, uint32_t table_id, uint64_t key, const void *row)

@@ -73,8 +73,9 @@ void record_row_put(const struct schema *schema, uint8_t *image, uint32_t cells,
 void record_value_get(const struct schema *schema, const uint8_t *image, uint32_t cell, void *value);
 void record_value_put(const struct schema *schema, uint8_t *image, uint32_t cell, const void *value);
 /*
- * Clears what follows the values in the last lines of cells: an image is written by whole cells, and memory that was
- * in use before would get into the pool with it.
+ * Clears the last lines of cells whose values do not fill them, of an image that has no values yet: an image is written
+ * by whole cells, and memory that was in use before would get into the pool with it. Of whole lines, since their size
+ * is known when this is compiled.
  */
 void record_tails_clear(const struct schema *schema, uint8_t *image);
 /* A whole new image from a row: key, table, no flags, versions and lock zero, padding zero. */

@@ -46,13 +46,20 @@ static inline int count_write(struct txn *txn, const struct cache_object *object
     return 0;
 }
 
+/* An image to be filled: as memory is that was in use before. */
+static inline int image_take(struct txn *txn, struct cache_object *object)
+{
+    object->image = cache_alloc(&txn->cache, object->table->schema.record_bytes);
+    return object->image ? 0 : txn_no_copies(txn, object);
+}
+
 static inline int image_make(struct txn *txn, struct cache_object *object)
 {
     const struct schema *schema = &object->table->schema;
     if (object->image) return 0;
-    object->image = cache_alloc(&txn->cache, schema->record_bytes);
-    if (object->image && schema->tailed_cells) record_tails_clear(schema, object->image);
-    return object->image ? 0 : txn_no_copies(txn, object);
+    int rc = image_take(txn, object);
+    if (rc == 0 && schema->tailed_cells) record_tails_clear(schema, object->image);
+    return rc;
 }
 
 /*
@@ -189,8 +196,8 @@ int txn_insert(struct txn *txn, const struct table *table, uint64_t key, const v
     struct cache_object *object = txn_object(txn, ref);
     if (!made && !(object->kind == CACHE_ACCESS && object->state == CACHE_ABSENT))
         return txn_error_of(txn, ERR_DUPLICATE, WHY_CODE, 0, object);
-    int rc = count_write(txn, object); /* once, if what was looked for was to be written */
-    if (rc == 0) rc = image_make(txn, object);
+    int rc = count_write(txn, object);                           /* once, if what was looked for was to be written */
+    if (rc == 0 && !object->image) rc = image_take(txn, object); /* record_init fills it */
     if (rc) return rc;
     object->kind = CACHE_INSERT;
     txn->index_count++;
