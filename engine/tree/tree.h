@@ -9,8 +9,8 @@
  *             low, and each data cell that the range touches, empty ones too.
  * INV-TREE-3: inner nodes in a worker's memory are hints: a walk ends at a leaf whose fences, which the transaction
  *             itself has read, enclose its key.
- * INV-TREE-4: a split or merge is one transaction. The entry of a new node in its parent may be missing: a walk goes
- *             right, and has it added.
+ * INV-TREE-4: a split or merge is one transaction. A split adds the entries of its new nodes to their parent, if that
+ *             has room. Else they may be missing: a walk goes right, and has them added.
  * INV-TREE-5: a split makes room for all that the transaction which needs it adds to that leaf.
  * INV-TREE-6: a node's number is drawn in the transaction that makes the node, and never again.
  * INV-TREE-9: a data cell is taken into use in one transaction with the shape and the cells whose entries it gets.
@@ -34,6 +34,7 @@
 #define TREE_AHEAD_MAX 32   /* leaves that are read at once */
 #define TREE_POINTS_MAX 192 /* entries of a node, and those that it is to have room for */
 #define TREE_TIDIES_MAX 8   /* indexes with leaves that one transaction has emptied; of more the rest waits */
+#define TREE_NEW_MAX 9      /* nodes that one split makes */
 #define TREE_WORKS_MAX 64   /* transactions in a row between two attempts */
 #define TREE_OPENS_MAX 16   /* data cells that one attempt takes into use, or shares entries out to anew */
 
@@ -52,6 +53,9 @@ void tree_hints_free(struct tree_hints *hints);
 /* The leaf where that key, or the largest one below it, is likely to be; 0: not known. `key` NULL: the last one. */
 uint64_t tree_hints_leaf(const struct tree_hints *hints, const struct cellar_index *index, const uint8_t *key,
                          bool before);
+/* The inner node above the leaf where that point is likely to be; 0: not known, or there is none. */
+uint64_t tree_hints_parent(const struct tree_hints *hints, const struct cellar_index *index,
+                           const struct tree_point *point);
 /* A leaf that is likely to be, and the ends of what it covers; `high` NULL: all that is above. */
 struct tree_ahead {
     uint64_t leaf;
@@ -158,6 +162,8 @@ struct tree {
     uint32_t point_count;
     struct treenode_entry points[TREE_POINTS_MAX];
     bool real[TREE_POINTS_MAX];
+    uint32_t made_count; /* of the node that was placed last: nodes to its right that have no entry above them yet */
+    struct treenode_entry made[TREE_NEW_MAX + 1];
     struct tree_before before[TREE_OPENS_MAX]; /* for an observer */
     uint8_t row[LAYOUT_RECORD_BYTES_MAX];
     struct treenode_entry found[TREENODE_ENTRIES_MAX];

@@ -124,6 +124,14 @@ uint64_t tree_hints_leaf(const struct tree_hints *hints, const struct cellar_ind
     return hint->shape.level ? hint->entries[at].child : hint->node;
 }
 
+uint64_t tree_hints_parent(const struct tree_hints *hints, const struct cellar_index *index,
+                           const struct tree_point *point)
+{
+    uint32_t at = 0;
+    const struct hint *hint = descend(hints, index, point->endless ? NULL : point->key, point->before, &at);
+    return hint && hint->shape.level ? hint->node : 0;
+}
+
 uint32_t tree_hints_ahead(const struct tree_hints *hints, const struct cellar_index *index,
                           const struct tree_point *point, bool backward, struct tree_ahead *ahead, uint32_t most)
 {

@@ -4,7 +4,8 @@
  *
  *     mend    reads the inner nodes on the way to a key, which become hints; a leaf or inner node that was reached by
  *             going right has no entry in its parent yet: it gets one
- *     split   the leaf of a key gets room for all that the attempt adds there (INV-TREE-5): other cells, or new nodes
+ *     split   the leaf of a key gets room for all that the attempt adds there (INV-TREE-5): other cells, or new nodes,
+ *             which get their entries in the parent if there is room
  *     tidy    a node that is nearly empty joins its neighbour; a root with one child becomes that child
  *
  * The root's number never changes: its content moves away and it is one level higher, or the reverse.
@@ -13,8 +14,6 @@
 #include "numbered.h"
 #include "tree_plants.h"
 
-#define NODES_NEW_MAX 9 /* of one split */
-
 static uint32_t node_capacity(const struct cellar_index *index, uint32_t level)
 {
     return TREENODE_CELLS * treenode_capacity(index, level);
@@ -22,9 +21,9 @@ static uint32_t node_capacity(const struct cellar_index *index, uint32_t level)
 
 /* ---- reading nodes whole ---- */
 
-/* The shape, and these data cells, of a node that must be there: whose entry or sibling leads to it is in this
- * transaction, too. */
-static int node_fetch(struct txn *txn, uint64_t number, uint32_t read, uint32_t write, struct tree_node *node)
+/* The shape, and these data cells, of a node; *there: it is one. */
+static int node_look(struct txn *txn, uint64_t number, uint32_t read, uint32_t write, struct tree_node *node,
+                     bool *there)
 {
     const struct cellar_index *index = txn->tree->work.index;
     bool sane = true;
@@ -33,11 +32,20 @@ static int node_fetch(struct txn *txn, uint64_t number, uint32_t read, uint32_t 
     node->ref = txn_want(txn, index->nodes, number, read, write);
     int rc = node->ref < 0 ? node->ref : tree_fetch(txn);
     if (rc) return rc;
-    if (!tree_shape(txn, index, node->ref, &node->shape, &sane) || !sane) return tree_contradiction(txn, index, number);
-    if (!tree_entries(txn, index, node->ref, node->shape.level, read | write, node->entries, &node->count))
+    *there = tree_shape(txn, index, node->ref, &node->shape, &sane);
+    if (!*there) return 0;
+    if (!sane || !tree_entries(txn, index, node->ref, node->shape.level, read | write, node->entries, &node->count))
         return tree_contradiction(txn, index, number);
     treenode_sort(index, node->entries, node->count);
     return 0;
+}
+
+/* Of a node that must be there: whose entry or sibling leads to it is in this transaction, too. */
+static int node_fetch(struct txn *txn, uint64_t number, uint32_t read, uint32_t write, struct tree_node *node)
+{
+    bool there = true;
+    int rc = node_look(txn, number, read, write, node, &there);
+    return rc || there ? rc : tree_contradiction(txn, txn->tree->work.index, number);
 }
 
 /* Which of an inner node's entries leads to that point. */
@@ -95,7 +103,7 @@ static int root_raise(struct txn *txn, const struct tree_node *root, uint64_t fi
                       const uint32_t *starts)
 {
     struct tree *tree = txn->tree;
-    struct treenode_entry children[NODES_NEW_MAX];
+    struct treenode_entry children[TREE_NEW_MAX];
     struct treenode_shape shape = root->shape;
     for (uint32_t i = 0; i < parts; i++) {
         children[i] = tree->points[starts[i]];
@@ -122,6 +130,13 @@ static uint32_t parts_plan(const struct cellar_index *index, uint32_t level, uin
     return parts;
 }
 
+static void made_note(struct tree *tree, const uint8_t *low, uint64_t number)
+{
+    struct treenode_entry *made = &tree->made[tree->made_count++];
+    memcpy(made->key, low, tree->work.index->key_bytes);
+    made->child = number;
+}
+
 /*
  * The points become the node's content, or that of several nodes: the node, whose cells are all declared to be
  * written, and new ones to its right. `packed`: the first so many points fill cells and nodes one after the other, and
@@ -131,12 +146,13 @@ static int node_place(struct txn *txn, const struct tree_node *node, uint32_t pa
 {
     struct tree *tree = txn->tree;
     const struct cellar_index *index = tree->work.index;
-    uint32_t count = tree->point_count, starts[NODES_NEW_MAX + 2];
+    uint32_t count = tree->point_count, starts[TREE_NEW_MAX + 2];
     uint32_t parts = parts_plan(index, node->shape.level, packed ? packed : count, packed, starts), first_parts = parts;
     if (packed && packed < count) starts[++parts] = count;
     bool raised = parts > 1 && node->number == TREENODE_ROOT;
     uint64_t first = 0;
     int rc = parts > 1 ? numbers_draw(txn, parts - !raised, &first) : 0;
+    tree->made_count = 0;
 
     for (uint32_t i = 0; i < parts && rc == 0; i++) {
         struct treenode_shape shape = node->shape;
@@ -149,6 +165,7 @@ static int node_place(struct txn *txn, const struct tree_node *node, uint32_t pa
             shape.endless = false;
             shape.right = raised ? first + i + 1 : first + i;
         }
+        if (i && !raised) made_note(tree, tree->points[from].key, number);
         rc = part_write(txn, node, &shape, number, from, end, packed && i < first_parts);
     }
     if (rc == 0 && raised) rc = root_raise(txn, node, first, parts, starts);
@@ -169,6 +186,46 @@ static int node_lock(struct txn *txn, const struct tree_node *node)
     return ref < 0 ? ref : tree_fetch(txn);
 }
 
+/* ---- entries of inner nodes ---- */
+
+/* Into the one data cell where it belongs, if that has room: *done. */
+static int entry_put(struct txn *txn, const struct tree_node *parent, const struct treenode_entry *added, bool *done)
+{
+    struct tree *tree = txn->tree;
+    const struct cellar_index *index = tree->work.index;
+    uint32_t cell = treenode_cell_of(index, &parent->shape, added->key, false), count = 0;
+    struct treenode_entry *found = tree->found;
+    if (!tree_entries(txn, index, parent->ref, parent->shape.level, 2u << cell, found, &count))
+        return tree_contradiction(txn, index, parent->number);
+    *done = count < treenode_capacity(index, parent->shape.level);
+    if (!*done) return 0;
+    int ref = txn_want(txn, index->nodes, parent->number, 0, 2u << cell), rc = ref < 0 ? ref : tree_fetch(txn);
+    if (rc) return rc;
+    found[count++] = *added;
+    treenode_data_write(index, parent->shape.level, found, count, tree->row);
+    return cellar_proc_put(txn_public(txn), parent->ref, (int)cell + 1, tree->row);
+}
+
+/* Adds entries of nodes that lie side by side to a parent which was read whole. It may be split for them. */
+static int entries_put(struct txn *txn, const struct tree_node *parent, const struct treenode_entry *added,
+                       uint32_t count)
+{
+    struct tree *tree = txn->tree;
+    const struct cellar_index *index = tree->work.index;
+    bool done = false;
+    points_of(tree, parent);
+    memcpy(tree->points + parent->count, added, count * sizeof *added);
+    tree->point_count += count;
+    treenode_sort(index, tree->points, tree->point_count);
+    for (uint32_t i = 1; i < tree->point_count; i++)
+        if (treenode_compare(index, tree->points[i - 1].key, tree->points[i].key) == 0)
+            return tree_contradiction(txn, index, parent->number);
+    int rc = count == 1 ? entry_put(txn, parent, added, &done) : 0;
+    if (rc || done) return rc;
+    rc = node_lock(txn, parent);
+    return rc ? rc : node_place(txn, parent, 0);
+}
+
 /* ---- mend ---- */
 
 /* The child's right sibling has no entry in the parent. */
@@ -179,19 +236,28 @@ static int entry_post(struct txn *txn, const struct tree_node *parent, const str
     int rc = node_fetch(txn, child->shape.right, TREENODE_SHAPE, 0, &tree->right);
     if (rc == 0 && treenode_compare(index, tree->right.shape.low, child->shape.high) != 0)
         rc = tree_contradiction(txn, index, child->number);
-    if (rc == 0) rc = node_lock(txn, parent);
     if (rc) return rc;
-    points_of(tree, parent);
-    struct treenode_entry *added = &tree->points[tree->point_count++];
-    memcpy(added->key, tree->right.shape.low, index->key_bytes);
-    added->child = tree->right.number;
-    treenode_sort(index, tree->points, tree->point_count);
-    for (uint32_t i = 1; i < tree->point_count; i++)
-        if (treenode_compare(index, tree->points[i - 1].key, tree->points[i].key) == 0)
-            return tree_contradiction(txn, index, parent->number);
+    struct treenode_entry added = {.child = tree->right.number};
+    memcpy(added.key, tree->right.shape.low, index->key_bytes);
     tree->more = true;
     tree->path_count = 0;
-    return node_place(txn, parent, 0);
+    return entries_put(txn, parent, &added, 1);
+}
+
+/*
+ * Where a walk begins: the root; or, for a split, the node above the leaf, if hints know it. What they say is compared
+ * with what this transaction reads.
+ */
+static int walk_begin(struct txn *txn, struct tree_node *node)
+{
+    const struct tree_note *work = &txn->tree->work;
+    bool there = false;
+    uint64_t above = work->need == TREE_SPLIT ? tree_hints_parent(txn->home->hints, work->index, &work->point) : 0;
+    int rc = above ? node_look(txn, above, TREENODE_ALL, 0, node, &there) : 0;
+    if (rc) return rc;
+    if (there && node->shape.level == 1 && node->count && tree_side(work->index, &node->shape, &work->point) == 0)
+        return 0;
+    return node_fetch(txn, TREENODE_ROOT, TREENODE_ALL, 0, node);
 }
 
 /*
@@ -202,7 +268,7 @@ static int walk(struct txn *txn, uint32_t level, struct tree_node *end, bool *po
 {
     struct tree *tree = txn->tree;
     const struct tree_note *work = &tree->work;
-    int rc = node_fetch(txn, TREENODE_ROOT, TREENODE_ALL, 0, &tree->path[0]);
+    int rc = walk_begin(txn, &tree->path[0]);
     *posted = false;
     tree->path_count = rc == 0;
     while (rc == 0) {
@@ -241,7 +307,7 @@ static int mend(struct txn *txn)
 static void points_add(struct tree *tree, const struct treenode_shape *shape)
 {
     const struct cellar_index *index = tree->work.index;
-    uint32_t capacity = node_capacity(index, 0), most = (NODES_NEW_MAX - 2) * (capacity / 3 * 2);
+    uint32_t capacity = node_capacity(index, 0), most = (TREE_NEW_MAX - 2) * (capacity / 3 * 2);
     if (most > TREE_POINTS_MAX) most = TREE_POINTS_MAX;
     for (uint32_t i = 0; i < tree->change_count && tree->point_count < most; i++) {
         const struct tree_change *change = &tree->changes[i];
@@ -288,6 +354,30 @@ static uint32_t run_end(const struct tree *tree)
     return follows ? end : 0;
 }
 
+/*
+ * The new nodes of a leaf that was split get their entries in the parent, which becomes a hint. Where that has no room,
+ * or is new itself, mends go on.
+ */
+static int made_post(struct txn *txn)
+{
+    struct tree *tree = txn->tree;
+    const struct cellar_index *index = tree->work.index;
+    struct tree_node *parent = &tree->path[tree->path_count - 1];
+    bool below = parent->shape.level == 1; /* else the leaf was the root */
+    if (below && (!tree->made_count || PLANT(tree_split_untold))) return 0;
+    if (below && parent->count + tree->made_count <= node_capacity(index, 1)) {
+        int rc = entries_put(txn, parent, tree->made, tree->made_count);
+        parent->count = tree->point_count;
+        memcpy(parent->entries, tree->points, tree->point_count * sizeof *tree->points);
+        return rc;
+    }
+    if (below) memcpy(tree->work.point.key, tree->made[tree->made_count - 1].key, index->key_bytes);
+    tree->path_count = 0;
+    tree->more = true;
+    tree->work.need = TREE_MEND;
+    return 0;
+}
+
 static int split(struct txn *txn)
 {
     struct tree *tree = txn->tree;
@@ -300,11 +390,8 @@ static int split(struct txn *txn)
     points_of(tree, leaf);
     points_add(tree, &leaf->shape);
     if (has_room(tree, &leaf->shape)) return 0;
-    if ((rc = node_lock(txn, leaf)) != 0) return rc;
-    tree->path_count = 0;
-    tree->more = true;
-    tree->work.need = TREE_MEND;
-    return node_place(txn, leaf, run_end(tree));
+    if ((rc = node_lock(txn, leaf)) == 0) rc = node_place(txn, leaf, run_end(tree));
+    return rc ? rc : made_post(txn);
 }
 
 /* ---- tidy ---- */
@@ -466,7 +553,7 @@ uint64_t tree_work_log_bytes(const struct catalog *catalog, bool undo)
                          2ull * logseg_write_bytes(LAYOUT_BUCKET_CELL_BYTES + (undo ? 8 : 0));
         if (table->orders.of && bytes > most) most = bytes;
     }
-    return sizeof(struct log_entry_wire) + (NODES_NEW_MAX + 3) * most;
+    return sizeof(struct log_entry_wire) + (TREE_NEW_MAX + 3) * most;
 }
 
 uint64_t tree_row_log_bytes(const struct table *table, bool undo)

@@ -298,11 +298,53 @@ static void leaves_that_one_transaction_empties_go(void **state)
 #endif
 }
 
+/* ---- what splits leave ---- */
+
+#define SCATTER 7 /* of no divisor of ROWS */
+
+/* The most round trips of a scan, anywhere, once rows have come in no order. */
+static uint64_t trips_after_splits(const struct api_variant *variant)
+{
+    static struct cost cost;
+    struct ordered_change change = {.count = 0};
+    uint64_t most = 0;
+    ordered_open(&cost.ordered, variant);
+    for (uint64_t i = 0; i < ROWS; i++) {
+        const uint64_t key = i * SCATTER * SCATTER * SCATTER % ROWS;
+        change.steps[0].key = key;
+        change.steps[0].a = 10 * key;
+        change.steps[0].kind = ORDERED_PUT;
+        change.count = 1;
+        ordered_call(&cost.ordered, &change);
+    }
+    for (uint64_t first = 0; first + 60 <= ROWS; first += 20) {
+        uint64_t trips = scan_round_trips(&cost, first, 60, 0, 0, 60);
+        most = trips > most ? trips : most;
+    }
+    ordered_close(&cost.ordered);
+    return most;
+}
+
+static void scans_go_to_no_sibling_that_its_parent_does_not_know(void **state)
+{
+    if (!counted(*state)) skip();
+    const uint64_t most = 2 + 1; /* leaves of two parents, and validation */
+    assert_true(trips_after_splits(*state) <= most);
+#ifdef CELLAR_PLANTS
+    assert_true(plant_choose("tree_split_untold"));
+    assert_true(trips_after_splits(*state) > most);
+    assert_true(plant_choose(NULL));
+#endif
+}
+
 int main(int argc, char **argv)
 {
-    const struct api_entry tests[] = {
-        API_TEST(scans_read_leaves_at_once),           API_TEST(a_point_read_takes_a_leaf_and_a_record),
-        API_TEST(covered_columns_need_no_records),     API_TEST(cursors_that_are_open_read_together),
-        API_TEST(a_change_of_an_entry_takes_one_more), API_TEST(leaves_that_one_transaction_empties_go)};
+    const struct api_entry tests[] = {API_TEST(scans_read_leaves_at_once),
+                                      API_TEST(a_point_read_takes_a_leaf_and_a_record),
+                                      API_TEST(covered_columns_need_no_records),
+                                      API_TEST(cursors_that_are_open_read_together),
+                                      API_TEST(a_change_of_an_entry_takes_one_more),
+                                      API_TEST(leaves_that_one_transaction_empties_go),
+                                      API_TEST(scans_go_to_no_sibling_that_its_parent_does_not_know)};
     return api_main("ordered_cost", tests, sizeof tests / sizeof *tests, argc, argv);
 }
