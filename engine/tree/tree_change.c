@@ -62,6 +62,8 @@ static int gather(struct txn *txn)
 
 /* ---- the steps ---- */
 
+#define NO_CELL TREENODE_CELLS
+
 static int need_of(struct txn *txn, const struct tree_change *change, enum tree_need need)
 {
     struct tree_point point = {.before = false};
@@ -115,22 +117,22 @@ static int change_judge(struct txn *txn, struct tree_change *change, const struc
     return 0;
 }
 
-/* All whose shapes have come. */
+/* All whose shapes have come. The leaf that was the last one is held, without a data cell. */
 static int changes_judge(struct txn *txn)
 {
     struct tree *tree = txn->tree;
-    struct treenode_shape shape;
-    int32_t known = -1; /* whose shape that is */
+    struct tree_held *held = &tree->held;
     int rc = 0;
     for (uint32_t i = tree->change_first; i < tree->change_count && rc == 0; i++) {
         struct tree_change *change = &tree->changes[i];
         bool sane = true;
         if (change->step != TREE_AT_SHAPE) continue;
-        if (change->ref != known && !tree_shape(txn, change->index, change->ref, &shape, &sane))
+        if (change->ref != held->ref && !tree_shape(txn, change->index, change->ref, &held->shape, &sane))
             return need_of(txn, change, TREE_MEND);
         if (!sane) return tree_contradiction(txn, change->index, change->leaf);
-        known = change->ref;
-        rc = change_judge(txn, change, &shape);
+        held->ref = change->ref;
+        held->index = change->index;
+        rc = change_judge(txn, change, &held->shape);
     }
     return rc;
 }
@@ -156,8 +158,6 @@ static int changes_fetch(struct txn *txn)
 
 /* ---- one data cell at a time, while changes are made in it; its entries are in tree->found ---- */
 
-#define NO_CELL TREENODE_CELLS
-
 static int cell_put(struct txn *txn, const struct tree_held *held, uint32_t cell, const struct treenode_entry *entries,
                     uint32_t count)
 {
@@ -181,7 +181,9 @@ static int held_take(struct txn *txn, const struct tree_change *change)
     int rc;
     if (held->ref != change->ref) {
         if ((rc = held_put(txn)) != 0) return rc;
-        *held = (struct tree_held){.index = change->index, .ref = change->ref, .cell = NO_CELL};
+        held->index = change->index;
+        held->ref = change->ref;
+        held->cell = NO_CELL;
         if (!tree_shape(txn, change->index, change->ref, &held->shape, &sane) || !sane)
             return tree_contradiction(txn, change->index, change->leaf);
     }
@@ -359,8 +361,10 @@ int tree_flush(struct txn *txn)
     txn->tree_begun = true;
     int rc = gather(txn);
     if (rc || tree->change_first == tree->change_count) return rc;
+    tree->held.ref = -1;
+    tree->held.cell = NO_CELL;
+    tree->held.changed = false;
     rc = changes_fetch(txn);
-    tree->held = (struct tree_held){.ref = -1, .cell = NO_CELL};
     for (uint32_t adds = 0; adds < 2; adds++)
         for (uint32_t i = tree->change_first; i < tree->change_count && rc == 0; i++)
             if ((tree->changes[i].kind == TREE_ADDS) == adds) rc = entry_change(txn, &tree->changes[i]);
