@@ -156,6 +156,7 @@ struct tree {
     uint32_t tidy_count;
     /* of a transaction of the tree's own */
     struct tree_note work;
+    bool beside;         /* one of its attempts was aborted: others are at work here, too */
     bool more;           /* the same again, when it has committed */
     uint32_t path_count; /* inner nodes of the way, to be hints when it has committed */
     struct tree_node path[TREE_LEVELS_MAX], left, right, parent;

@@ -356,7 +356,7 @@ static uint32_t run_end(const struct tree *tree)
 
 /*
  * The new nodes of a leaf that was split get their entries in the parent, which becomes a hint. Where that has no room,
- * or is new itself, mends go on.
+ * or is new itself, mends go on; and where the split has met others, whom it would meet there again.
  */
 static int made_post(struct txn *txn)
 {
@@ -365,7 +365,7 @@ static int made_post(struct txn *txn)
     struct tree_node *parent = &tree->path[tree->path_count - 1];
     bool below = parent->shape.level == 1; /* else the leaf was the root */
     if (below && (!tree->made_count || PLANT(tree_split_untold))) return 0;
-    if (below && parent->count + tree->made_count <= node_capacity(index, 1)) {
+    if (below && !tree->beside && parent->count + tree->made_count <= node_capacity(index, 1)) {
         int rc = entries_put(txn, parent, tree->made, tree->made_count);
         parent->count = tree->point_count;
         memcpy(parent->entries, tree->points, tree->point_count * sizeof *tree->points);
@@ -480,6 +480,7 @@ void tree_work_begin(struct txn *txn, bool after)
     struct tree *tree = txn->tree;
     tree->work = after ? tree->tidy[--tree->tidy_count] : tree->need;
     tree->need.need = TREE_NOTHING;
+    tree->beside = false;
     if (!after) tree->tidy_count = 0; /* the next attempt tells anew */
 }
 
@@ -518,6 +519,7 @@ int tree_work(struct cellar_txn *public_txn, void *arg)
 bool tree_worked(struct txn *txn, int code)
 {
     struct tree *tree = txn->tree;
+    tree->beside = tree->beside || code;
     if (code) return code == CELLAR_RETRY;
     for (uint32_t i = 0; i < tree->path_count; i++) {
         const struct tree_node *node = &tree->path[i];
