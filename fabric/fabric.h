@@ -301,6 +301,8 @@ struct fabric {
     bool kept;         /* the memory outlives this open, for the next one: a pool file */
     bool joint;        /* ... and other processes may have it, too, beside this one, whenever its door is not held */
     bool alone;        /* while the door is held: none has */
+    bool immediate;    /* operations have run, and completed, when their post returns */
+    bool any_local;    /* operations may name any memory of this process: nothing has to be registered */
     bool wide_atomics; /* FABRIC_WIDE_* are there, executed as the masked ones are; else they end with UNSUPPORTED */
     /* what executes masked CAS and field FAA, for reports: processor, simulation, device, loop of plain CAS */
     const char *masked_by;

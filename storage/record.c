@@ -82,6 +82,17 @@ void record_column_get(const struct schema *schema, const uint8_t *image, uint32
         move(value, image + from->offset, from->bytes);
 }
 
+void record_column_part(const struct schema *schema, const uint8_t *image, uint32_t column, uint32_t at, uint32_t bytes,
+                        void *part)
+{
+    const struct schema_column *from = &schema->columns[column];
+    uint32_t first_line = LAYOUT_VALUE_PER_LINE - from->value_offset % LAYOUT_VALUE_PER_LINE;
+    if (from->split && at + bytes > first_line)
+        lines_get(&schema->cells[from->cell], image, from->value_offset + at, bytes, part);
+    else
+        move(part, image + from->offset + at, bytes);
+}
+
 void record_column_put(const struct schema *schema, uint8_t *image, uint32_t column, const void *value)
 {
     const struct schema_column *to = &schema->columns[column];

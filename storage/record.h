@@ -8,6 +8,7 @@
 #include "schema.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 static inline uint64_t record_word(const uint8_t *image, uint32_t offset)
 {
@@ -67,6 +68,20 @@ static inline void record_span(const struct schema *schema, uint32_t cells, uint
 /* Columns and rows. */
 void record_column_get(const struct schema *schema, const uint8_t *image, uint32_t column, void *value);
 void record_column_put(const struct schema *schema, uint8_t *image, uint32_t column, const void *value);
+/* The first two bytes of a column that has so many: the length of one of BYTES. */
+static inline uint16_t record_column_word(const struct schema *schema, const uint8_t *image, uint32_t column)
+{
+    const struct schema_column *from = &schema->columns[column];
+    const uint8_t *first = image + from->offset;
+    bool apart = from->offset % LAYOUT_LINE == LAYOUT_LINE - 1;
+    uint8_t bytes[2] = {first[0], first[apart ? 1 + LAYOUT_LINE - LAYOUT_VALUE_PER_LINE : 1]};
+    uint16_t word;
+    memcpy(&word, bytes, sizeof word);
+    return word;
+}
+/* So many bytes of a column, from `at` on. */
+void record_column_part(const struct schema *schema, const uint8_t *image, uint32_t column, uint32_t at, uint32_t bytes,
+                        void *part);
 void record_row_get(const struct schema *schema, const uint8_t *image, uint32_t cells, void *row);
 void record_row_put(const struct schema *schema, uint8_t *image, uint32_t cells, const void *row);
 /* A cell's value, padded_bytes of it, gathered from (scattered to) its lines. */

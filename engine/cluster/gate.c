@@ -48,6 +48,14 @@ bool gate_enter(struct coro *co, struct gate *gate, uint32_t worker, struct sche
     return is_open(gate) || wait_open(co, gate, worker, sched, task);
 }
 
+bool gate_try(struct gate *gate, uint32_t worker, struct sched *sched)
+{
+    active_add(gate, worker, 1, sched);
+    if (is_open(gate)) return true;
+    active_add(gate, worker, (uint32_t)-1, sched);
+    return false;
+}
+
 void gate_leave(struct gate *gate, uint32_t worker, struct sched *sched)
 {
     atomic_uint *active = &gate->workers[worker].active;

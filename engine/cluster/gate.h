@@ -48,6 +48,8 @@ struct gate {
  * under way.
  */
 bool gate_enter(struct coro *co, struct gate *gate, uint32_t worker, struct sched *sched, struct sched_task *task);
+/* The same, without waiting: whether it is open. */
+bool gate_try(struct gate *gate, uint32_t worker, struct sched *sched);
 void gate_leave(struct gate *gate, uint32_t worker, struct sched *sched);
 /*
  * The caller's attempt goes on alone; suspends until all others have ended. *alone: no other one has something to

@@ -129,6 +129,13 @@ static int durable_await(struct coro *co, struct coordinator *coordinator, uint6
     return rc > 0 ? 0 : rc;
 }
 
+bool coordinator_tells(const struct coordinator *coordinator, const struct cellar_call_options *options)
+{
+    const struct worker *worker = coordinator->worker;
+    struct epochs *epochs = worker->home.epochs;
+    return !epochs || !waits_durable(worker->db, options) || epochs_reached(epochs, epochs_seen(epochs)) > 0;
+}
+
 /* A call's end where there is a disk. Is its outcome unsure, since the disk failed? */
 static __attribute__((noinline)) bool durable_end(struct coro *co, struct coordinator *coordinator,
                                                   const struct cellar_call_options *options, bool ended,
@@ -381,6 +388,12 @@ static inline __attribute__((always_inline)) void turn_end(struct coro *co, stru
     if (!over) return;
     sched_yield_task(co, &coordinator->worker->sched, &coordinator->task);
     coordinator->turn_ns = 0;
+}
+
+void coordinator_called(struct coro *co, struct coordinator *coordinator)
+{
+    coordinator->calls++;
+    turn_end(co, coordinator, fabric_now_ns(coordinator->worker->ep));
 }
 
 /*

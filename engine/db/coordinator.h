@@ -35,5 +35,9 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
 int coordinator_allows(const struct cellar *db, const struct cellar_call_options *options, uint64_t gone_ns);
 /* Waits for a random time before a call's next attempt, when so many have ended. */
 void coordinator_pause(struct coro *co, struct coordinator *coordinator, uint32_t attempts);
+/* What a call with these options has seen until now may be told: all that it rests on is durable enough. */
+bool coordinator_tells(const struct coordinator *coordinator, const struct cellar_call_options *options);
+/* A call that was no attempt has ended: it counts as one of the coordinator's turn. */
+void coordinator_called(struct coro *co, struct coordinator *coordinator);
 /* The result of a call that was refused so, after gone_ns. */
 struct cellar_result coordinator_refused(const struct cellar_call_options *options, int code, uint64_t gone_ns);

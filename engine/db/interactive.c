@@ -141,13 +141,21 @@ static int read_fn(struct cellar_txn *txn, void *arg)
     return cellar_proc_fetch(txn);
 }
 
+/* `glances`: unless a glance does, which was not tried yet. */
+static __attribute__((noinline)) int read_attempt(struct session *session, bool glances)
+{
+    return interactive_serve(
+        session, &(struct interactive_service){
+                     .fn = read_fn, .kind = DRAFT_TAKES, .glances = glances, .records = session->draft.wanted_count});
+}
+
 int interactive_wanted_read(struct session *session)
 {
     struct draft *draft = &session->draft;
     if (draft->wanted_count == 0) return 0;
     if (session->attempt) return procedure_read(session);
-    int rc = interactive_serve(
-        session, &(struct interactive_service){.fn = read_fn, .kind = DRAFT_TAKES, .records = draft->wanted_count});
+    bool tried = false;
+    int rc = interactive_glance(session, &tried) ? 0 : read_attempt(session, !tried);
     if (rc) {
         draft_want_nothing(draft);
         return rc;

@@ -83,6 +83,7 @@ struct interactive_service {
     cellar_txn_fn fn;
     void *arg; /* NULL: the session */
     enum draft_service kind;
+    bool glances; /* a glance may do instead (glance.h) */
     uint32_t records, writes;
     uint64_t log_bytes;           /* 0: those of a transaction that writes nothing */
     struct cellar_result *result; /* NULL: not wanted */
@@ -96,6 +97,12 @@ int interactive_wanted_read(struct session *session);
  * wanted (interactive_wanted_read).
  */
 int interactive_lock(struct session *session, struct draft_record *record, uint32_t cells);
+/*
+ * What is wanted is read by a glance on this thread, without the coordinator: it is to be noted. False: it is not;
+ * *tried: a glance has been refused. Else the coordinator may try one: where operations take time, the worker does not
+ * lend its helm, or the transaction has a time limit.
+ */
+bool interactive_glance(struct session *session, bool *tried);
 /* Runs it; what became of it is the session's last, if it failed. */
 int interactive_serve(struct session *session, struct interactive_service *service);
 

@@ -8,6 +8,7 @@
 #include "db_index.h"
 #include "db_result.h"
 #include "db_schema.h"
+#include "glance.h"
 #include "procedure.h"
 #include "worker.h"
 
@@ -158,6 +159,50 @@ static __attribute__((cold, noinline)) int exec_many(struct coro *co, struct coo
     return rc;
 }
 
+/* ---- glances ---- */
+
+/* Of a transaction that holds nothing, whose locks a glance would meet. */
+static inline bool glance_is_allowed(const struct session *session)
+{
+    return atomic_load_explicit(&session->hold.state, memory_order_relaxed) == HOLD_NONE;
+}
+
+static inline bool glance_by(struct coro *co, struct session *session, struct coordinator *coordinator)
+{
+    return glance(co, coordinator->txn, &session->draft) && coordinator_tells(coordinator, &session->options);
+}
+
+bool interactive_glance(struct session *session, bool *tried)
+{
+    struct worker *worker = session->worker;
+    const struct cellar_call_options *options = &session->options;
+    uint32_t seen;
+    if (!session->db->fabric->immediate || session->inside || options->timeout_ns || options->cancel) return false;
+    if (!glance_is_allowed(session)) return false;
+    if (atomic_load_explicit(&session->db->closing, memory_order_relaxed)) return false;
+    atomic_store_explicit(&session->amid, true, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+    bool done = *tried = worker_visit(worker, &seen);
+    if (done) {
+        done = glance_by(NULL, session, session->coordinator);
+        worker_visited(worker, seen);
+    }
+    atomic_signal_fence(memory_order_seq_cst);
+    atomic_store_explicit(&session->amid, false, memory_order_relaxed);
+    return done;
+}
+
+/* On its coordinator. */
+static bool glance_inside(struct coro *co, struct coordinator *coordinator, const struct interactive_service *service)
+{
+    struct session *session = service->session;
+    if (!service->glances || !glance_is_allowed(session) || !glance_by(co, session, coordinator)) return false;
+    coordinator_called(co, coordinator);
+    return true;
+}
+
+/* ---- calls ---- */
+
 /* On the session's coordinator. */
 static int service_run(struct coro *co, struct coordinator *coordinator, void *arg)
 {
@@ -172,6 +217,7 @@ static int service_run(struct coro *co, struct coordinator *coordinator, void *a
         *service->result = coordinator_refused(options, rc, gone_ns);
         return rc;
     }
+    if (glance_inside(co, coordinator, service)) return 0;
     const struct cellar_proc *tree_proc =
         &coordinator->worker->db->tree_proc; /* there is an index, perhaps since now */
     if (tree_proc->def.fn && !coordinator->txn->tree && !db_index_prepare(coordinator->worker))

@@ -38,11 +38,9 @@ int interactive_view_refused(struct session *session, const struct cellar_table 
     return REFUSED(session, handle->table, "rows of %u bytes, this one has %zu", view->row_bytes, row_bytes);
 }
 
-int interactive_columns_know(struct session *session, const struct rowview *view, uint64_t *columns)
+int interactive_columns_refused(struct session *session, const struct rowview *view)
 {
     struct cellar_error error;
-    if (*columns == 0 || *columns == CELLAR_ALL) *columns = view->all;
-    if (!(*columns & ~view->all)) return 0;
     return REFUSED(session, view->handle.table, "columns that its definition, of %u, does not have",
                    view->column_count);
 }
@@ -150,10 +148,20 @@ static bool is_there(const struct wanted *wanted)
     return !record->noted_absent || draft_is_new(record) || !cells_of(wanted, wanted->columns);
 }
 
+/* Has that record, which is noted, the key as others have made it? Only this much: what it is not, it may be still. */
+static inline bool has_key(const struct wanted *wanted, const struct draft_record *record)
+{
+    const struct schema_column *column = &record->table->schema.columns[0];
+    bool noted = record->note_cells >> column->cell & 1 && !record->now.change;
+    const void *key = record->image + column->offset;
+    return noted && !column->split && bytekey_same(key, wanted->key.packed, wanted->key.bytes);
+}
+
 /* Of a wide key the first record of its hash is noted; nearly always that is the row's. */
 static int wanted_settle(struct cellar_txn *txn, struct wanted *wanted)
 {
     const struct draft_record *first = wanted->record;
+    if (has_key(wanted, first)) return 0;
     struct session *session = interactive_session_of(txn);
     struct interactive_place place;
     int rc = interactive_key_find(txn, first->table, wanted->key.packed, wanted->key.bytes,
@@ -173,19 +181,26 @@ void interactive_column_get(const struct draft_record *record, uint32_t stored, 
         record_column_get(schema, record->image, stored, to);
 }
 
-/* A short one, lent. */
-static int text_lend(struct session *session, const struct draft_record *record, uint32_t stored,
-                     struct cellar_bytes *text)
+/* A short one, lent. `own`: columns that the transaction has put itself. */
+static inline __attribute__((always_inline)) int text_lend(struct session *session, const struct draft_record *record,
+                                                           uint32_t stored, uint64_t own, struct cellar_bytes *text)
 {
-    uint8_t value[SCHEMA_LENGTH_BYTES + CELLAR_SHORT_BYTES];
+    const struct schema *schema = &record->table->schema;
+    const struct schema_column *column = &schema->columns[stored];
+    const uint8_t *put = own >> stored & 1 ? record->row + column->row_offset : NULL;
     uint16_t length;
-    interactive_column_get(record, stored, value);
-    memcpy(&length, value, sizeof length);
-    if (length > record->table->schema.columns[stored].bytes - SCHEMA_LENGTH_BYTES)
+    if (put)
+        memcpy(&length, put, sizeof length);
+    else
+        length = record_column_word(schema, record->image, stored);
+    if (length > column->bytes - SCHEMA_LENGTH_BYTES)
         return interactive_failed(session, CELLAR_CORRUPT, interactive_detail(WHY_VALUE, record->table, record->key));
     uint8_t *bytes = draft_lend(&session->draft, length);
     if (!bytes) return interactive_no_copies(session, record->table, record->key);
-    memcpy(bytes, value + SCHEMA_LENGTH_BYTES, length);
+    if (put)
+        memcpy(bytes, put + SCHEMA_LENGTH_BYTES, length);
+    else
+        record_column_part(schema, record->image, stored, SCHEMA_LENGTH_BYTES, length, bytes);
     *text = (struct cellar_bytes){bytes, length};
     return 0;
 }
@@ -193,12 +208,14 @@ static int text_lend(struct session *session, const struct draft_record *record,
 int interactive_texts_copy(struct cellar_txn *txn, const struct rowview *view, const struct draft_record *record,
                            uint64_t columns, void *row)
 {
+    struct session *session = interactive_session_of(txn);
+    uint64_t own = draft_own_columns(record);
     for (; columns; columns &= columns - 1) {
         uint32_t number = (uint32_t)__builtin_ctzll(columns);
         const struct rowview_column *column = &view->columns[number];
         struct cellar_bytes text;
         int rc = view->longs >> number & 1 ? interactive_value_lend(txn, record, column->stored, &text)
-                                           : text_lend(interactive_session_of(txn), record, column->stored, &text);
+                                           : text_lend(session, record, column->stored, own, &text);
         if (rc) return rc;
         memcpy((uint8_t *)row + column->offset, &text, sizeof text);
     }

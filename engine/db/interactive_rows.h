@@ -23,8 +23,14 @@ static inline const struct rowview *interactive_view_of(struct session *session,
     *rc = view && row && row_bytes == view->row_bytes ? 0 : interactive_view_refused(session, handle, row, row_bytes);
     return *rc ? NULL : view;
 }
+/* A set of columns has others than the definition: the code. */
+__attribute__((cold, noinline)) int interactive_columns_refused(struct session *session, const struct rowview *view);
 /* A set of the definition's columns: all of them for 0 and ALL. INVALID: it has others. */
-int interactive_columns_know(struct session *session, const struct rowview *view, uint64_t *columns);
+static inline int interactive_columns_know(struct session *session, const struct rowview *view, uint64_t *set)
+{
+    if (*set == 0 || *set == CELLAR_ALL) *set = view->all;
+    return *set & ~view->all ? interactive_columns_refused(session, view) : 0;
+}
 
 /* A column's bytes as the transaction sees them, of a record that is noted as far as it has to be. */
 void interactive_column_get(const struct draft_record *record, uint32_t stored, void *to);

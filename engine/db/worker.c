@@ -132,20 +132,24 @@ static __attribute__((noinline)) void drive(struct worker *worker, const struct 
     } while (!has_ended(request) && fabric_now_ns(worker->ep) < until_ns);
 }
 
+void worker_visited(struct worker *worker, uint32_t seen)
+{
+    bool more = worker->busy || worker->sched.ready_head || worker->ep->in_flight || has_queue(worker) ||
+                sched_next_ns(&worker->sched) < worker->until_ns;
+    fabric_helm_return(worker->ep, more, seen);
+}
+
 bool worker_serve(struct worker *worker, struct db_request *request)
 {
-    struct fabric_ep *ep = worker->ep;
-    if (!fabric_helm_borrow(ep)) return false;
-    uint32_t seen = __atomic_load_n(&ep->rung, __ATOMIC_SEQ_CST);
+    uint32_t seen;
+    if (!worker_visit(worker, &seen)) return false;
     struct coordinator *coordinator = take_parked(worker, request);
     if (coordinator) {
-        if (!request->fn) request->begin_ns = fabric_now_ns(ep);
+        if (!request->fn) request->begin_ns = fabric_now_ns(worker->ep);
         coro_resume(coordinator->task.co);
         if (!has_ended(request) || worker->sched.ready_head || has_queue(worker)) drive(worker, request, &seen);
     }
-    bool more = worker->busy || worker->sched.ready_head || ep->in_flight || has_queue(worker) ||
-                sched_next_ns(&worker->sched) < worker->until_ns;
-    fabric_helm_return(ep, more, seen);
+    worker_visited(worker, seen);
     return coordinator != NULL;
 }
 

@@ -73,6 +73,17 @@ bool worker_withdraw(struct worker *worker, struct db_request *request);
  * may return before the call has ended: then the worker's thread goes on with it.
  */
 bool worker_serve(struct worker *worker, struct db_request *request);
+/*
+ * The calling thread has the worker, and nothing of it is under way, until worker_visited: true, if it lends its helm.
+ * *seen is for that.
+ */
+static inline bool worker_visit(const struct worker *worker, uint32_t *seen)
+{
+    if (!fabric_helm_borrow(worker->ep)) return false;
+    *seen = __atomic_load_n(&worker->ep->rung, __ATOMIC_SEQ_CST);
+    return true;
+}
+void worker_visited(struct worker *worker, uint32_t seen);
 /* Requests that it has; a glance. */
 static inline uint32_t worker_load(const struct worker *worker)
 {

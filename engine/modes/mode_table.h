@@ -13,9 +13,10 @@
     X(CELLAR_LAB_CC_CELLAR, "cellar", CREST_ROW, .txn_bytes = sizeof(struct hot_txn), .queues = true,                  \
       .check = hot_check, .stacks = hot_stacks, .open = hot_open, .start = hot_start, .close = hot_close,              \
       .worker_open = hot_worker_open, .receive = hot_receive, .rests = hot_rests, .begin = way_begin,                  \
-      .fetch = hot_fetch, .end = hot_end, .stale = hot_stale, .way = way_say)                                          \
-    X(CELLAR_LAB_CC_RECORD, "record", .whole_records = true, .fetch = fetch_own, .commit = txn_commit_own)             \
-    X(CELLAR_LAB_CC_CELL, "cell", .fetch = fetch_own, .commit = txn_commit_own)                                        \
+      .fetch = hot_fetch, .end = hot_end, .stale = hot_stale, .way = way_say, .reads_pool = way_reads_pool)            \
+    X(CELLAR_LAB_CC_RECORD, "record", .whole_records = true, .fetch = fetch_own, .commit = txn_commit_own,             \
+      .reads_pool = fetch_reads_pool)                                                                                  \
+    X(CELLAR_LAB_CC_CELL, "cell", .fetch = fetch_own, .commit = txn_commit_own, .reads_pool = fetch_reads_pool)        \
     X(CELLAR_LAB_CC_CREST, "crest", CREST_ROW, .txn_bytes = sizeof(struct crest_txn), .open = crest_open,              \
       .close = crest_close, .worker_open = crest_worker_open, .begin = crest_begin, .fetch = crest_fetch,              \
       .stale = crest_stale)

@@ -46,7 +46,7 @@ struct draft_record {
     const struct table *table;
     uint64_t key;
     /* notes */
-    struct fabric_addr addr; /* where it was */
+    struct fabric_addr addr; /* where a glance reads it */
     uint8_t *image;          /* note_cells, with their versions as read; a record's image */
     uint64_t bucket_version; /* of the bucket that lacked the key */
     uint32_t note_cells;
@@ -170,6 +170,8 @@ int draft_want(struct draft *draft, struct draft_record *record, uint32_t cells)
  * and in *why what is.
  */
 NODISCARD int draft_want_all(struct draft *draft, const struct txn *txn, enum why *why);
+/* What is wanted of a record, which is there, is in that image, which may be the record's own: it is taken from it. */
+void draft_take(struct draft_record *record, const uint8_t *image);
 /* Of what is wanted nothing is noted: the read has failed. */
 void draft_want_nothing(struct draft *draft);
 /* OWN: these cells are to be locked by the next block, unless they are, and are noted then. */

@@ -50,6 +50,8 @@ struct fetch_rules {
 
 /* By the rules of modes that share nothing. */
 NODISCARD int fetch_own(struct coro *co, struct txn *txn);
+/* Of them (mode.h): yes. */
+bool fetch_reads_pool(const struct txn_home *home);
 
 /* ---- what the rounds are made of (fetch.c) ---- */
 
@@ -80,25 +82,10 @@ bool fetch_addresses_known(struct txn *txn);
 
 /* ---- records ---- */
 
-/*
- * READ of header (and tuples of old versions, where there are any, also if all cells are known and only their lock is
- * wanted) and cells: one, or two when a long gap lies between them.
- */
+/* txn_read_cells of an object. */
 FETCH_INLINE void fetch_record_read(struct coro *co, struct txn *txn, struct cache_object *object, uint32_t cells)
 {
-    const struct schema *schema = &object->table->schema;
-    uint32_t first = schema->head_bytes, end = schema->head_bytes;
-
-    if (cells) record_span(schema, cells, &first, &end);
-    object->read_at_once = first <= 4 * LAYOUT_LINE;
-    if (object->read_at_once) {
-        txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->addr, object->fetching, end);
-        return;
-    }
-    first &= ~(uint32_t)(LAYOUT_LINE - 1);
-    txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->addr, object->fetching, schema->head_bytes);
-    txn_read(co, txn, CELLAR_PHASE_EXECUTE, fabric_addr_plus(object->addr, first), object->fetching + first,
-             end - first);
+    object->read_at_once = txn_read_cells(co, txn, &object->table->schema, object->addr, cells, object->fetching);
 }
 
 /* As txn_lock_cells. */

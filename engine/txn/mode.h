@@ -117,6 +117,12 @@ struct mode {
     /* Cells of a record that is there that count as read. NULL: those declared. */
     uint32_t (*cells_read)(const struct cache_object *object);
 
+    /*
+     * Inside the gate: is what a transaction reads what the pool shows, wherever that shows no tag? NULL: it is not
+     * (glance.h).
+     */
+    bool (*reads_pool)(const struct txn_home *home);
+
     /* ---- what is asked now and then: of one record or bucket, or after a lost reply ---- */
 
     /* TS_commit, above `below`; NULL: the next one of the worker. */

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct draft;
 struct table;
 struct txn;
 struct txn_home;
@@ -50,6 +51,11 @@ struct observer {
      * that neither was about to be logged nor has a validated conclusion ends without a call.
      */
     void (*ended)(void *arg, const struct txn *txn, int code, uint64_t ts);
+    /*
+     * What an interactive transaction wants is read without an attempt (glance.h), of which begun() was told. NULL:
+     * each of its reads is to be an attempt.
+     */
+    void (*glanced)(void *arg, const struct txn *txn, const struct draft *draft);
     /*
      * A cursor of an index over the records' own keys has read on: from `low` to `high`, both included, it has found
      * these records and no others, the transaction's own changes seen. Not validated yet.

@@ -30,6 +30,11 @@ static inline void tabletally_count(struct tabletally *tallies, const struct cac
     uint64_t *counts = (uint64_t *)&tallies[object->table->id].counts;
     counter_add(&counts[cells ? TABLETALLY_WRITE + object->kind : TABLETALLY_READ], count);
 }
+/* Of a record that is read, and is no attempt's. */
+static inline void tabletally_read(struct tabletally *tallies, const struct table *table)
+{
+    counter_add(&tallies[table->id].counts.read, 1);
+}
 static inline void tabletally_conflict(struct tabletally *tallies, const struct table *table,
                                        enum cellar_abort_reason reason)
 {

@@ -268,6 +268,26 @@ static inline void txn_read(struct coro *co, struct txn *txn, enum cellar_phase 
     op->addr = addr;
     op->local = local;
 }
+/*
+ * READ of a record's header (and tuples of old versions, where there are any, also without cells) and cells, each to
+ * its place in an image: one, and true; or two, when a long gap lies between them.
+ */
+static inline __attribute__((always_inline)) bool txn_read_cells(struct coro *co, struct txn *txn,
+                                                                 const struct schema *schema, struct fabric_addr addr,
+                                                                 uint32_t cells, uint8_t *image)
+{
+    uint32_t first = schema->head_bytes, end = schema->head_bytes;
+    if (cells) record_span(schema, cells, &first, &end);
+    bool at_once = first <= 4 * LAYOUT_LINE;
+    if (at_once) {
+        txn_read(co, txn, CELLAR_PHASE_EXECUTE, addr, image, end);
+        return true;
+    }
+    first &= ~(uint32_t)(LAYOUT_LINE - 1);
+    txn_read(co, txn, CELLAR_PHASE_EXECUTE, addr, image, schema->head_bytes);
+    txn_read(co, txn, CELLAR_PHASE_EXECUTE, fabric_addr_plus(addr, first), image + first, end - first);
+    return false;
+}
 static inline void txn_write(struct coro *co, struct txn *txn, enum cellar_phase phase, struct fabric_addr addr,
                              const void *local, uint32_t size_bytes)
 {

@@ -22,6 +22,10 @@
     /* interactive transactions */                                                                                     \
     X(truncate_unnoticed,                                                                                              \
       "what an interactive transaction has read of an emptied table is compared by versions alone")                    \
+    X(glance_unchecked, "a glance does not read headers again")                                                        \
+    X(glance_tags_ignored, "a glance notes what another transaction has locked")                                       \
+    X(glance_key_unasked, "a glance takes what is at a remembered place for the record that is meant")                 \
+    X(glance_ungated, "a glance asks whether the pool is what is read before it is inside the gate")                   \
     X(draft_uncompared, "what an interactive transaction has read is not compared at its commit")                      \
     X(draft_en_alone, "... is compared by epoch numbers alone")                                                        \
     X(draft_absence_unnoted, "the absence of what an interactive transaction has not found is not compared")           \

@@ -459,8 +459,9 @@ static struct fabric_shm *make_fabric(const struct fabric_shm_config *config)
 #if defined(__x86_64__) || defined(__aarch64__)
     shm->fabric.wide_atomics = true;
 #endif
-    shm->fabric.lends = true;
+    shm->fabric.lends = shm->fabric.any_local = true;
     shm->rtt_ns = config->rtt_ns;
+    shm->fabric.immediate = config->rtt_ns == 0;
     shm->attached = config->memnode_paths != NULL;
     if (getrandom(&shm->opening, sizeof shm->opening, 0) != sizeof shm->opening) {
         free(shm);

@@ -359,6 +359,14 @@ static void ended(void *arg, const struct txn *txn, int code, uint64_t ts)
     lane->open = false;
 }
 
+static void glanced(void *arg, const struct txn *txn, const struct draft *draft)
+{
+    struct history_recorder *recorder = arg;
+    struct history_recorder_lane *lane = lane_of(recorder, txn);
+    history_recorder_glance(recorder, lane, draft);
+    keep(recorder, lane, HISTORY_COMMITTED, 0, clock_read(recorder, lane, txn));
+}
+
 /* ---- opening ---- */
 
 static int tables_add(const struct cellar *db, struct history *history)
@@ -433,6 +441,7 @@ int history_recorder_open(struct cellar *db, history_clock_fn clock, uint64_t tx
                                            .serialized = serialized,
                                            .logging = logging,
                                            .ended = ended,
+                                           .glanced = glanced,
                                            .ranged = ranged};
     int rc = recorder_make(db, file, recorder, error);
     if (rc) {

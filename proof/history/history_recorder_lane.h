@@ -67,6 +67,9 @@ void history_recorder_access(struct history_recorder *recorder, struct history_r
  */
 void history_recorder_notes(struct history_recorder *recorder, struct history_recorder_lane *lane,
                             const struct txn *txn);
+/* What a glance has taken is what it has read. */
+void history_recorder_glance(struct history_recorder *recorder, struct history_recorder_lane *lane,
+                             const struct draft *draft);
 /* A cursor has said so. */
 void history_recorder_claim(struct history_recorder *recorder, struct history_recorder_lane *lane,
                             struct history_recorder_claim claim);

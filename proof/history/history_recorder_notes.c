@@ -47,6 +47,16 @@ static void absence_add(struct history_recorder *recorder, struct history_record
                                                     .version = record->bucket_version});
 }
 
+void history_recorder_glance(struct history_recorder *recorder, struct history_recorder_lane *lane,
+                             const struct draft *draft)
+{
+    for (uint32_t i = 0; i < draft->wanted_count; i++) {
+        const struct draft_record *record = &draft->records[draft->wanted[i]];
+        cells_add(recorder, lane, record, record->taken_cells);
+    }
+    lane->reads = lane->dated = lane->count;
+}
+
 void history_recorder_notes(struct history_recorder *recorder, struct history_recorder_lane *lane,
                             const struct txn *txn)
 {

@@ -1,7 +1,7 @@
 /*
  * session_cost.c - for test_session_instructions.sh: reads, changes and writes one row, N times. Arguments: `cells`, a
  * procedure of declared cells by cellar_lab_exec; `exec` and `call`, one that speaks rows by cellar_lab_exec and
- * cellar_proc_run; or `rows`, interactive transactions; and N.
+ * cellar_proc_run; `rows`, interactive transactions; or `read`, those that read it and no more; and N.
  */
 #include "numbered.h"
 
@@ -110,10 +110,23 @@ static int settle(struct cellar *db, const struct work *work)
     return CELLAR_DEADLINE;
 }
 
-static int session_all(struct cellar *db, const struct work *work)
+static int read_session(struct cellar *db, const struct work *work, uint64_t key)
+{
+    struct cellar_txn *txn;
+    struct row row = {.key = key};
+    int code = cellar_begin(db, NULL, &txn);
+    if (code) return code;
+    code = cellar_get(txn, work->table, CELLAR_COL(VALUE), 0, &row);
+    return code ? code : cellar_commit(txn, NULL);
+}
+
+/* Places of all rows are known by then. */
+static int session_all(struct cellar *db, const struct work *work,
+                       int (*one)(struct cellar *db, const struct work *work, uint64_t key))
 {
     int code = 0;
-    for (uint64_t i = 0; i < work->turns && code == 0; i++) code = add_session(db, work, i * 7 % RECORDS);
+    for (uint64_t key = 0; key < RECORDS && code == 0; key++) code = one(db, work, key);
+    for (uint64_t i = 0; i < work->turns && code == 0; i++) code = one(db, work, i * 7 % RECORDS);
     return code;
 }
 
@@ -134,7 +147,8 @@ int main(int argc, char **argv)
     if (code == 0) code = settle(db, &work);
     if (code == 0)
         code = strcmp(argv[1], "call") == 0   ? call_all(db, &work)
-               : strcmp(argv[1], "rows") == 0 ? session_all(db, &work)
+               : strcmp(argv[1], "rows") == 0 ? session_all(db, &work, add_session)
+               : strcmp(argv[1], "read") == 0 ? session_all(db, &work, read_session)
                                               : cellar_lab_run(db, exec_all, &work);
     if (code) fprintf(stderr, "%s: %s %s\n", argv[1], cellar_strerror(code), cellar_last_error()->text);
     cellar_close(db);

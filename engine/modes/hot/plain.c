@@ -74,4 +74,5 @@ const struct mode plain_mode = {.name = "cellar",
                                 .fetch = plain_fetch,
                                 .commit = plain_commit,
                                 .end = plain_end,
-                                .outgrown = crest_outgrown};
+                                .outgrown = crest_outgrown,
+                                .reads_pool = way_reads_pool};

@@ -85,6 +85,11 @@ int way_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t att
     return plain ? plain_begin(co, txn, log_bytes) : crest_begin(co, txn, log_bytes, attempts);
 }
 
+bool way_reads_pool(const struct txn_home *home)
+{
+    return atomic_load_explicit(&hot_shared(home)->way.plain, memory_order_relaxed);
+}
+
 /* ---- the turner ---- */
 
 static void turn(struct coro *co, struct way *way)

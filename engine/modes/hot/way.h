@@ -88,5 +88,7 @@ void way_close(struct way *way);
 NODISCARD int way_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t attempts);
 /* A rule of fetch.h. */
 uint32_t way_await(struct coro *co, struct txn *txn);
+/* Of mode cellar (mode.h): on the plain way. */
+bool way_reads_pool(const struct txn_home *home);
 /* Adds what is to be said of this node. */
 void way_say(const struct node *node, struct cellar_lab_way *way);

@@ -1,0 +1,27 @@
+/*
+ * glance.h - reads of an interactive transaction without an attempt (docs/interactive.md, Glances): of records whose
+ * places are known, where what the pool shows is what a transaction reads.
+ *
+ *     gate ─ is the pool what is read? ─ READ the records, then READ their headers again ─ as before: noted ─ gate
+ *
+ * It is a read attempt of docs/protocol.md, section 4, written out. v is when the last record has been read, at its
+ * memory node: of records on one node the headers are read behind them by the same batch. What is not plainly so (a
+ * tag, a torn image, a key that is not there, a gate that is closed) is left to an attempt.
+ *
+ * INV-GLANCE-1: it is inside the gate, and asks there whether the pool is what is read (INV-WAY-2).
+ * INV-GLANCE-2: a cell is noted only if its record's header, read after all records, is of the same key, not deleted,
+ *               shows no tag on what the mode would lock and the epoch number of the cell; so soon after the first READ
+ *               that epoch numbers have not come full circle.
+ * INV-GLANCE-3: nothing is noted unless all that is wanted can be.
+ */
+#pragma once
+
+#include "txn.h"
+
+#define GLANCE_RECORDS_MAX 64
+
+/*
+ * Reads what the draft wants, as take() does: to be noted by draft_note, or not. False: an attempt is to read it. `co`
+ * may be NULL where operations have run when their post returns (fabric.immediate).
+ */
+bool glance(struct coro *co, struct txn *txn, struct draft *draft);
