@@ -97,7 +97,7 @@ static int compare(struct judge *judge, const struct chaos_witness_line *line)
     return 0;
 }
 
-/* No transaction runs: a lock that nobody gives back ends this with an error, and nothing waits for it. */
+/* No transaction runs by now, so nothing waits for a lock; one that was never given back is an error. */
 static int look(struct cellar_lab_client *client, void *arg)
 {
     struct judge *judge = arg;

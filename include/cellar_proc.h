@@ -6,7 +6,7 @@
  * what differs is what they cost, and three of them:
  *
  *                        cellar_begin, cellar_run                    procedure
- *     get, get_many,     an attempt of its own, compared by the      a block of the one attempt, which locks what is to
+ *     get, get_many,     a read of its own, compared by the          a block of the one attempt, which locks what is to
  *     cursor_next        commit                                      be locked along with what it reads (of a cursor
  *                                                                    by one more)
  *     lock               given back after lock_us                    held to the end

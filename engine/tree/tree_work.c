@@ -355,8 +355,9 @@ static uint32_t run_end(const struct tree *tree)
 }
 
 /*
- * The new nodes of a leaf that was split get their entries in the parent, which becomes a hint. Where that has no room,
- * or is new itself, mends go on; and where the split has met others, whom it would meet there again.
+ * The new nodes of a leaf that was split get their entries in the parent, which becomes a hint. Mends add them where
+ * the parent has no room, or is new itself; and where another transaction has aborted this split, since the two would
+ * meet in the parent again.
  */
 static int made_post(struct txn *txn)
 {

@@ -26,6 +26,7 @@ struct work {
     const struct cellar_table *table;
     const struct cellar_proc *proc;
     uint64_t turns, key;
+    bool reads; /* and no more */
 };
 
 static int fill(struct cellar_txn *txn, void *arg)
@@ -80,6 +81,7 @@ static int call_all(struct cellar *db, struct work *work)
     return code;
 }
 
+/* An interactive one. */
 static int add_session(struct cellar *db, const struct work *work, uint64_t key)
 {
     struct cellar_txn *txn;
@@ -88,7 +90,7 @@ static int add_session(struct cellar *db, const struct work *work, uint64_t key)
     if (code) return code;
     code = cellar_get(txn, work->table, CELLAR_COL(VALUE), 0, &row);
     row.value++;
-    if (code == 0) code = cellar_put(txn, work->table, CELLAR_COL(VALUE), &row);
+    if (code == 0 && !work->reads) code = cellar_put(txn, work->table, CELLAR_COL(VALUE), &row);
     return code ? code : cellar_commit(txn, NULL);
 }
 
@@ -110,23 +112,12 @@ static int settle(struct cellar *db, const struct work *work)
     return CELLAR_DEADLINE;
 }
 
-static int read_session(struct cellar *db, const struct work *work, uint64_t key)
-{
-    struct cellar_txn *txn;
-    struct row row = {.key = key};
-    int code = cellar_begin(db, NULL, &txn);
-    if (code) return code;
-    code = cellar_get(txn, work->table, CELLAR_COL(VALUE), 0, &row);
-    return code ? code : cellar_commit(txn, NULL);
-}
-
 /* Places of all rows are known by then. */
-static int session_all(struct cellar *db, const struct work *work,
-                       int (*one)(struct cellar *db, const struct work *work, uint64_t key))
+static int session_all(struct cellar *db, const struct work *work)
 {
     int code = 0;
-    for (uint64_t key = 0; key < RECORDS && code == 0; key++) code = one(db, work, key);
-    for (uint64_t i = 0; i < work->turns && code == 0; i++) code = one(db, work, i * 7 % RECORDS);
+    for (uint64_t key = 0; key < RECORDS && code == 0; key++) code = add_session(db, work, key);
+    for (uint64_t i = 0; i < work->turns && code == 0; i++) code = add_session(db, work, i * 7 % RECORDS);
     return code;
 }
 
@@ -138,6 +129,7 @@ int main(int argc, char **argv)
     const struct cellar_proc_def def = {
         .name = "add", .fn = cells ? add_cells : add_row, .records_max = 1, .writes_max = 1};
     if (!work.turns) return 2;
+    work.reads = strcmp(argv[1], "read") == 0;
     int code = cellar_open(NULL, CELLAR_OPTIONS(.lab = CELLAR_LAB(.coros = 1)), &db);
     if (code == 0)
         code =
@@ -146,10 +138,9 @@ int main(int argc, char **argv)
     if (code == 0) code = cellar_run(db, fill, &work, NULL, NULL);
     if (code == 0) code = settle(db, &work);
     if (code == 0)
-        code = strcmp(argv[1], "call") == 0   ? call_all(db, &work)
-               : strcmp(argv[1], "rows") == 0 ? session_all(db, &work, add_session)
-               : strcmp(argv[1], "read") == 0 ? session_all(db, &work, read_session)
-                                              : cellar_lab_run(db, exec_all, &work);
+        code = strcmp(argv[1], "call") == 0                 ? call_all(db, &work)
+               : work.reads || strcmp(argv[1], "rows") == 0 ? session_all(db, &work)
+                                                            : cellar_lab_run(db, exec_all, &work);
     if (code) fprintf(stderr, "%s: %s %s\n", argv[1], cellar_strerror(code), cellar_last_error()->text);
     cellar_close(db);
     return code != 0;

@@ -23,7 +23,8 @@ static const struct cellar_column columns[] = {{CELLAR_FIELD(struct pot, id), .f
                                                {CELLAR_FIELD(struct pot, coins)},
                                                {CELLAR_FIELD(struct pot, stamp)}};
 enum { LEFT = 1, RIGHT, POTS = 16, NOWHERE = 1000, COINS_EACH = 100 };
-enum { SLOTS = 2 }; /* one transaction and another one: each knows which slot it has */
+enum { TRIES = 100000 }; /* until a worker lends its helm: ten seconds at least */
+enum { SLOTS = 2 };      /* one transaction and another one: each knows which slot it has */
 /* However long a thread stands still here, epoch numbers have not come full circle; but where that is the test. */
 enum { APPLY_SLOW_NS = 1000000 };
 
@@ -77,7 +78,7 @@ static void settle(struct hoard *hoard)
 static bool hoard_open(struct hoard *hoard, uint32_t mode, uint32_t mns)
 {
     *hoard = (struct hoard){0};
-    const struct cellar_lab *lab = CELLAR_LAB(.cc = mode, .mns = mns);
+    const struct cellar_lab *lab = CELLAR_LAB(.cc = mode, .mns = mns, .replicas = mns - 1);
     int rc = cellar_open(NULL, CELLAR_OPTIONS(.bytes = 16u << 20, .txns_max = SLOTS, .lab = lab), &hoard->db);
     if (rc == CELLAR_UNSUPPORTED) return false; /* this build does not have it */
     ok(rc);
@@ -93,9 +94,18 @@ static bool hoard_open(struct hoard *hoard, uint32_t mode, uint32_t mns)
 static struct session *session_of(const struct cellar_txn *txn) { return txn->txn.session; }
 static uint32_t calls_of(const struct cellar_txn *txn) { return session_of(txn)->coordinator->calls; }
 
+/* Its worker's thread uses it, too, but while it lends its helm. */
+static void ops_set(struct worker *worker, const struct fabric_ops *ops)
+{
+    uint32_t seen;
+    while (!worker_visit(worker, &seen)) usleep(100);
+    worker->ep->ops = ops;
+    worker_visited(worker, seen);
+}
+
 /* Of that endpoint: the first post that has so many operations of that kind and phase is cut behind the last one. */
 static struct {
-    struct fabric_ep *ep;
+    struct worker *worker;
     const struct fabric_ops *real;
     struct fabric_ops ops;
     enum fabric_op_kind kind;
@@ -128,8 +138,8 @@ static void post_cut(struct fabric_ep *ep, struct fabric_op *ops, uint32_t count
 static void cut_begin(const struct cellar_txn *txn, enum fabric_op_kind kind, enum cellar_phase phase,
                       void *(*between)(void *hoard), struct hoard *hoard)
 {
-    cut.ep = session_of(txn)->worker->ep;
-    cut.real = cut.ep->ops;
+    cut.worker = session_of(txn)->worker;
+    cut.real = cut.worker->ep->ops;
     cut.ops = *cut.real;
     cut.ops.post = post_cut;
     cut.kind = kind;
@@ -138,13 +148,13 @@ static void cut_begin(const struct cellar_txn *txn, enum fabric_op_kind kind, en
     cut.between = between;
     cut.hoard = hoard;
     cut.batches = 0;
-    cut.ep->ops = &cut.ops;
+    ops_set(cut.worker, &cut.ops);
 }
 
 /* Whether it was cut. */
 static bool cut_end(void)
 {
-    cut.ep->ops = cut.real;
+    ops_set(cut.worker, cut.real);
     return cut.between == NULL;
 }
 
@@ -193,7 +203,9 @@ static uint32_t read_by_glances(struct hoard *hoard)
 static void a_known_row_takes_no_attempt(struct hoard *hoard)
 {
     know(hoard);
-    while (read_by_glances(hoard)) usleep(100);
+    uint32_t tries = TRIES;
+    while (read_by_glances(hoard) && --tries) usleep(100);
+    assert_true(tries);
 }
 
 /* One that has a time limit, or may be cancelled, makes it on its coordinator. */
@@ -260,7 +272,7 @@ static void *read_beside(void *arg)
     return NULL;
 }
 
-/* Behind one WRITE of the change after the other: who meets it waits. *cut_there: there are so many. */
+/* A reader comes when so many WRITEs of a change are done. False: it has seen a part. *cut_there: there are so many. */
 static bool half_applied(struct hoard *hoard, uint32_t writes, bool *cut_there)
 {
     struct cellar_txn *txn = face_begun(hoard->db);
@@ -339,14 +351,14 @@ static bool asks_inside_the_gate(struct hoard *hoard)
 
 struct rest {
     struct session *session;
-    uint32_t calls; /* before */
+    atomic_bool over;
 };
 
-/* Until an attempt waits at the gate. */
+/* Until an attempt waits at the gate, or nothing does. */
 static void *rest_ended(void *arg)
 {
-    const struct rest *rest = arg;
-    while (__atomic_load_n(&rest->session->coordinator->calls, __ATOMIC_RELAXED) == rest->calls) usleep(100);
+    struct rest *rest = arg;
+    while (counter_read(&rest->session->worker->busy) == 0 && !atomic_load(&rest->over)) usleep(100);
     gate_rested(rest->session->worker->home.gate);
     return NULL;
 }
@@ -355,13 +367,15 @@ static void a_closed_gate_is_left_to_an_attempt(struct hoard *hoard)
 {
     know(hoard);
     struct cellar_txn *txn = face_begun(hoard->db);
-    struct rest rest = {session_of(txn), calls_of(txn)};
+    struct rest rest = {.session = session_of(txn)};
+    uint32_t calls = calls_of(txn);
     pthread_t thread;
     atomic_fetch_or(&rest.session->worker->home.gate->closed, GATE_RESTING);
     assert_int_equal(pthread_create(&thread, NULL, rest_ended, &rest), 0);
     ok(both_got(txn, hoard));
+    atomic_store(&rest.over, true);
     pthread_join(thread, NULL);
-    assert_int_equal(calls_of(txn), rest.calls + 1);
+    assert_int_equal(calls_of(txn), calls + 1);
     assert_true(is_whole(hoard));
     ok(cellar_commit(txn, NULL));
 }
@@ -412,7 +426,7 @@ static void glances_in_each_mode(void **state)
     }
 }
 
-/* Pots lie on both: their headers are read when all of them have come. */
+/* Pots lie on both, each with a backup on the other: their headers are read when all of them have come. */
 static void glances_at_several_nodes(void **state)
 {
     struct hoard hoard;
@@ -433,6 +447,10 @@ static void glances_at_several_nodes(void **state)
         ok(cellar_commit(txn, NULL));
     }
     for (uint64_t i = 0; i < POTS; i++) assert_int_equal(pots[i].coins, COINS_EACH);
+    assert_true(changed_between_is_seen(&hoard));
+    assert_true(half_applied_is_not_read(&hoard));
+    assert_true(what_came_to_the_place_is_not_read(&hoard));
+    assert_true(a_full_circle_is_noticed(&hoard));
     face_close(hoard.db);
 }
 

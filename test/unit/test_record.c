@@ -107,6 +107,30 @@ static void rows_come_out_as_they_went_in(void **state)
     for_samples(row_sample);
 }
 
+/* Any part of each column, and the two bytes that it begins with. */
+static void part_sample(struct sample *sample, struct prng *prng)
+{
+    const struct schema *schema = &sample->schema;
+    for (uint32_t i = 0; i < schema->column_count; i++) {
+        const struct schema_column *column = &schema->columns[i];
+        const uint8_t *expected = sample->row + column->row_offset;
+        uint32_t at = (uint32_t)prng_below(prng, column->bytes);
+        uint32_t bytes = (uint32_t)prng_below(prng, column->bytes - at + 1);
+        uint8_t *part = malloc(bytes + 1);
+        record_column_part(schema, sample->image, i, at, bytes, part);
+        assert_memory_equal(part, expected + at, bytes);
+        free(part);
+        uint16_t word = column->bytes < sizeof word ? 0 : record_column_word(schema, sample->image, i);
+        if (word) assert_memory_equal(&word, expected, sizeof word);
+    }
+}
+
+static void parts_of_columns_come_out(void **state)
+{
+    (void)state;
+    for_samples(part_sample);
+}
+
 static void put_sample(struct sample *sample, struct prng *prng)
 {
     const struct schema *schema = &sample->schema;
@@ -251,6 +275,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_image_is_zero_but_for_its_row),
         cmocka_unit_test(rows_come_out_as_they_went_in),
+        cmocka_unit_test(parts_of_columns_come_out),
         cmocka_unit_test(putting_cells_leaves_the_others),
         cmocka_unit_test(putting_a_column_changes_it_alone),
         cmocka_unit_test(values_carry_a_record_over),
