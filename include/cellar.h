@@ -379,7 +379,7 @@ struct cellar_result {
  * Begin, read, write, commit, from the caller's own code, which may take any time between two calls: nothing is locked
  * before cellar_commit, unless a read has asked for it (`lock`). The commit checks that all that was read is as it was
  * then. Such transactions are strictly serializable, with procedures beside them. What one reads before may
- * be inconsistent: ask cellar_check before you rely on it.
+ * be inconsistent, and not on the disk yet: ask cellar_check before you rely on it.
  *
  * Any thread may use a transaction, one at a time. Its calls run on that thread. After RETRY the transaction is over:
  * abort it, and begin again (cellar_run does); so it is when its locks are lost. After any
@@ -518,7 +518,7 @@ CELLAR_NODISCARD int cellar_rollback_to(struct cellar_txn *txn, int savepoint);
 /* Forgets that savepoint and later ones, whose numbers are free again. What was written since stays. */
 CELLAR_NODISCARD int cellar_release(struct cellar_txn *txn, int savepoint);
 
-/* Is all that was read true at one moment, now, and committed? 0, or RETRY. */
+/* Is all that was read true at one moment, now, and committed? 0, or RETRY. At level DURABLE it is on the disk, too. */
 CELLAR_NODISCARD int cellar_check(struct cellar_txn *txn);
 /*
  * Ends the transaction: 0, committed; NOT_FOUND, EXISTS: of a record that it meant to write, without
@@ -527,7 +527,7 @@ CELLAR_NODISCARD int cellar_check(struct cellar_txn *txn);
  * commit.
  */
 CELLAR_NODISCARD int cellar_commit(struct cellar_txn *txn, struct cellar_result *result);
-/* Ends it without effect. NULL, and one that has ended: nothing. Not within cellar_run. */
+/* Ends it without effect, and waits for no disk. NULL, and one that has ended: nothing. Not within cellar_run. */
 void cellar_abort(struct cellar_txn *txn);
 
 /* ---- statistics ------------------------------------------------------------------------------------ */

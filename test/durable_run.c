@@ -1,11 +1,13 @@
 #include "durable_run.h"
 
-#include "numbered.h"
 #include "bulk.h"
 #include "cellar_lab.h"
 #include "db_schema.h"
-#include "prng.h"
 #include "durable.h"
+#include "mode.h"
+#include "numbered.h"
+#include "prng.h"
+#include "session.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +23,7 @@ struct row {
     uint64_t life;
     uint8_t more[112]; /* with them a cell on lines of its own */
 };
+enum { VALUE };
 
 struct step {
     struct durable_run *run;
@@ -129,13 +132,41 @@ int durable_run_load(struct durable_run *run)
 
 /* ---- work ---- */
 
-static int reader(struct cellar_lab_client *client, struct durable_run *run, struct prng *prng)
+static void shown(struct durable_run_witness *witness, uint64_t client, uint64_t number)
 {
-    struct durable_run_witness *witness = run->witness;
+    if (number > witness->shown[client]) witness->shown[client] = number;
+}
+
+static int look(struct cellar_lab_client *client, struct durable_run *run, struct prng *prng)
+{
     struct step other = {.run = run, .client = prng_below(prng, CLIENTS - 1)};
     int rc = cellar_lab_exec(client, run->look, &other, NULL, NULL);
-    if (rc == 0 && other.number > witness->shown[other.client]) witness->shown[other.client] = other.number;
+    if (rc == 0) shown(run->witness, other.client, other.number);
     return rc;
+}
+
+/* An interactive transaction of up to three reads. It tells nothing before it has committed. */
+static int look_by_calls(struct session *session, struct durable_run *run, struct prng *prng)
+{
+    uint64_t clients[3], count = 1 + prng_below(prng, 3);
+    int64_t values[3];
+    struct cellar_txn *txn;
+    int rc = session_begin(session, NULL, &txn), ended;
+    if (rc) return rc;
+    for (uint64_t i = 0; i < count && rc == 0; i++) {
+        clients[i] = prng_below(prng, CLIENTS - 1);
+        rc = cellar_txn_get(txn, run->counters, clients[i], VALUE, &values[i]);
+    }
+    ended = rc ? session_abort(txn) : session_commit(txn, NULL);
+    for (uint64_t i = 0; i < count && rc == 0 && ended == 0; i++) shown(run->witness, clients[i], (uint64_t)values[i]);
+    rc = rc ? rc : ended;
+    return rc == CELLAR_RETRY ? 0 : rc;
+}
+
+static int reader(struct cellar_lab_client *client, struct durable_run *run, struct session *session, struct prng *prng)
+{
+    bool by_calls = !mode_of(run->db->config.cc)->locks && prng_below(prng, 2);
+    return by_calls ? look_by_calls(session, run, prng) : look(client, run, prng);
 }
 
 /* A call whose acknowledgement waits, while its client makes others. */
@@ -165,12 +196,14 @@ static int client_work(struct cellar_lab_client *client, void *arg)
     struct step own = {.run = run, .client = cellar_lab_index(client), .life = witness->life};
     struct later later = {0};
     struct cellar_result result;
+    struct session session = {0};
     struct prng prng;
     prng_seed_stream(&prng, witness->life, own.client);
     int rc = cellar_lab_exec(client, run->look, &own, NULL, NULL);
+    if (rc == 0 && own.client == CLIENTS - 1) rc = session_open_inside(client, &session);
     for (uint64_t i = 0; rc == 0 && (i < run->calls || !run->calls); i++) {
         if (own.client == CLIENTS - 1) {
-            rc = run->unawaited ? 0 : reader(client, run, &prng);
+            rc = run->unawaited ? 0 : reader(client, run, &session, &prng);
             continue;
         }
         struct step next = own;
@@ -189,6 +222,7 @@ static int client_work(struct cellar_lab_client *client, void *arg)
         if (rc == 0 && own.client % 2)
             rc = acknowledge_later(client, run, &later, &newest, !run->unawaited && i % run->every == 0);
     }
+    if (session.has_draft) session_close_inside(&session);
     return rc;
 }
 

@@ -105,12 +105,18 @@ static bool waits_durable(const struct cellar *db, const struct cellar_call_opti
     return level != CELLAR_MEMORY;
 }
 
-/* INV-DURABLE-16. What the call is to tell rests on nothing that is lost when this epoch is durable. */
-static uint64_t rests_on(const struct worker *worker, const struct txn *txn)
+uint64_t coordinator_seen(const struct coordinator *coordinator)
 {
-    uint64_t own = txn->log.epoch;
+    struct epochs *epochs = coordinator->worker->home.epochs;
+    return epochs && !PLANT(durable_reads_unawaited) ? epochs_seen(epochs) : 0;
+}
+
+/* INV-DURABLE-16. What the call is to tell rests on nothing that is lost when this epoch is durable. */
+static uint64_t rests_on(const struct coordinator *coordinator)
+{
+    uint64_t own = coordinator->txn->log.epoch;
     if (own && PLANT(durable_epoch_early)) return own - 1;
-    return own || PLANT(durable_reads_unawaited) ? own : epochs_seen(worker->home.epochs);
+    return own ? own : coordinator_seen(coordinator);
 }
 
 /* 0; or the code for which it may never be. */
@@ -129,11 +135,24 @@ static int durable_await(struct coro *co, struct coordinator *coordinator, uint6
     return rc > 0 ? 0 : rc;
 }
 
-bool coordinator_tells(const struct coordinator *coordinator, const struct cellar_call_options *options)
+bool coordinator_tells(const struct coordinator *coordinator, const struct cellar_call_options *options, uint64_t epoch)
 {
     const struct worker *worker = coordinator->worker;
     struct epochs *epochs = worker->home.epochs;
-    return !epochs || !waits_durable(worker->db, options) || epochs_reached(epochs, epochs_seen(epochs)) > 0;
+    return !epochs || !waits_durable(worker->db, options) || epochs_reached(epochs, epoch) > 0;
+}
+
+int coordinator_await(struct coro *co, struct coordinator *coordinator, uint64_t epoch)
+{
+    return durable_await(co, coordinator, epoch);
+}
+
+/* Nobody learns from such a call what it has met: an interactive transaction tells by its end what it has read. */
+static bool keeps_quiet(const struct txn *txn, const struct cellar_result *result)
+{
+    if (result->code == CELLAR_INDETERMINATE || result->code == CELLAR_FENCED) return true;
+    if (result->code == ERR_GIVEN_UP) return true; /* locks were given back */
+    return txn->draft && draft_only_reads(txn->draft) && !PLANT(durable_reads_awaited);
 }
 
 /* A call's end where there is a disk. Is its outcome unsure, since the disk failed? */
@@ -143,10 +162,8 @@ static __attribute__((noinline)) bool durable_end(struct coro *co, struct coordi
 {
     struct worker *worker = coordinator->worker;
     struct txn *txn = coordinator->txn;
-    result->epoch = rests_on(worker, txn);
-    if (!ended || result->code == CELLAR_INDETERMINATE || result->code == CELLAR_FENCED ||
-        !waits_durable(worker->db, options))
-        return false;
+    result->epoch = rests_on(coordinator);
+    if (!ended || keeps_quiet(txn, result) || !waits_durable(worker->db, options)) return false;
     int refused = durable_await(co, coordinator, result->epoch);
     if (refused) result->code = txn->log.epoch ? CELLAR_INDETERMINATE : refused;
     txn->ack_ns = fabric_now_ns(worker->ep);

@@ -35,8 +35,13 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
 int coordinator_allows(const struct cellar *db, const struct cellar_call_options *options, uint64_t gone_ns);
 /* Waits for a random time before a call's next attempt, when so many have ended. */
 void coordinator_pause(struct coro *co, struct coordinator *coordinator, uint32_t attempts);
-/* What a call with these options has seen until now may be told: all that it rests on is durable enough. */
-bool coordinator_tells(const struct coordinator *coordinator, const struct cellar_call_options *options);
+/* What its worker may have seen until now is on the disk once this epoch is; 0: there is no disk, or nothing on it. */
+uint64_t coordinator_seen(const struct coordinator *coordinator);
+/* What rests on that epoch may be told by a call with these options: it is durable enough. */
+bool coordinator_tells(const struct coordinator *coordinator, const struct cellar_call_options *options,
+                       uint64_t epoch);
+/* Waits until that epoch is durable: 0; or the code for which it may never be. Where there is a disk. */
+int coordinator_await(struct coro *co, struct coordinator *coordinator, uint64_t epoch);
 /* A call that was no attempt has ended: it counts as one of the coordinator's turn. */
 void coordinator_called(struct coro *co, struct coordinator *coordinator);
 /* The result of a call that was refused so, after gone_ns. */

@@ -63,6 +63,7 @@
     X(durable_freed_uncounted, "a checkpoint frees the log before it counts")                                          \
     X(durable_begin_ignored, "entries that a checkpoint has are redone")                                               \
     X(durable_reads_unawaited, "a transaction that only read tells what may yet be lost")                              \
+    X(durable_reads_awaited, "each read of an interactive transaction waits for the disk")                             \
     X(durable_epoch_early, "a call counts as durable when the epoch before its own is")                                \
     X(durable_runs_unlogged, "headers of runs are not logged")
 

@@ -60,6 +60,7 @@ int session_begin_taken(struct session *session, const struct session_options *o
     if (session->draft.marked) interactive_cursors_end(session);
     draft_reset(&session->draft, atomic_load(&session->db->catalog->changes));
     session->over = 0;
+    session->seen_epoch = 0;
     session->turn = (session->turn + 1) % SESSION_HANDLES;
     *out = &session->handles[session->turn];
     atomic_store_explicit(&session->going, *out, memory_order_relaxed);

@@ -169,7 +169,9 @@ static inline bool glance_is_allowed(const struct session *session)
 
 static inline bool glance_by(struct coro *co, struct session *session, struct coordinator *coordinator)
 {
-    return glance(co, coordinator->txn, &session->draft) && coordinator_tells(coordinator, &session->options);
+    if (!glance(co, coordinator->txn, &session->draft)) return false;
+    session->seen_epoch = coordinator_seen(coordinator);
+    return true;
 }
 
 bool interactive_glance(struct session *session, bool *tried)
@@ -240,6 +242,7 @@ static int service_run(struct coro *co, struct coordinator *coordinator, void *a
              ? exec_many(co, coordinator, service, args, options)
              : coordinator_exec(co, coordinator, proc, args, options, 0, service->result);
     coordinator->txn->draft = NULL;
+    session->seen_epoch = coordinator_seen(coordinator);
     if (rc == CELLAR_DEADLINE) service->result->detail.limit = session->options.timeout_ns;
     return rc;
 }

@@ -3,8 +3,9 @@
  * that declare all that is noted or changed.
  */
 #include "interactive.h"
-#include "numbered.h"
 
+#include "coordinator.h"
+#include "numbered.h"
 #include "db_plants.h"
 #include "db_schema.h"
 
@@ -25,10 +26,26 @@ static int check_fn(struct cellar_txn *txn, void *arg)
     return cellar_proc_fetch(txn);
 }
 
+static int seen_await(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    const struct session *session = arg;
+    return coordinator_await(co, coordinator, session->seen_epoch);
+}
+
+/* What was read is true. It is told when it is on the disk (INV-DURABLE-16): 0, or the code for which it may never be. */
+static int tell(struct session *session, struct cellar_result *result)
+{
+    result->epoch = session->seen_epoch;
+    if (coordinator_tells(session->coordinator, &session->options, session->seen_epoch)) return 0;
+    result->code = session_run(session, seen_await, session);
+    if (result->code) result->detail = interactive_detail(WHY_DISK, NULL, 0);
+    return result->code;
+}
+
 static int check(struct session *session, struct cellar_result *result)
 {
     struct draft *draft = &session->draft;
-    if (draft->blocks < 2) return 0; /* all that was read was read at once: it was true then */
+    if (draft->blocks < 2) return tell(session, result); /* all that was read was read at once: it was true then */
     return interactive_serve(session,
                              &(struct interactive_service){
                                  .fn = check_fn, .kind = DRAFT_COMPARES, .records = draft->count, .result = result});

@@ -75,6 +75,7 @@ struct session { /* a handle */
     uint32_t flags;   /* CELLAR_READ_ONLY */
     uint64_t begin_ns;
     struct cellar_call_options options; /* of its transaction; the timeout counts from begin_ns */
+    uint64_t seen_epoch;                /* what it has read is on the disk once that epoch is (INV-DURABLE-16) */
     struct cellar_proc proc;            /* of the attempts that it makes */
     struct cellar_result last;          /* of the last call that failed */
 };

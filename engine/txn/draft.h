@@ -124,6 +124,12 @@ struct draft {
     struct cellar_detail met; /* of a conflict */
 };
 
+/* The attempt that it serves only reads for it: what that has found is told by a later one, or by none. */
+static inline bool draft_only_reads(const struct draft *draft)
+{
+    return draft->service == DRAFT_TAKES || draft->service == DRAFT_SCANS;
+}
+
 /* NOMEM. */
 NODISCARD int draft_open(struct draft *draft);
 /* Also of one that was not opened, all zero. */

@@ -9,11 +9,8 @@
  * databases say.
  */
 #include "db.h"
-#include "db_open.h"
-#include "disk_sim.h"
-#include "disk_timed.h"
 #include "durable_run.h"
-#include "fabric_sim.h"
+#include "durable_sim.h"
 #include "plant.h"
 #include "prng.h"
 #include "rivals.h"
@@ -30,8 +27,6 @@
 
 #define LIVES 6
 #define CAPACITY (256ull << 20)
-#define POOL_BYTES (8u << 20)
-#define FILE_BYTES (128u << 10)
 #define OPERATIONS 160 /* of a disk in one life, more or less */
 
 static uint64_t from = 1, to = 40;
@@ -45,11 +40,9 @@ struct mishap {
 struct lab {
     uint64_t seed;
     struct prng prng;
-    struct disk_sim *disk;
-    struct disk_timed timed;
+    struct durable_sim sim;
     struct durable_run_witness witness;
     struct durable_run run;
-    struct fabric *fabric;
     struct mishap mishap; /* of this life */
     uint64_t before;      /* operations of the disk when it began */
     uint64_t epoch_ns;    /* 0: short */
@@ -78,40 +71,28 @@ static void said(void *arg, enum cellar_log_level level, const char *text)
 
 static int life_open(struct lab *lab)
 {
-    static const struct durable_shape shape = {.group_bytes = 64u << 10, .file_bytes = FILE_BYTES, .files = 8};
-    struct engine_config config = {.fabric = "sim",
-                                   .cc = mode_of(modes[lab->seed % MODES]) ? modes[lab->seed % MODES]
-                                                                           : CELLAR_LAB_CC_CELLAR,
-                                   .threads = 2,
-                                   .coros = DURABLE_RUN_CLIENTS / 2,
-                                   .log_bytes = 64u << 10,
-                                   .pool_bytes = POOL_BYTES,
-                                   .seed = lab->seed,
-                                   .epoch_ns = lab->epoch_ns ? lab->epoch_ns : 100000,
-                                   .log = said,
-                                   .durable = "simulated"};
-    struct durable *durable;
-    struct fabric_sim_config sim;
-    fabric_sim_config_default(&sim);
-    sim.mn_bytes = POOL_BYTES;
-    sim.seed = prng_next(&lab->prng);
-    sim.torn = lab->seed % 2;
-    int rc = fabric_sim_open(&sim, &lab->fabric, &lab->run.error);
-    assert_int_equal(rc, 0);
     static const uint64_t syncs_ns[] = {20000, 300000, 3000000};
-    disk_timed_init(&lab->timed, disk_sim_disk(lab->disk), syncs_ns[prng_below(&lab->prng, 3)]);
-    rc = durable_open_on(&lab->timed.disk, (uint64_t[2]){lab->seed, 1}, &shape, &config, &durable, &lab->run.error);
-    if (rc) return rc;
-    lab->timed.durable = durable;
-    rc = db_open_durable(lab->fabric, &config, durable, &lab->run.db, &lab->run.error);
-    if (rc) durable_free(durable);
+    enum cellar_lab_cc cc = modes[lab->seed % MODES];
+    struct durable_sim *sim = &lab->sim;
+    uint64_t fabric_seed = prng_next(&lab->prng), sync_ns = syncs_ns[prng_below(&lab->prng, 3)];
+    *sim = (struct durable_sim){.seed = lab->seed,
+                                .fabric_seed = fabric_seed,
+                                .sync_ns = sync_ns,
+                                .epoch_ns = lab->epoch_ns ? lab->epoch_ns : 100000,
+                                .cc = mode_of(cc) ? cc : CELLAR_LAB_CC_CELLAR,
+                                .coros = DURABLE_RUN_CLIENTS / 2,
+                                .torn = lab->seed % 2,
+                                .log = said,
+                                .disk = sim->disk};
+    int rc = durable_sim_open(sim, &lab->run.error);
+    lab->run.db = sim->db;
     return rc;
 }
 
 /* A checkpoint that begins as rows are loaded, or before, or amid. */
 static void checkpoint_ask(struct lab *lab)
 {
-    if (prng_below(&lab->prng, 2)) atomic_fetch_add(&lab->timed.durable->epochs.asked, 1);
+    if (prng_below(&lab->prng, 2)) atomic_fetch_add(&lab->sim.timed.durable->epochs.asked, 1);
 }
 
 /* What happens between opening and end. False: something is wrong. */
@@ -131,13 +112,13 @@ static bool life_lead(struct lab *lab)
 
 static void mishap_set(struct lab *lab, struct mishap mishap, double garbled)
 {
-    lab->before = disk_sim_operations(lab->disk);
+    lab->before = disk_sim_operations(lab->sim.disk);
     uint64_t at = lab->before + mishap.at;
     struct disk_sim_faults faults = {.garbled = garbled};
     if (mishap.kind == POWER_LOST) faults.power_lost_at = at;
     if (mishap.kind == SYNC_FAILS) faults.sync_fails_at = at;
-    disk_sim_resize(lab->disk, mishap.kind == DISK_FULL ? disk_sim_used(lab->disk) + mishap.at : CAPACITY);
-    disk_sim_set(lab->disk, faults);
+    disk_sim_resize(lab->sim.disk, mishap.kind == DISK_FULL ? disk_sim_used(lab->sim.disk) + mishap.at : CAPACITY);
+    disk_sim_set(lab->sim.disk, faults);
     lab->mishap = mishap;
 }
 
@@ -155,22 +136,22 @@ static bool life(struct lab *lab, struct mishap mishap)
     bool well = excused(lab, rc);
     if (rc == 0) {
         well = life_lead(lab);
-        if (prng_below(&lab->prng, 2)) disk_sim_off(lab->disk, true);
+        if (prng_below(&lab->prng, 2)) disk_sim_off(lab->sim.disk, true);
         cellar_close(lab->run.db);
-        disk_sim_off(lab->disk, false);
+        disk_sim_off(lab->sim.disk, false);
     }
-    fabric_close(lab->fabric);
-    if (disk_sim_power_is_lost(lab->disk) || prng_below(&lab->prng, mishap.kind == SYNC_FAILS ? 8 : 2) == 1)
-        disk_sim_power_cycle(lab->disk);
+    fabric_close(lab->sim.fabric);
+    if (disk_sim_power_is_lost(lab->sim.disk) || prng_below(&lab->prng, mishap.kind == SYNC_FAILS ? 8 : 2) == 1)
+        disk_sim_power_cycle(lab->sim.disk);
     else
-        disk_sim_process_ends(lab->disk);
+        disk_sim_process_ends(lab->sim.disk);
     return well;
 }
 
 static void lab_open(struct lab *lab, uint64_t seed)
 {
-    *lab = (struct lab){.seed = seed, .disk = disk_sim_open(seed, CAPACITY)};
-    assert_non_null(lab->disk);
+    *lab = (struct lab){.seed = seed, .sim.disk = disk_sim_open(seed, CAPACITY)};
+    assert_non_null(lab->sim.disk);
     prng_seed_stream(&lab->prng, seed, 19);
 }
 
@@ -182,10 +163,10 @@ static bool lives(uint64_t seed, const struct mishap *mishaps, uint32_t count, u
     lab_open(&lab, seed);
     for (uint32_t i = 0; i <= count && well; i++) {
         well = life(&lab, i < count ? mishaps[i] : (struct mishap){NONE, 0});
-        if (i < count) operations[i] = disk_sim_operations(lab.disk) - lab.before;
+        if (i < count) operations[i] = disk_sim_operations(lab.sim.disk) - lab.before;
         if (!well) print_message("seed %llu, life %u: %s\n", (unsigned long long)seed, i, lab.run.wrong);
     }
-    disk_sim_close(lab.disk);
+    disk_sim_close(lab.sim.disk);
     return well;
 }
 
@@ -203,7 +184,7 @@ static bool cluster_lives(uint64_t seed)
                                      : kind == 4 ? SYNC_FAILS
                                      : kind == 5 ? DISK_FULL
                                                  : NONE,
-                                     1 + prng_below(&prng, kind == 5 ? 10 * FILE_BYTES : OPERATIONS)};
+                                     1 + prng_below(&prng, kind == 5 ? 10 * DURABLE_SIM_FILE_BYTES : OPERATIONS)};
     }
     return lives(seed, mishaps, LIVES, operations);
 }
@@ -263,11 +244,11 @@ static void syncs_fail_at_each_operation(void **state) { (void)state, in_each_mo
 /* Its process just ends: what it does from now on reaches no disk. */
 static void power_cut(struct lab *lab)
 {
-    disk_sim_off(lab->disk, true);
+    disk_sim_off(lab->sim.disk, true);
     cellar_close(lab->run.db);
-    disk_sim_off(lab->disk, false);
-    fabric_close(lab->fabric);
-    disk_sim_power_cycle(lab->disk);
+    disk_sim_off(lab->sim.disk, false);
+    fabric_close(lab->sim.fabric);
+    disk_sim_power_cycle(lab->sim.disk);
 }
 
 /* ---- syncs ---- */
@@ -286,7 +267,7 @@ static bool synced_lives(uint64_t seed)
     power_cut(&lab);
     bool well = life(&lab, (struct mishap){NONE, 0});
     if (!well) print_message("seed %llu: %s\n", (unsigned long long)seed, lab.run.wrong);
-    disk_sim_close(lab.disk);
+    disk_sim_close(lab.sim.disk);
     return well;
 }
 
@@ -307,7 +288,7 @@ static void what_is_synced_is_there(void **state)
 static void pass(struct lab *lab, uint64_t ns)
 {
     uint32_t never = 1;
-    assert_int_equal(lab->fabric->ops->wait(lab->fabric, &never, ns), CELLAR_DEADLINE);
+    assert_int_equal(lab->sim.fabric->ops->wait(lab->sim.fabric, &never, ns), CELLAR_DEADLINE);
 }
 
 /* Calls end with FULL, or in doubt; and commit again when there is space, in the same process. */
@@ -321,17 +302,17 @@ static void space_ends_and_comes_back(void **state)
         lab.run = (struct durable_run){.witness = &lab.witness, .calls = 20, .every = 3};
         assert_int_equal(life_open(&lab), 0);
         assert_true(life_lead(&lab));
-        disk_sim_resize(lab.disk, 0);
+        disk_sim_resize(lab.sim.disk, 0);
         lab.run.calls = 0;
         int rc = durable_run_work(&lab.run);
         assert_true(rc == CELLAR_FULL || rc == CELLAR_INDETERMINATE);
-        disk_sim_resize(lab.disk, CAPACITY);
+        disk_sim_resize(lab.sim.disk, CAPACITY);
         pass(&lab, 100000000);
         lab.run.calls = 20;
         assert_int_equal(durable_run_work(&lab.run), 0);
         power_cut(&lab);
         if (!life(&lab, (struct mishap){NONE, 0})) fail_msg("seed %llu: %s", (unsigned long long)seed, lab.run.wrong);
-        disk_sim_close(lab.disk);
+        disk_sim_close(lab.sim.disk);
     }
 }
 

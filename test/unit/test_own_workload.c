@@ -129,7 +129,7 @@ static uint64_t accesses_max(const struct workload_config *base)
 static int add(struct cellar_txn *txn, void *argument)
 {
     const struct tally_args *args = argument;
-    uint64_t value;
+    uint64_t value = 0;
     int ref = cellar_proc_access(txn, args->run->table, args->key, CELLAR_ALL_CELLS, CELLAR_ALL_CELLS, 0);
     int code = ref < 0 ? ref : cellar_proc_fetch(txn);
     if (code == 0) code = cellar_proc_get(txn, ref, 0, &value);
