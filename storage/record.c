@@ -82,17 +82,6 @@ void record_column_get(const struct schema *schema, const uint8_t *image, uint32
         move(value, image + from->offset, from->bytes);
 }
 
-void record_column_part(const struct schema *schema, const uint8_t *image, uint32_t column, uint32_t at, uint32_t bytes,
-                        void *part)
-{
-    const struct schema_column *from = &schema->columns[column];
-    uint32_t first_line = LAYOUT_VALUE_PER_LINE - from->value_offset % LAYOUT_VALUE_PER_LINE;
-    if (from->split && at + bytes > first_line)
-        lines_get(&schema->cells[from->cell], image, from->value_offset + at, bytes, part);
-    else
-        move(part, image + from->offset + at, bytes);
-}
-
 void record_column_put(const struct schema *schema, uint8_t *image, uint32_t column, const void *value)
 {
     const struct schema_column *to = &schema->columns[column];
@@ -138,10 +127,11 @@ void record_value_put(const struct schema *schema, uint8_t *image, uint32_t cell
         move(image + to->offset + 8, value, to->padded_bytes);
 }
 
-void record_tails_clear(const struct schema *schema, uint8_t *image)
+void record_tail_clear(const struct schema *schema, uint8_t *image, uint32_t number)
 {
-    for (uint32_t cells = schema->tailed_cells; cells; cells &= cells - 1)
-        memset(image + schema->cells[__builtin_ctz(cells)].end - LAYOUT_VALUE_PER_LINE, 0, LAYOUT_VALUE_PER_LINE);
+    const struct schema_cell *cell = &schema->cells[number];
+    uint32_t behind = cell->line_count ? line_offset(cell, cell->value_bytes) : cell->offset + 8u + cell->value_bytes;
+    memset(image + behind, 0, cell->end - behind);
 }
 
 void record_init(const struct schema *schema, uint8_t *image, uint32_t table_id, uint64_t key, const void *row)

@@ -79,19 +79,33 @@ static inline uint16_t record_column_word(const struct schema *schema, const uin
     memcpy(&word, bytes, sizeof word);
     return word;
 }
-/* So many bytes of a column, from `at` on. */
-void record_column_part(const struct schema *schema, const uint8_t *image, uint32_t column, uint32_t at, uint32_t bytes,
-                        void *part);
+/*
+ * So many bytes of a column, from `at` on, which is less than LAYOUT_VALUE_PER_LINE. What a line has of them is moved
+ * with a whole line's bytes, of a size that the compiler knows: so many more are read, and written.
+ */
+#define RECORD_SPILL LAYOUT_LINE
+static inline void record_column_spill(const struct schema *schema, const uint8_t *image, uint32_t column, uint32_t at,
+                                       uint32_t bytes, uint8_t *part)
+{
+    const struct schema_column *of = &schema->columns[column];
+    const uint8_t *from = image + of->offset + at;
+    uint32_t in_line = of->offset % LAYOUT_LINE + at;
+    if (in_line >= LAYOUT_LINE) from += LAYOUT_LINE - LAYOUT_VALUE_PER_LINE;
+    if (in_line >= LAYOUT_LINE) in_line -= LAYOUT_VALUE_PER_LINE;
+    for (uint32_t share = LAYOUT_LINE - in_line; bytes > share; share = LAYOUT_VALUE_PER_LINE) {
+        memcpy(part, from, RECORD_SPILL);
+        part += share;
+        bytes -= share;
+        from += share + LAYOUT_LINE - LAYOUT_VALUE_PER_LINE;
+    }
+    memcpy(part, from, RECORD_SPILL);
+}
 void record_row_get(const struct schema *schema, const uint8_t *image, uint32_t cells, void *row);
 void record_row_put(const struct schema *schema, uint8_t *image, uint32_t cells, const void *row);
 /* A cell's value, padded_bytes of it, gathered from (scattered to) its lines. */
 void record_value_get(const struct schema *schema, const uint8_t *image, uint32_t cell, void *value);
 void record_value_put(const struct schema *schema, uint8_t *image, uint32_t cell, const void *value);
-/*
- * Clears the last lines of cells whose values do not fill them, of an image that has no values yet: an image is written
- * by whole cells, and memory that was in use before would get into the pool with it. Of whole lines, since their size
- * is known when this is compiled.
- */
-void record_tails_clear(const struct schema *schema, uint8_t *image);
+/* Clears what follows the value of a cell, which is one of schema.tailed_cells, up to the cell's end. */
+void record_tail_clear(const struct schema *schema, uint8_t *image, uint32_t cell);
 /* A whole new image from a row: key, table, no flags, versions and lock zero, padding zero. */
 void record_init(const struct schema *schema, uint8_t *image, uint32_t table_id, uint64_t key, const void *row);

@@ -99,7 +99,10 @@ static bool place_cells(struct schema *schema)
     uint32_t lines = 1;
     for (uint32_t c = 0; c < schema->cell_count; c++) {
         struct schema_cell *cell = &schema->cells[c];
-        if (cell->padded_bytes > LAYOUT_VALUE_PER_LINE) {
+        bool large = cell->padded_bytes > LAYOUT_VALUE_PER_LINE;
+        uint32_t filled = large ? LAYOUT_VALUE_PER_LINE : 8;
+        if (cell->value_bytes % filled) schema->tailed_cells |= 1u << c;
+        if (large) {
             uint32_t count = (cell->padded_bytes + LAYOUT_VALUE_PER_LINE - 1) / LAYOUT_VALUE_PER_LINE;
             if (count > SCHEMA_LINES_MAX - lines) return false;
             cell->line_count = (uint16_t)count;
@@ -107,7 +110,6 @@ static bool place_cells(struct schema *schema)
             cell->end = (uint16_t)(cell->offset + count * LAYOUT_LINE);
             memset(used + lines, LAYOUT_LINE, count);
             lines += count;
-            if (cell->padded_bytes < count * LAYOUT_VALUE_PER_LINE) schema->tailed_cells |= 1u << c;
             continue;
         }
         uint32_t line = 1, bytes = 8u + cell->padded_bytes;

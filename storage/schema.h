@@ -82,7 +82,7 @@ struct schema {
     uint32_t value_bytes;  /* sum over cells, each rounded up to 8: what an INSERT logs */
     uint32_t tag_bits;
     uint32_t all_cells;                     /* bit set of all cells */
-    uint32_t tailed_cells;                  /* of these, those with lines of their own of which the last is not full */
+    uint32_t tailed_cells;                  /* of these, those whose value does not fill them */
     uint64_t all_ones;                      /* lockword_ones of all cells */
     uint64_t tag_mask;                      /* of one tag */
     const struct schema_versions *versions; /* NULL: no old versions are kept */

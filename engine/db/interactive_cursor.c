@@ -342,7 +342,7 @@ static int text_lend(const struct filling *filling, void *field)
 {
     struct cellar_bytes text;
     memcpy(&text, field, sizeof text);
-    void *bytes = draft_lend(&filling->session->draft, text.bytes);
+    void *bytes = draft_alloc(&filling->session->draft, text.bytes);
     if (!bytes) return interactive_no_copies(filling->session, filling->cursor->index->base, filling->number);
     if (text.bytes) memcpy(bytes, text.data, text.bytes);
     text.data = bytes;
@@ -409,30 +409,32 @@ static int number_take(const struct filling *filling, uint32_t number)
     return key_take(filling, number, packed, key->bytes);
 }
 
-static int record_take(const struct filling *filling, uint32_t number)
+/* Columns of a wide key, which the record has. */
+static int record_key_take(const struct filling *filling, uint64_t columns)
 {
-    const struct cellar_cursor *cursor = filling->cursor;
-    const struct table *table = cursor->index->base;
-    struct bytekey key = {0};
-    if (!(cursor->view->keys >> number & 1))
-        return interactive_columns_copy(filling->txn, cursor->view, filling->record, CELLAR_COL(number), filling->row);
+    const struct table *table = filling->cursor->index->base;
     uint8_t column[BYTEKEY_COLUMN_BYTES_MAX + 2];
+    struct bytekey key = {0};
     interactive_column_get(filling->record, 0, column);
     memcpy(&key, column, table->schema.columns[0].bytes);
     if (!bytekey_sane(&key, table->key_bytes, filling->number) || !rowkey_sane(&table->key, key.text, key.bytes))
         return corrupt(filling);
-    return key_take(filling, number, key.text, key.bytes);
+    int rc = 0;
+    for (; columns && rc == 0; columns &= columns - 1)
+        rc = key_take(filling, (uint32_t)__builtin_ctzll(columns), key.text, key.bytes);
+    return rc;
 }
 
 static int row_fill(const struct filling *filling)
 {
     const struct cellar_cursor *cursor = filling->cursor;
-    int rc = 0;
-    for (uint64_t columns = cursor->columns; columns && rc == 0; columns &= columns - 1) {
+    const struct rowview *view = cursor->view;
+    uint64_t others = cursor->records & ~view->keys, keys = cursor->records & view->keys;
+    int rc = others ? interactive_columns_copy(filling->txn, view, filling->record, others, filling->row) : 0;
+    if (rc == 0 && keys) rc = record_key_take(filling, keys);
+    for (uint64_t columns = cursor->columns & ~cursor->records; columns && rc == 0; columns &= columns - 1) {
         uint32_t number = (uint32_t)__builtin_ctzll(columns);
-        if (cursor->records >> number & 1)
-            rc = record_take(filling, number);
-        else if (cursor->view->keys >> number & 1 && !cursor->index->base->key.wide)
+        if (view->keys >> number & 1 && !cursor->index->base->key.wide)
             rc = number_take(filling, number);
         else
             rc = entry_take(filling, number, cursor->from[number]);

@@ -183,43 +183,56 @@ void interactive_column_get(const struct draft_record *record, uint32_t stored, 
 
 /* A short one, lent. `own`: columns that the transaction has put itself. */
 static inline __attribute__((always_inline)) int text_lend(struct session *session, const struct draft_record *record,
-                                                           uint32_t stored, uint64_t own, struct cellar_bytes *text)
+                                                           uint32_t stored, bool own, struct cellar_bytes *text)
 {
     const struct schema *schema = &record->table->schema;
     const struct schema_column *column = &schema->columns[stored];
-    const uint8_t *put = own >> stored & 1 ? record->row + column->row_offset : NULL;
     uint16_t length;
-    if (put)
-        memcpy(&length, put, sizeof length);
+    if (own)
+        memcpy(&length, record->row + column->row_offset, sizeof length);
     else
         length = record_column_word(schema, record->image, stored);
     if (length > column->bytes - SCHEMA_LENGTH_BYTES)
         return interactive_failed(session, CELLAR_CORRUPT, interactive_detail(WHY_VALUE, record->table, record->key));
-    uint8_t *bytes = draft_lend(&session->draft, length);
+    uint8_t *bytes = draft_alloc(&session->draft, length);
     if (!bytes) return interactive_no_copies(session, record->table, record->key);
-    if (put)
-        memcpy(bytes, put + SCHEMA_LENGTH_BYTES, length);
+    if (own)
+        memcpy(bytes, record->row + column->row_offset + SCHEMA_LENGTH_BYTES, length);
     else
-        record_column_part(schema, record->image, stored, SCHEMA_LENGTH_BYTES, length, bytes);
+        record_column_spill(schema, record->image, stored, SCHEMA_LENGTH_BYTES, length, bytes);
     *text = (struct cellar_bytes){bytes, length};
     return 0;
+}
+
+/* Short ones. */
+static inline __attribute__((always_inline)) int texts_lend(struct session *session, const struct rowview *view,
+                                                            const struct draft_record *record, uint64_t columns,
+                                                            uint64_t own, uint8_t *row)
+{
+    int rc = 0;
+    for (; columns && rc == 0; columns &= columns - 1) {
+        const struct rowview_column *column = &view->columns[__builtin_ctzll(columns)];
+        struct cellar_bytes text;
+        rc = text_lend(session, record, column->stored, own >> column->stored & 1, &text);
+        if (rc == 0) memcpy(row + column->offset, &text, sizeof text);
+    }
+    return rc;
 }
 
 int interactive_texts_copy(struct cellar_txn *txn, const struct rowview *view, const struct draft_record *record,
                            uint64_t columns, void *row)
 {
     struct session *session = interactive_session_of(txn);
-    uint64_t own = draft_own_columns(record);
-    for (; columns; columns &= columns - 1) {
-        uint32_t number = (uint32_t)__builtin_ctzll(columns);
-        const struct rowview_column *column = &view->columns[number];
+    uint64_t own = draft_own_columns(record), longs = columns & view->longs;
+    int rc = own ? texts_lend(session, view, record, columns & ~longs, own, row)
+                 : texts_lend(session, view, record, columns & ~longs, 0, row); /* nearly always: quicker */
+    for (; longs && rc == 0; longs &= longs - 1) {
+        const struct rowview_column *column = &view->columns[__builtin_ctzll(longs)];
         struct cellar_bytes text;
-        int rc = view->longs >> number & 1 ? interactive_value_lend(txn, record, column->stored, &text)
-                                           : text_lend(session, record, column->stored, own, &text);
-        if (rc) return rc;
-        memcpy((uint8_t *)row + column->offset, &text, sizeof text);
+        rc = interactive_value_lend(txn, record, column->stored, &text);
+        if (rc == 0) memcpy((uint8_t *)row + column->offset, &text, sizeof text);
     }
-    return 0;
+    return rc;
 }
 
 static int wanted_copy(struct cellar_txn *txn, const struct wanted *wanted)

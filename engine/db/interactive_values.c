@@ -190,7 +190,7 @@ int interactive_value_lend(struct cellar_txn *txn, const struct draft_record *re
     int rc = value_of(txn, record, column, &value);
     if (rc) return rc;
     uint32_t here = value.in.bytes < value.room ? value.in.bytes : value.room;
-    uint8_t *bytes = draft_lend(&value.session->draft, value.in.bytes);
+    uint8_t *bytes = draft_alloc(&value.session->draft, value.in.bytes);
     if (!bytes) return interactive_no_copies(value.session, value.table, value.key);
     memcpy(bytes, value.in.head, here);
     *lent = (struct cellar_bytes){bytes, value.in.bytes};

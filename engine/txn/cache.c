@@ -28,7 +28,7 @@ int cache_open(struct cache *cache, const struct mode *mode, struct fabric *fabr
                             .fabric = fabric,
                             .generation = 1};
     cache_zeroes(cache, mode);
-    cache->arena = lazy_map(cache->arena_most);
+    cache->arena = lazy_map(cache->arena_most + RECORD_SPILL); /* what is moved out of the last image reads on */
     cache->objects = lazy_map(objects_bytes(cache));
     cache->objects_end = cache->objects;
     cache->buckets = lazy_map(buckets_bytes(cache));
@@ -51,7 +51,7 @@ void cache_forget(struct cache *cache)
 
 void cache_close(struct cache *cache)
 {
-    lazy_unmap(cache->arena, cache->arena_most);
+    lazy_unmap(cache->arena, cache->arena_most + RECORD_SPILL);
     lazy_unmap(cache->objects, objects_bytes(cache));
     lazy_unmap(cache->buckets, buckets_bytes(cache));
     lazy_unmap(cache->hash, hash_bytes(cache));

@@ -53,13 +53,18 @@ static inline int image_take(struct txn *txn, struct cache_object *object)
     return object->image ? 0 : txn_no_copies(txn, object);
 }
 
-static inline int image_make(struct txn *txn, struct cache_object *object)
+/*
+ * `write`: cells that the transaction may change now, unread, too. They are written whole, and what was in use before
+ * would get into the pool behind their values.
+ */
+static inline int image_make(struct txn *txn, struct cache_object *object, uint32_t write)
 {
     const struct schema *schema = &object->table->schema;
-    if (object->image) return 0;
-    int rc = image_take(txn, object);
-    if (rc == 0 && schema->tailed_cells) record_tails_clear(schema, object->image);
-    return rc;
+    int rc = object->image ? 0 : image_take(txn, object);
+    if (rc) return rc;
+    for (uint32_t tailed = write & schema->tailed_cells; tailed; tailed &= tailed - 1)
+        record_tail_clear(schema, object->image, (uint32_t)__builtin_ctz(tailed));
+    return 0;
 }
 
 /*
@@ -109,7 +114,7 @@ static inline __attribute__((always_inline)) int access_of(struct txn *txn, cons
     if (!made && stands_already(object, read | write, flags))
         return txn_error_of(txn, ERR_DUPLICATE, WHY_CODE, 0, object);
     int rc = write || (flags & CELLAR_DELETE) ? count_write(txn, object) : 0;
-    if (rc == 0) rc = image_make(txn, object);
+    if (rc == 0) rc = image_make(txn, object, flags & CELLAR_DELETE ? all : write);
     if (rc) return rc;
 
     object->optional = (made || object->optional) && (flags & CELLAR_OPTIONAL); /* by all that name it */
@@ -150,7 +155,7 @@ static int want(struct txn *txn, struct cache_object *object, uint32_t read, uin
     write &= ~object->write_cells;
     read &= ~(declared | write);
     if (!(read | write) && (object->read_cells | object->write_cells)) return 0;
-    if (image_make(txn, object)) return txn->error;
+    if (image_make(txn, object, write)) return txn->error;
     object->upgraded_cells |= write & object->read_cells;
     object->implied_cells &= (uint8_t) ~(read | write);
     if (write && object->table->ordered_count) read |= indexed_declare(txn, object, write, false);
@@ -219,6 +224,7 @@ int txn_insert(struct txn *txn, const struct table *table, uint64_t key, const v
 static int delete_late(struct txn *txn, struct cache_object *object)
 {
     int rc = count_write(txn, object);
+    if (rc == 0) rc = image_make(txn, object, object->table->schema.all_cells);
     if (rc) return rc;
     if (!PLANT(delete_late_unchecked)) object->upgraded_cells |= object->read_cells;
     object->implied_cells = 0;

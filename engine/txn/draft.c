@@ -15,7 +15,7 @@ int draft_open(struct draft *draft)
     *draft = (struct draft){.generation = 1, .slot_mask = SLOTS_FIRST - 1};
     draft->records = lazy_map(DRAFT_RECORDS_MAX * sizeof *draft->records);
     draft->hash = lazy_map(DRAFT_SLOTS_MAX * sizeof *draft->hash);
-    draft->arena = lazy_map(DRAFT_ARENA_BYTES);
+    draft->arena = lazy_map(DRAFT_ARENA_BYTES + RECORD_SPILL);
     draft->wanted = lazy_map(DRAFT_RECORDS_MAX * sizeof *draft->wanted);
     draft->entries = lazy_map(DRAFT_ENTRIES_MAX * sizeof *draft->entries);
     bool all = draft->records && draft->hash && draft->arena && draft->wanted && draft->entries;
@@ -26,7 +26,7 @@ void draft_close(struct draft *draft)
 {
     lazy_unmap(draft->records, DRAFT_RECORDS_MAX * sizeof *draft->records);
     lazy_unmap(draft->hash, DRAFT_SLOTS_MAX * sizeof *draft->hash);
-    lazy_unmap(draft->arena, DRAFT_ARENA_BYTES);
+    lazy_unmap(draft->arena, DRAFT_ARENA_BYTES + RECORD_SPILL);
     lazy_unmap(draft->wanted, DRAFT_RECORDS_MAX * sizeof *draft->wanted);
     lazy_unmap(draft->entries, DRAFT_ENTRIES_MAX * sizeof *draft->entries);
     *draft = (struct draft){0};
@@ -59,18 +59,6 @@ void draft_reset(struct draft *draft, uint32_t changes)
     draft->undo = NULL;
     draft->conflict = draft->look_first = draft->uncompared = false;
 }
-
-/* 8-byte aligned, not zeroed; NULL when it is full. */
-static void *alloc(struct draft *draft, uint64_t bytes)
-{
-    uint64_t rounded = (bytes + 7) & ~7ull;
-    if (rounded > DRAFT_ARENA_BYTES - draft->arena_used) return NULL;
-    void *memory = draft->arena + draft->arena_used;
-    draft->arena_used += rounded;
-    return memory;
-}
-
-void *draft_lend(struct draft *draft, uint64_t bytes) { return alloc(draft, bytes); }
 
 bool draft_has_room(const struct draft *draft, uint32_t records, uint64_t bytes)
 {
@@ -112,12 +100,19 @@ static void want(struct draft *draft, struct draft_record *record)
     record->wanted = true;
 }
 
+/* What is moved out of it reads RECORD_SPILL behind it, and may go to what is taken next. */
+static bool image_make(struct draft *draft, struct draft_record *record)
+{
+    record->image = draft_alloc(draft, record->table->schema.record_bytes + RECORD_SPILL);
+    return record->image;
+}
+
 int draft_want(struct draft *draft, struct draft_record *record, uint32_t cells)
 {
     cells &= ~(record->note_cells | record->want_cells);
     if (!cells || record->noted_absent) return 0;
     bool own = draft->service == DRAFT_OWN;
-    if (!record->image && !own && !(record->image = alloc(draft, record->table->schema.record_bytes))) return -1;
+    if (!record->image && !own && !image_make(draft, record)) return -1;
     record->want_cells |= cells;
     record->taken_cells = 0;
     record->taken_absent = false;
@@ -360,10 +355,10 @@ static bool prepare(struct draft *draft, struct draft_record *record, int32_t co
 {
     const struct schema *schema = &record->table->schema;
     bool rowless = column == -2; /* a delete */
-    if (!record->row && !rowless && !(record->row = alloc(draft, schema->row_bytes))) return false;
+    if (!record->row && !rowless && !(record->row = draft_alloc(draft, schema->row_bytes))) return false;
     if (!draft->savepoint_count && !draft->marked) return true;
     uint64_t bytes = column >= 0 ? schema->columns[column].bytes : column == -1 ? schema->row_bytes : 0;
-    struct draft_undo *undo = alloc(draft, sizeof *undo + bytes);
+    struct draft_undo *undo = draft_alloc(draft, sizeof *undo + bytes);
     if (!undo) return false;
     *undo = (struct draft_undo){.below = draft->undo, .record = record, .then = record->now, .column = column};
     if (column >= 0) memcpy(undo + 1, record->row + schema->columns[column].row_offset, bytes);

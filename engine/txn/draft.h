@@ -63,9 +63,6 @@ struct draft_record {
     uint8_t *row; /* a row struct: the columns that were put, or a whole row */
 };
 
-/* Bytes for the client, which stand until the transaction ends. NULL: there is no more room. */
-void *draft_lend(struct draft *draft, uint64_t bytes);
-
 /* What a change has replaced; newest first. */
 struct draft_undo {
     struct draft_undo *below;
@@ -123,6 +120,19 @@ struct draft {
     bool uncompared; /* it ended, even so, with an error that is no conclusion before it had read what is noted */
     struct cellar_detail met; /* of a conflict */
 };
+
+/*
+ * Bytes that stand until the transaction ends, 8-byte aligned, not zeroed; until more are taken, RECORD_SPILL behind
+ * them may be written, too. NULL: there is no more room.
+ */
+static inline void *draft_alloc(struct draft *draft, uint64_t bytes)
+{
+    uint64_t rounded = (bytes + 7) & ~7ull;
+    if (rounded > DRAFT_ARENA_BYTES - draft->arena_used) return NULL;
+    void *memory = draft->arena + draft->arena_used;
+    draft->arena_used += rounded;
+    return memory;
+}
 
 /* The attempt that it serves only reads for it: what that has found is told by a later one, or by none. */
 static inline bool draft_only_reads(const struct draft *draft)

@@ -371,13 +371,20 @@ static void judge_shown(struct sim_people *people, struct people_cursor *scan, c
     scan->last = person;
 }
 
+/* One after the other: in which order arguments are evaluated is the compiler's affair. */
+static struct person end_draw(struct sim_people *people)
+{
+    uint32_t key = below(people, SIM_PEOPLE_KEYS);
+    return person_of(key, prng_next(people->prng), 0);
+}
+
 /* Ends as its client draws them, and not reversed. */
 static void range_draw(struct sim_people *people, struct people_cursor *scan)
 {
     scan->order = below(people, ORDERS);
     scan->backward = once_in(people, 2);
-    scan->low = person_of(below(people, SIM_PEOPLE_KEYS), prng_next(people->prng), 0);
-    scan->high = person_of(below(people, SIM_PEOPLE_KEYS), prng_next(people->prng), 0);
+    scan->low = end_draw(people);
+    scan->high = end_draw(people);
     scan->low_count = below(people, order_columns[scan->order] + 1);
     scan->high_count = below(people, order_columns[scan->order] + 1);
     scan->low_excluded = once_in(people, 3);

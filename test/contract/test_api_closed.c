@@ -152,8 +152,7 @@ static void session_calls(const struct handles *handles, struct cellar_txn *txn,
     EXPECT(finding, cellar_txn_insert(txn, items, 77, &item), CELLAR_CLOSED);
     EXPECT(finding, cellar_txn_delete(txn, items, 1), CELLAR_CLOSED);
     EXPECT(finding, cellar_txn_find(txn, items, "x", 1, &a), CELLAR_CLOSED);
-    EXPECT(finding, cellar_txn_scan(txn, handles->by_a, &(struct cellar_range){0}, 0, 0, &a, 1),
-           CELLAR_CLOSED);
+    EXPECT(finding, cellar_txn_scan(txn, handles->by_a, &(struct cellar_range){0}, 0, 0, &a, 1), CELLAR_CLOSED);
     EXPECT(finding, cellar_savepoint(txn), CELLAR_CLOSED);
     EXPECT(finding, cellar_rollback_to(txn, 0), CELLAR_CLOSED);
     EXPECT(finding, cellar_check(txn), CELLAR_CLOSED);
@@ -289,8 +288,7 @@ static void foreign_session_calls(struct handles *handles, const struct handles 
     assert_code(cellar_txn_put(txn, items, 1, ITEM_A, &a), CELLAR_INVALID);
     assert_code(cellar_txn_insert(txn, items, 99, &item), CELLAR_INVALID);
     assert_code(cellar_txn_delete(txn, items, 1), CELLAR_INVALID);
-    if (of->by_a)
-        assert_code(cellar_txn_scan(txn, of->by_a, &(struct cellar_range){0}, 0, 0, &a, 1), CELLAR_INVALID);
+    if (of->by_a) assert_code(cellar_txn_scan(txn, of->by_a, &(struct cellar_range){0}, 0, 0, &a, 1), CELLAR_INVALID);
     assert_int_equal(a, 7);
     assert_int_equal(sessions_got(&handles->api, txn, 1), 3); /* it goes on */
     assert_code(session_commit(txn, NULL), 0);

@@ -30,7 +30,7 @@ static void sample_make(struct sample *sample, struct prng *prng)
     do random_schema_make(&sample->from, prng);
     while (schema_build(&sample->from.schema, 1, &sample->schema, NULL) != 0);
     sample->row = malloc(sample->schema.row_bytes);
-    sample->image = aligned_alloc(LAYOUT_LINE, sample->schema.record_bytes);
+    sample->image = aligned_alloc(LAYOUT_LINE, sample->schema.record_bytes + RECORD_SPILL);
     assert_true(sample->row && sample->image);
     fill(prng, sample->row, sample->schema.row_bytes);
     fill(prng, sample->image, sample->schema.record_bytes);
@@ -81,6 +81,35 @@ static void a_new_image_is_zero_but_for_its_row(void **state)
     for_samples(init_sample);
 }
 
+/* What lies behind the values is cleared, and nothing else. */
+static void tail_sample(struct sample *sample, struct prng *prng)
+{
+    const struct schema *schema = &sample->schema;
+    uint8_t *image = aligned_alloc(LAYOUT_LINE, schema->record_bytes);
+    (void)prng;
+    memset(image, 0xaa, schema->record_bytes);
+    record_row_put(schema, image, schema->all_cells, sample->row);
+    for (uint32_t tailed = schema->tailed_cells; tailed; tailed &= tailed - 1)
+        record_tail_clear(schema, image, (uint32_t)__builtin_ctz(tailed));
+    for (uint32_t c = 0; c < schema->cell_count; c++) {
+        const struct schema_cell *cell = &schema->cells[c];
+        uint32_t lines = cell->line_count ? cell->line_count : 1;
+        for (uint32_t line = 0; line < lines; line++) /* versions stay; the sample has none */
+            for (uint32_t i = 0; i < 8; i++) {
+                assert_int_equal(image[cell->offset + line * LAYOUT_LINE + i], 0xaa);
+                image[cell->offset + line * LAYOUT_LINE + i] = 0;
+            }
+        assert_memory_equal(image + cell->offset, sample->image + cell->offset, cell->end - cell->offset);
+    }
+    free(image);
+}
+
+static void tails_are_cleared(void **state)
+{
+    (void)state;
+    for_samples(tail_sample);
+}
+
 /* ---- rows and columns ---- */
 
 static void row_sample(struct sample *sample, struct prng *prng)
@@ -114,10 +143,11 @@ static void part_sample(struct sample *sample, struct prng *prng)
     for (uint32_t i = 0; i < schema->column_count; i++) {
         const struct schema_column *column = &schema->columns[i];
         const uint8_t *expected = sample->row + column->row_offset;
-        uint32_t at = (uint32_t)prng_below(prng, column->bytes);
+        uint32_t most = column->bytes < LAYOUT_VALUE_PER_LINE ? column->bytes : LAYOUT_VALUE_PER_LINE;
+        uint32_t at = (uint32_t)prng_below(prng, most);
         uint32_t bytes = (uint32_t)prng_below(prng, column->bytes - at + 1);
-        uint8_t *part = malloc(bytes + 1);
-        record_column_part(schema, sample->image, i, at, bytes, part);
+        uint8_t *part = malloc(bytes + RECORD_SPILL);
+        record_column_spill(schema, sample->image, i, at, bytes, part);
         assert_memory_equal(part, expected + at, bytes);
         free(part);
         uint16_t word = column->bytes < sizeof word ? 0 : record_column_word(schema, sample->image, i);
@@ -276,6 +306,7 @@ int main(void)
         cmocka_unit_test(a_new_image_is_zero_but_for_its_row),
         cmocka_unit_test(rows_come_out_as_they_went_in),
         cmocka_unit_test(parts_of_columns_come_out),
+        cmocka_unit_test(tails_are_cleared),
         cmocka_unit_test(putting_cells_leaves_the_others),
         cmocka_unit_test(putting_a_column_changes_it_alone),
         cmocka_unit_test(values_carry_a_record_over),
