@@ -32,7 +32,7 @@ static int seen_await(struct coro *co, struct coordinator *coordinator, void *ar
     return coordinator_await(co, coordinator, session->seen_epoch);
 }
 
-/* What was read is true. It is told when it is on the disk (INV-DURABLE-16): 0, or the code for which it may never be. */
+/* What was read is true, and told when it is on the disk (INV-DURABLE-16): 0, or the code for which it may never be. */
 static int tell(struct session *session, struct cellar_result *result)
 {
     result->epoch = session->seen_epoch;

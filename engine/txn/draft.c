@@ -185,12 +185,23 @@ void draft_note_own(struct draft_record *record, const struct txn *txn, uint32_t
     record->note_cells |= cells | record->hold_cells;
 }
 
+void draft_take_absence(struct draft_record *record)
+{
+    record->taken_absent = true;
+    record->taken_cells = 0;
+}
+
 void draft_take(struct draft_record *record, const uint8_t *image)
 {
     const struct schema *schema = &record->table->schema;
     record->taken_absent = false;
     record->taken_cells = record->want_cells;
-    for (uint32_t cells = image == record->image ? 0 : record->taken_cells; cells; cells &= cells - 1) {
+    if (image == record->image) return;
+    if (record->taken_cells == schema->all_cells) {
+        memcpy(record->image + schema->head_bytes, image + schema->head_bytes, schema->cells_end - schema->head_bytes);
+        return;
+    }
+    for (uint32_t cells = record->taken_cells; cells; cells &= cells - 1) {
         const struct schema_cell *cell = &schema->cells[__builtin_ctz(cells)];
         memcpy(record->image + cell->offset, image + cell->offset, record_cell_bytes(cell));
     }
@@ -202,13 +213,12 @@ static void take(struct draft *draft, const struct txn *txn)
     for (uint32_t i = 0; i < draft->wanted_count; i++) {
         struct draft_record *record = &draft->records[draft->wanted[i]];
         const struct cache_object *object = txn_object(txn, record->ref);
-        record->taken_absent = object->state == CACHE_ABSENT;
-        if (!record->taken_absent) {
+        if (object->state != CACHE_ABSENT) {
             draft_take(record, object->image);
             continue;
         }
-        record->taken_cells = 0;
         record->bucket_version = txn_bucket(txn, object->bucket)->image->version;
+        draft_take_absence(record);
     }
 }
 

@@ -188,6 +188,8 @@ int draft_want(struct draft *draft, struct draft_record *record, uint32_t cells)
 NODISCARD int draft_want_all(struct draft *draft, const struct txn *txn, enum why *why);
 /* What is wanted of a record, which is there, is in that image, which may be the record's own: it is taken from it. */
 void draft_take(struct draft_record *record, const uint8_t *image);
+/* There is no such record: its bucket lacked it, in bucket_version. */
+void draft_take_absence(struct draft_record *record);
 /* Of what is wanted nothing is noted: the read has failed. */
 void draft_want_nothing(struct draft *draft);
 /* OWN: these cells are to be locked by the next block, unless they are, and are noted then. */

@@ -1,18 +1,21 @@
 /*
- * glance.h - reads of an interactive transaction without an attempt (docs/interactive.md, Glances): of records whose
- * places are known, where what the pool shows is what a transaction reads.
+ * glance.h - reads of an interactive transaction without an attempt (docs/interactive.md, Glances): where what the pool
+ * shows is what a transaction reads.
  *
- *     gate ─ is the pool what is read? ─ READ the records, then READ their headers again ─ as before: noted ─ gate
+ *     gate ─ is the pool what is read? ─ READ the buckets of records whose places the worker does not know
+ *          ─ READ the records, then READ their headers again, and buckets that lack a key ─ as before: noted ─ gate
  *
  * It is a read attempt of docs/protocol.md, section 4, written out. v is when the last record has been read, at its
  * memory node: of records on one node the headers are read behind them by the same batch. What is not plainly so (a
- * tag, a torn image, a key that is not there, a gate that is closed) is left to an attempt.
+ * tag, a torn image, a chain of several buckets, a gate that is closed) is left to an attempt.
  *
  * INV-GLANCE-1: it is inside the gate, and asks there whether the pool is what is read (INV-WAY-2).
  * INV-GLANCE-2: a cell is noted only if its record's header, read after all records, is of the same key, not deleted,
  *               shows no tag on what the mode would lock and the epoch number of the cell; so soon after the first READ
  *               that epoch numbers have not come full circle.
  * INV-GLANCE-3: nothing is noted unless all that is wanted can be.
+ * INV-GLANCE-4: a key is noted as absent only if its bucket, read before all records, had no entry for it and no
+ *               further part; and, read after them, has that version still, and no tag.
  */
 #pragma once
 

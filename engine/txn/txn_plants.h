@@ -25,6 +25,8 @@
     X(glance_unchecked, "a glance does not read headers again")                                                        \
     X(glance_tags_ignored, "a glance notes what another transaction has locked")                                       \
     X(glance_key_unasked, "a glance takes what is at a remembered place for the record that is meant")                 \
+    X(glance_absence_unchecked, "a glance does not compare a bucket that lacks a key with what it is later")           \
+    X(glance_chain_unread, "a glance looks for a key in the first part of its chain alone")                            \
     X(glance_ungated, "a glance asks whether the pool is what is read before it is inside the gate")                   \
     X(draft_uncompared, "what an interactive transaction has read is not compared at its commit")                      \
     X(draft_en_alone, "... is compared by epoch numbers alone")                                                        \

@@ -52,7 +52,10 @@ void history_recorder_glance(struct history_recorder *recorder, struct history_r
 {
     for (uint32_t i = 0; i < draft->wanted_count; i++) {
         const struct draft_record *record = &draft->records[draft->wanted[i]];
-        cells_add(recorder, lane, record, record->taken_cells);
+        if (record->taken_absent)
+            absence_add(recorder, lane, record);
+        else
+            cells_add(recorder, lane, record, record->taken_cells);
     }
     lane->reads = lane->dated = lane->count;
 }

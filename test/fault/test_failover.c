@@ -29,6 +29,7 @@
 /* Of operations, in the quick run; apart from each other by primes. */
 #define NODE_STRIDE 3
 #define CRASH_STRIDE 29
+#define RUNS_TELLING 40
 #define LEADER_STRIDE 61
 
 static bool everything;
@@ -138,7 +139,9 @@ static void report(const char *what, const struct tally *tally, bool crashes)
            (unsigned long long)tally->recovered, (unsigned long long)tally->wrong,
            (unsigned long long)tally->longest_ns / 1000);
     assert_int_equal(tally->wrong, 0);
-    assert_true(tally->refilled * 4 > tally->runs * 3);
+    assert_true(tally->refilled > 0);
+    /* Of a search that is shortened to a few runs a share tells nothing. */
+    assert_true(tally->refilled * 4 > tally->runs * 3 || tally->runs < RUNS_TELLING);
     if (crashes) return;
     assert_true(tally->longest_ns <= HALT_MAX_NS);
     assert_int_equal(tally->recovered, 0); /* no compute node stopped, or was declared dead */
