@@ -5,7 +5,7 @@
 
 /*
  * At most a line's worth. Spelt out, the last bytes overlapping those before, since a call of memcpy costs more than
- * the few words that most columns are, and what a compiler makes of a loop over bytes goes byte by byte.
+ * the few words that most columns are, and a loop as much again.
  */
 static inline void move(void *to, const void *from, uint32_t bytes)
 {
@@ -13,8 +13,11 @@ static inline void move(void *to, const void *from, uint32_t bytes)
         memcpy(to, from, 8);
     } else if (bytes == 4) {
         memcpy(to, from, 4);
+    } else if (bytes > 32) {
+        memcpy(to, from, 32);
+        memcpy((uint8_t *)to + bytes - 32, (const uint8_t *)from + bytes - 32, 32);
     } else if (bytes > 16) {
-        for (uint32_t i = 0; i + 16 < bytes; i += 16) memcpy((uint8_t *)to + i, (const uint8_t *)from + i, 16);
+        memcpy(to, from, 16);
         memcpy((uint8_t *)to + bytes - 16, (const uint8_t *)from + bytes - 16, 16);
     } else if (bytes > 8) {
         memcpy(to, from, 8);

@@ -104,20 +104,30 @@ int rowview_make(const struct table *table, const struct cellar_table_def *def, 
     return rc;
 }
 
-int rowview_text_check(const struct rowview *view, uint32_t number, const void *row, struct cellar_error *error)
+static __attribute__((cold, noinline)) int text_refused(const struct rowview *view, const struct rowview_column *column,
+                                                        struct cellar_bytes text, struct cellar_error *error)
 {
-    const struct rowview_column *column = &view->columns[number];
     const struct table *table = view->handle.table;
     const char *name =
         column->part >= 0 ? table->key.parts[column->part].name : table->schema.columns[column->stored].name;
-    struct cellar_bytes text;
-    memcpy(&text, (const uint8_t *)row + column->offset, sizeof text);
     if (text.bytes > column->bytes_max)
         return err_set(error, CELLAR_TOO_LARGE, "table %s, column %s: %zu bytes; it has room for %u", table->name, name,
                        text.bytes, column->bytes_max);
-    if (text.bytes && !text.data)
-        return err_set(error, CELLAR_INVALID, "table %s, column %s: its data is NULL", table->name, name);
-    return 0;
+    return err_set(error, CELLAR_INVALID, "table %s, column %s: its data is NULL", table->name, name);
+}
+
+static inline int text_check(const struct rowview *view, uint32_t number, const void *row, struct cellar_error *error)
+{
+    const struct rowview_column *column = &view->columns[number];
+    struct cellar_bytes text;
+    memcpy(&text, (const uint8_t *)row + column->offset, sizeof text);
+    bool fits = text.bytes <= column->bytes_max && (text.data || !text.bytes);
+    return __builtin_expect(fits, 1) ? 0 : text_refused(view, column, text, error);
+}
+
+int rowview_text_check(const struct rowview *view, uint32_t number, const void *row, struct cellar_error *error)
+{
+    return text_check(view, number, row, error);
 }
 
 int rowview_key(const struct rowview *view, const void *row, struct rowview_key *key, struct cellar_error *error)
@@ -139,7 +149,7 @@ int rowview_check(const struct rowview *view, uint64_t columns, const void *row,
 {
     int rc = 0;
     for (columns &= view->texts; columns && rc == 0; columns &= columns - 1)
-        rc = rowview_text_check(view, (uint32_t)__builtin_ctzll(columns), row, error);
+        rc = text_check(view, (uint32_t)__builtin_ctzll(columns), row, error);
     return rc;
 }
 
@@ -171,7 +181,7 @@ static void text_put(const uint8_t *field, uint32_t room, uint8_t *to)
     uint16_t length = (uint16_t)text.bytes;
     memcpy(to, &length, sizeof length);
     if (length) memcpy(to + SCHEMA_LENGTH_BYTES, text.data, length);
-    memset(to + SCHEMA_LENGTH_BYTES + length, 0, room - length);
+    if (length < room) memset(to + SCHEMA_LENGTH_BYTES + length, 0, room - length);
 }
 
 void rowview_row(const struct rowview *view, uint64_t columns, const void *row, uint8_t *to)
