@@ -44,7 +44,7 @@ class Draw(random.Random):
         if self.mixed and self.random() < 0.03:
             kind = self.choice(["INTEGER", "REAL", "TEXT", "BLOB"])
         if kind == "INTEGER":
-            odd = self.mixed and self.random() < 0.03
+            odd = self.mixed and kind == self.types[column] and self.random() < 0.03  # a text may have no room for it
             return self.choice(["9223372036854775807", "3.0", "'4'"]) if odd else str(self.randrange(-6, 12))
         if kind == "TEXT" and column == "f" and self.random() < 0.2:
             return "printf('%%.*c', %d, 'w')" % self.choice([length for length in LENGTHS if length <= self.room])
