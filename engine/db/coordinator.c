@@ -119,8 +119,7 @@ static uint64_t rests_on(const struct coordinator *coordinator)
     return own ? own : coordinator_seen(coordinator);
 }
 
-/* 0; or the code for which it may never be. */
-static int durable_await(struct coro *co, struct coordinator *coordinator, uint64_t epoch)
+int coordinator_await(struct coro *co, struct coordinator *coordinator, uint64_t epoch)
 {
     struct worker *worker = coordinator->worker;
     struct epochs *epochs = worker->home.epochs;
@@ -142,12 +141,7 @@ bool coordinator_tells(const struct coordinator *coordinator, const struct cella
     return !epochs || !waits_durable(worker->db, options) || epochs_reached(epochs, epoch) > 0;
 }
 
-int coordinator_await(struct coro *co, struct coordinator *coordinator, uint64_t epoch)
-{
-    return durable_await(co, coordinator, epoch);
-}
-
-/* Nobody learns from such a call what it has met: an interactive transaction tells by its end what it has read. */
+/* Such a call tells nothing of what it has met: an interactive transaction tells by its end what it has read. */
 static bool keeps_quiet(const struct txn *txn, const struct cellar_result *result)
 {
     if (result->code == CELLAR_INDETERMINATE || result->code == CELLAR_FENCED) return true;
@@ -164,7 +158,7 @@ static __attribute__((noinline)) bool durable_end(struct coro *co, struct coordi
     struct txn *txn = coordinator->txn;
     result->epoch = rests_on(coordinator);
     if (!ended || keeps_quiet(txn, result) || !waits_durable(worker->db, options)) return false;
-    int refused = durable_await(co, coordinator, result->epoch);
+    int refused = coordinator_await(co, coordinator, result->epoch);
     if (refused) result->code = txn->log.epoch ? CELLAR_INDETERMINATE : refused;
     txn->ack_ns = fabric_now_ns(worker->ep);
     return refused != 0;
@@ -574,7 +568,7 @@ void cellar_lab_yield(struct cellar_lab_client *client)
 int cellar_lab_wait_durable(struct cellar_lab_client *client, uint64_t epoch)
 {
     struct coordinator *coordinator = client->coordinator;
-    return err_last_code(coordinator->worker->home.epochs ? durable_await(client->co, coordinator, epoch)
+    return err_last_code(coordinator->worker->home.epochs ? coordinator_await(client->co, coordinator, epoch)
                                                           : CELLAR_INVALID);
 }
 

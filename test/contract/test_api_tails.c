@@ -97,6 +97,15 @@ static int put_wanted(struct cellar_txn *txn, struct api_call *call)
     return cellar_proc_put(txn, ref, WIDE, odd.wide);
 }
 
+/* What an earlier block has read. */
+static int take_out_late(struct cellar_txn *txn, struct api_call *call)
+{
+    TRY(cellar_proc_access(txn, call->items, KEY, 1u << FIVE, 0, 0));
+    TRY(cellar_proc_fetch(txn));
+    TRY(txn_delete(&txn->txn, call->items->table, KEY));
+    return cellar_proc_fetch(txn);
+}
+
 static int take_out(struct cellar_txn *txn, struct api_call *call)
 {
     TRY(cellar_proc_access(txn, call->items, KEY, 0, 0, CELLAR_DELETE));
@@ -137,7 +146,7 @@ static const struct {
     api_body body;
     uint8_t byte;
 } steps[] = {{put_blindly, 1}, {put_late, 2}, {put_blindly, 3}, {put_wanted, 4},
-             {take_out, 0},    {insert, 5},   {put_late, 6}};
+             {take_out, 0},    {insert, 5},   {put_late, 6},    {take_out_late, 0}};
 
 /* Before each step the coordinator's memory is filled with the other record. */
 static void nothing_of_another_record_gets_into_one(void **state)

@@ -1,7 +1,7 @@
 /*
  * test_durable_reads.c - what transactions read from a durable folder, and when they wait for its disk: not for what
  * they read, but before they tell it (INV-DURABLE-16). On a simulated disk, in virtual time, with epochs so long that
- * nothing is durable before somebody waits for it.
+ * nothing is durable before a call waits for it.
  */
 #include "durable_sim.h"
 #include "face_calls.h"

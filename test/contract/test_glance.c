@@ -167,14 +167,12 @@ static bool a_full_circle_is_noticed(struct hoard *hoard)
 
 /* ---- modes ---- */
 
-static const uint32_t modes[] = {CELLAR_LAB_CC_CELLAR, CELLAR_LAB_CC_CELL, CELLAR_LAB_CC_RECORD};
-
 static void glances_in_each_mode(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+    for (size_t i = 0; i < HOARD_MODES; i++) {
         struct hoard hoard;
-        if (!hoard_open(&hoard, modes[i], 1)) continue;
+        if (!hoard_open(&hoard, hoard_modes[i], 1)) continue;
         a_known_row_takes_no_attempt(&hoard);
         with_a_limit_it_is_the_same(&hoard);
         assert_true(changed_between_is_seen(&hoard));
@@ -219,23 +217,13 @@ static void glances_at_several_nodes(void **state)
 #ifdef CELLAR_PLANTS
 static void plants_are_met(void **state)
 {
-    static const struct {
-        const char *plant;
-        bool (*holds)(struct hoard *hoard);
-    } met[] = {{"glance_unchecked", changed_between_is_seen},
-               {"glance_tags_ignored", half_applied_is_not_read},
-               {"glance_key_unasked", what_came_to_the_place_is_not_read},
-               {"glance_ungated", asks_inside_the_gate},
-               {"en_wrap_unchecked", a_full_circle_is_noticed}};
+    static const struct hoard_plant met[] = {{"glance_unchecked", changed_between_is_seen},
+                                             {"glance_tags_ignored", half_applied_is_not_read},
+                                             {"glance_key_unasked", what_came_to_the_place_is_not_read},
+                                             {"glance_ungated", asks_inside_the_gate},
+                                             {"en_wrap_unchecked", a_full_circle_is_noticed}};
     (void)state;
-    for (size_t i = 0; i < sizeof met / sizeof *met; i++) {
-        struct hoard hoard;
-        assert_true(hoard_open(&hoard, CELLAR_LAB_CC_CELL, 1));
-        assert_true(plant_choose(met[i].plant));
-        if (met[i].holds(&hoard)) fail_msg("%s is not met", met[i].plant);
-        assert_true(plant_choose(NULL));
-        face_close(hoard.db);
-    }
+    hoard_plants_met(met, sizeof met / sizeof *met, hoard_open);
 }
 #endif
 
