@@ -38,7 +38,7 @@ static bool call_begin(struct trace *trace, struct trace_lane *lane, const struc
 {
     const struct coordinator *coordinator = coordinator_of(txn);
     if (!lane->coordinator) lane_bind(lane, coordinator, coordinator->calls - 1);
-    if (!lane->events && !trace_lane_open(lane, trace->options.events_max / trace->lane_count)) return false;
+    if (!lane->events && !trace_lane_open(trace, lane)) return false;
     trace_lane_cut(lane); /* one that ended unheard of */
     lane->in_call = true;
     lane->call = coordinator->calls;
@@ -233,8 +233,7 @@ int trace_lanes_make(struct trace *trace, const struct trace_shape *shape, struc
         trace->lanes[i].cn = trace->cn_first + (i < own ? i / trace->coordinators : session % trace->cns);
         trace->lanes[i].thread = i < own ? i % trace->coordinators : trace->coordinators + session / trace->cns;
     }
-    uint64_t share = trace->options.events_max / (trace->cns * TRACE_OTHERS);
-    trace->other_events = share < TRACE_OTHER_EVENTS ? (uint32_t)share : TRACE_OTHER_EVENTS;
+    atomic_store(&trace->room, (long long)trace->options.events_max);
     return 0;
 }
 

@@ -53,7 +53,7 @@ void trace_client_round_begin(struct trace_client *client)
     struct trace_lane *lane = client->lane;
     uint32_t number = (uint32_t)++lane->calls;
     if ((int32_t)(number - lane->call_next) < 0) return;
-    if (!lane->events && !trace_lane_open(lane, client->trace->options.events_max / client->trace->lane_count)) return;
+    if (!lane->events && !trace_lane_open(client->trace, lane)) return;
     lane->in_call = true;
     lane->call = number;
     lane->call_name = trace_lane_name(lane, NULL, "round");

@@ -4,18 +4,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool trace_lane_open(struct trace_lane *lane, uint64_t events)
+bool trace_lane_open(struct trace *trace, struct trace_lane *lane)
 {
-    uint64_t room = TRACE_LANE_EVENTS;
-    while (room * 2 <= events && room < 1u << 30) room *= 2;
-    lane->events = calloc(room, sizeof *lane->events);
-    lane->mask = (uint32_t)(room - 1);
+    lane->trace = trace;
+    lane->events = malloc(TRACE_LANE_EVENTS * sizeof *lane->events);
+    lane->mask = TRACE_LANE_EVENTS - 1;
+    atomic_fetch_sub(&trace->room, TRACE_LANE_EVENTS);
     return lane->events != NULL;
+}
+
+/* The ring is full for the first time: twice as long, its events stay where they are. Without room it goes round. */
+static void lane_grow(struct trace_lane *lane)
+{
+    long long events = (long long)lane->mask + 1;
+    if (lane->thread >= TRACE_LOCKS && events >= TRACE_OTHER_EVENTS) return;
+    if (atomic_fetch_sub(&lane->trace->room, events) >= events) {
+        void *more = realloc(lane->events, (size_t)events * 2 * sizeof *lane->events);
+        if (more) {
+            lane->events = more;
+            lane->mask = (uint32_t)(events * 2 - 1);
+            return;
+        }
+    }
+    atomic_fetch_add(&lane->trace->room, events);
 }
 
 void trace_lane_add(struct trace_lane *lane, struct trace_event event)
 {
     if (event.end_ns > lane->last_ns) lane->last_ns = event.end_ns;
+    if (lane->head == (uint64_t)lane->mask + 1) lane_grow(lane);
     lane->events[lane->head++ & lane->mask] = event;
 }
 
@@ -109,7 +126,7 @@ struct trace_lane *trace_lane_other(struct trace *trace, uint32_t cn, uint32_t t
     memset(lane, 0, sizeof *lane);
     lane->cn = cn;
     lane->thread = thread;
-    if (!trace_lane_open(lane, trace->other_events)) {
+    if (!trace_lane_open(trace, lane)) {
         free(lane);
         return NULL;
     }

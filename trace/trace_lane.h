@@ -14,7 +14,7 @@
 #define TRACE_OTHERS 32     /* lanes of a compute node that are no coordinators': locks, and coroutines that serve it */
 #define TRACE_LOCKS 1000000 /* thread numbers of locks begin there, */
 #define TRACE_SERVANTS 2000000  /* ... and those of coroutines that serve the engine */
-#define TRACE_LANE_EVENTS 256   /* room of a lane, at least */
+#define TRACE_LANE_EVENTS 256   /* room of a lane at first */
 #define TRACE_OTHER_EVENTS 4096 /* of one that is no coordinator's, at most */
 
 enum trace_kind { TRACE_TXN, TRACE_ATTEMPT, TRACE_PHASE, TRACE_STEP, TRACE_TURN, TRACE_WAIT, TRACE_TRIP, TRACE_VERB };
@@ -51,7 +51,8 @@ struct trace_lane {
     uint64_t turn_ns[4]; /* by enum trace_turn; 0: not so now */
     uint32_t attempts, wait_name;
     uint8_t trip_phase;
-    struct trace_event *events; /* a ring; NULL: none were needed */
+    struct trace *trace;
+    struct trace_event *events; /* a ring, which grows while the trace has room; NULL: none were needed */
     uint32_t mask;
     uint64_t head; /* events ever */
     struct {
@@ -86,7 +87,8 @@ struct trace {
     atomic_bool watches;                            /* between start and stop */
     uint32_t cn_first, cns, coordinators, sessions; /* coordinators of a compute node */
     bool of_clients;                                /* ... and these are clients that take locks */
-    uint32_t lane_count, other_events;
+    uint32_t lane_count;
+    atomic_llong room; /* for so many events: lanes take it as they fill */
     struct trace_lane *lanes;    /* of coordinators, and then of sessions */
     struct trace_others *others; /* by compute node */
     _Atomic(struct trace_tap *) taps;
@@ -99,7 +101,7 @@ static inline uint64_t trace_now(const struct trace *trace, const struct fabric_
 
 /* ---- trace_lane.c ---- */
 
-NODISCARD bool trace_lane_open(struct trace_lane *lane, uint64_t events);
+NODISCARD bool trace_lane_open(struct trace *trace, struct trace_lane *lane);
 void trace_lane_add(struct trace_lane *lane, struct trace_event event);
 /* The number of that name in the lane; `of` tells it from others quickly. 0: there is no room for it. */
 uint32_t trace_lane_name(struct trace_lane *lane, const void *of, const char *text);
