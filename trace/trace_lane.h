@@ -88,7 +88,7 @@ struct trace {
     uint32_t cn_first, cns, coordinators, sessions; /* coordinators of a compute node */
     bool of_clients;                                /* ... and these are clients that take locks */
     uint32_t lane_count;
-    atomic_llong room; /* for so many events: lanes take it as they fill */
+    atomic_llong room;           /* for so many events: lanes take it as they fill */
     struct trace_lane *lanes;    /* of coordinators, and then of sessions */
     struct trace_others *others; /* by compute node */
     _Atomic(struct trace_tap *) taps;

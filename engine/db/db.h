@@ -44,8 +44,12 @@ struct cellar {
     atomic_uint next_worker;      /* of calls, in turn, where no helm is lent */
     /* config.sessions; made when they are needed, NULL until then, and again once it is closed. */
     struct session *sessions[CELLAR_TXNS_MAX];
-    uint32_t sessions_lock;       /* guards which there are, and which are open */
+    atomic_int sessions_last[CELLAR_TXNS_MAX]; /* the number of the thread that has taken it last: seldom written */
+    uint32_t sessions_lock;                    /* guards which there are, and which are open */
     uint32_t sessions_spread;     /* over so many of them threads begin to look; 0: in sim a run repeats exactly */
+    atomic_uint sessions_made;    /* ever; */
+    atomic_uint sessions_own;     /* ... until there are so many, a thread gets one that no other has had */
+    atomic_uint sessions_turn;    /* later it takes another's, each time the next one: so one that has ended is met */
     struct db_snapshot *snapshot; /* what the first one has made; NULL */
     atomic_bool snapshots;        /* one is being made */
     struct cellar_queue *queues;  /* open ones; */

@@ -352,7 +352,7 @@ int db_open_durable(struct fabric *fabric, const struct engine_config *config, s
     db->opening.log.arg = db->config.log_arg;
     db->worker_count = db->config.cns * db->config.threads;
     db->coordinator_count = db->worker_count * db->config.coros;
-    db->sessions_spread = fabric->lends ? db->config.sessions : 0;
+    session_spread(db);
     atomic_flag_clear(&db->opening.log.busy);
     db->workers = calloc(db->worker_count, sizeof *db->workers);
     db->nodes = aligned_alloc(64, db->config.cns * sizeof *db->nodes);

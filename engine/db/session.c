@@ -8,7 +8,12 @@
 #include "handle.h"
 #include "worker.h"
 
+#include <unistd.h>
+
 #define SERVE_TRIES 2000 /* glances at a helm that is about to be lent; a microsecond or two */
+#define OWN_MIN 16       /* sessions that threads do not share, on a machine of few processors; else two of each */
+#define OWN_SHARE 16     /* ... and their logs take at most one of so many parts of the pool */
+#define OWN_PLACES 8     /* where a thread looks for the one that it had, once all are made */
 
 /* ---- calls ---- */
 
@@ -154,7 +159,18 @@ static struct session *make(struct cellar *db, uint32_t number)
     session->db = db;
     session->number = number;
     handles_set(session);
+    atomic_fetch_add(&db->sessions_made, 1);
     return session;
+}
+
+void session_spread(struct cellar *db)
+{
+    if (!db->fabric->lends) return;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    uint32_t own = 2 * processors > OWN_MIN ? (uint32_t)(2 * processors) : OWN_MIN;
+    uint64_t room = db->fabric->mn_count * db->fabric->mn_bytes / (OWN_SHARE * db->config.log_bytes);
+    db->sessions_spread = db->config.sessions;
+    atomic_store(&db->sessions_own, own < room ? own : (uint32_t)room);
 }
 
 /* Places in the order in which the calling thread looks at them. Such a search may meet a close: it asks no fabric. */
@@ -177,21 +193,26 @@ static struct session **place_at(const struct places *places, uint32_t i)
 }
 
 /* For the calling thread, if it is owned as it was seen. */
-static bool claim(struct session *session, uint64_t seen, enum session_state state)
+static bool claim(struct cellar *db, struct session *session, uint64_t seen, enum session_state state)
 {
-    return atomic_compare_exchange_strong(&session->owner, &seen, owner_here(state));
+    if (!atomic_compare_exchange_strong(&session->owner, &seen, owner_here(state))) return false;
+    atomic_int *last = &db->sessions_last[session->number];
+    int here = fabric_thread_here().number;
+    if (atomic_load_explicit(last, memory_order_relaxed) != here)
+        atomic_store_explicit(last, here, memory_order_relaxed);
+    return true;
 }
 
-static bool claim_free(struct session *session, enum session_state state)
+static bool claim_free(struct cellar *db, struct session *session, enum session_state state)
 {
-    return session_state(session) == SESSION_FREE && claim(session, SESSION_FREE, state);
+    return session_state(session) == SESSION_FREE && claim(db, session, SESSION_FREE, state);
 }
 
 /* Under the lock. Made, if it is not there yet. */
 static bool claim_closed(struct cellar *db, struct session **place, enum session_state state)
 {
     if (!*place) __atomic_store_n(place, make(db, (uint32_t)(place - db->sessions)), __ATOMIC_RELEASE);
-    return *place && session_state(*place) == SESSION_CLOSED && claim(*place, SESSION_CLOSED, state);
+    return *place && session_state(*place) == SESSION_CLOSED && claim(db, *place, SESSION_CLOSED, state);
 }
 
 static struct session *claim_one(struct cellar *db, const struct places *places, enum session_state state)
@@ -200,7 +221,7 @@ static struct session *claim_one(struct cellar *db, const struct places *places,
         if (claim_closed(db, place_at(places, i), state)) return *place_at(places, i);
     for (uint32_t i = 0; i < places->count; i++) {
         struct session *session = *place_at(places, i);
-        if (session && claim_free(session, state)) return session;
+        if (session && claim_free(db, session, state)) return session;
     }
     return NULL;
 }
@@ -231,7 +252,7 @@ bool session_take_over(struct session *session, uint64_t seen, enum session_stat
     struct cellar *db = session->db;
     fabric_lock(db->fabric, &db->sessions_lock);
     if (PLANT(session_seen_unasked)) seen = atomic_load(&session->owner);
-    bool taken = claim(session, seen, state);
+    bool taken = claim(db, session, seen, state);
     if (taken) clear(session);
     fabric_unlock(db->fabric, &db->sessions_lock);
     if (taken)
@@ -323,23 +344,60 @@ int session_open(struct cellar *db, struct session **out, struct cellar_error *e
     return open_counted(db, false, out, error);
 }
 
-struct session *session_spare(struct cellar *db)
+static bool gives_own(const struct cellar *db)
 {
-    if (!db || coro_is_inside()) return NULL;
-    const struct places places = places_of(db, true);
-    for (uint32_t i = 0; i < places.count; i++) {
-        struct session *session = __atomic_load_n(place_at(&places, i), __ATOMIC_ACQUIRE);
-        if (session && claim_free(session, SESSION_TAKEN)) return session;
+    return atomic_load_explicit(&db->sessions_made, memory_order_relaxed) <
+           atomic_load_explicit(&db->sessions_own, memory_order_relaxed);
+}
+
+/* The one that this thread had: it was made at the first place that was empty. *own: that place is empty still. */
+static struct session *lend_last(struct cellar *db, const struct places *places, bool *own)
+{
+    int here = fabric_thread_here().number;
+    for (uint32_t i = 0; i < places->count && !*own; i++) {
+        struct session **place = place_at(places, i), *session = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+        bool had = atomic_load_explicit(&db->sessions_last[place - places->all], memory_order_relaxed) == here;
+        if (had && session && claim_free(db, session, SESSION_TAKEN)) return session;
+        if (!session || i == OWN_PLACES) {
+            bool gives = gives_own(db);
+            if (!session) *own = gives;
+            if (!gives && i >= OWN_PLACES) break;
+        }
     }
     return NULL;
 }
 
+static struct session *lend_any(struct cellar *db, struct places places)
+{
+    if (db->sessions_spread && places.count) places.first = atomic_fetch_add(&db->sessions_turn, 1) % places.count;
+    for (uint32_t i = 0; i < places.count; i++) {
+        struct session *session = __atomic_load_n(place_at(&places, i), __ATOMIC_ACQUIRE);
+        if (session && claim_free(db, session, SESSION_TAKEN)) return session;
+    }
+    return NULL;
+}
+
+struct session *session_spare(struct cellar *db)
+{
+    if (!db || coro_is_inside()) return NULL;
+    const struct places places = places_of(db, true);
+    bool own = false;
+    struct session *session = db->sessions_spread ? lend_last(db, &places, &own) : NULL;
+    return session || own ? session : lend_any(db, places);
+}
+
+/* Where there is no room for one more, threads share those that there are. */
 int session_take(struct cellar *db, struct session **out, struct cellar_error *error)
 {
     struct session *session = session_spare(db);
-    if (!session) return open_counted(db, true, out, error);
-    *out = session;
-    return 0;
+    int rc = session ? 0 : open_counted(db, true, &session, error);
+    if (rc && rc != CELLAR_CLOSED && gives_own(db)) {
+        atomic_store(&db->sessions_own, 0);
+        session = session_spare(db);
+        if (session) rc = 0;
+    }
+    if (rc == 0) *out = session;
+    return rc;
 }
 
 void session_give(struct session *session)

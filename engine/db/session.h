@@ -95,7 +95,9 @@ void session_close_inside(struct session *session);
  * threads that live. Transactions of threads that have ended are aborted then. As session_open, too.
  */
 NODISCARD int session_take(struct cellar *db, struct session **out, struct cellar_error *error);
-/* The same where one is there; NULL: there is none, as after the close of the database. */
+/* How threads share them out, on the fabric that the database is being opened on. */
+void session_spread(struct cellar *db);
+/* The same where one is there; NULL: there is none, or one is to be made; as after the close of the database, too. */
 struct session *session_spare(struct cellar *db);
 /* INV-SESSION-3. From a thread that has ended, if the session's owner is as it was seen: whether it was. */
 bool session_take_over(struct session *session, uint64_t seen, enum session_state state);

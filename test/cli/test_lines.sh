@@ -32,8 +32,8 @@ done <<'END'
 smallbank cellar 1900 2600
 ycsb cellar 2010 8000
 read cellar 1010 0
-smallbank session 12100 2600
-read session 6010 0
+smallbank session 9800 2600
+read session 5300 0
 END
 
 # Where all write one record, its lines go from thread to thread: the model sees that.

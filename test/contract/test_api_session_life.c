@@ -3,6 +3,7 @@
 #include "numbered.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 static void sessions_come_and_go(void **state)
@@ -82,6 +83,117 @@ static void a_thread_that_ends_leaves_its_session(void **state)
     api_close(&api);
 }
 
+/* ---- whose session a transaction is lent: nothing is taken over from another thread's cache ---- */
+
+#define TURNS 5
+#define TURN_THREADS 6
+
+struct turns {
+    struct api *api;
+    uint32_t threads, places[TURN_THREADS][TURNS];
+    atomic_uint now, failed;
+};
+
+struct turns_thread {
+    struct turns *turns;
+    uint32_t number;
+};
+
+/* Transactions one after the other, never two at a time. */
+static void *take_turns(void *arg)
+{
+    struct turns_thread *self = arg;
+    struct turns *turns = self->turns;
+    for (uint32_t turn = 0; turn < TURNS; turn++) {
+        while (atomic_load(&turns->now) != turn * turns->threads + self->number) sched_yield();
+        struct session *session;
+        uint64_t a = turn;
+        struct cellar_txn *txn;
+        int rc = session_take(turns->api->db, &session, NULL);
+        if (rc == 0) {
+            turns->places[self->number][turn] = session->number;
+            rc = session_begin_taken(session, NULL, &txn);
+            if (rc == 0) rc = cellar_txn_put(txn, turns->api->items, self->number, ITEM_A, &a);
+            if (rc == 0) rc = session_commit(txn, NULL);
+        }
+        if (rc) atomic_fetch_add(&turns->failed, 1);
+        atomic_fetch_add(&turns->now, 1);
+    }
+    return NULL;
+}
+
+static void turns_run(struct turns *turns, struct api *api, uint32_t threads)
+{
+    struct turns_thread selves[TURN_THREADS];
+    pthread_t ids[TURN_THREADS];
+    memset(turns, 0, sizeof *turns);
+    turns->api = api;
+    turns->threads = threads;
+    for (uint32_t i = 0; i < threads; i++) {
+        selves[i] = (struct turns_thread){turns, i};
+        assert_int_equal(pthread_create(&ids[i], NULL, take_turns, &selves[i]), 0);
+    }
+    for (uint32_t i = 0; i < threads; i++) pthread_join(ids[i], NULL);
+    assert_int_equal(atomic_load(&turns->failed), 0);
+}
+
+/* Other threads may have the system's number for a thread that has ended, and so its place: each runs but once. */
+static void threads_have_sessions_of_their_own(void **state)
+{
+    struct api api;
+    struct turns turns;
+    if (!sessions_possible(*state)) skip();
+    for (uint32_t slots = TURN_THREADS; slots <= 64; slots = slots * 3 + 1) { /* their places may be the same in few */
+        api_open_with(&api, *state, (struct engine_config){.sessions = slots});
+        api_load(&api, 0, 10);
+        bool own = api.db->sessions_spread;
+        turns_run(&turns, &api, TURN_THREADS);
+        for (uint32_t i = 0; i < TURN_THREADS; i++) {
+            for (uint32_t turn = 1; turn < TURNS; turn++) assert_int_equal(turns.places[i][turn], turns.places[i][0]);
+            for (uint32_t j = 0; j < i; j++) assert_int_equal(turns.places[i][0] != turns.places[j][0], own);
+        }
+        assert_int_equal(atomic_load(&api.db->sessions_made), own ? TURN_THREADS : 1);
+        api_audit_clean(&api);
+        api_close(&api);
+    }
+}
+
+/* One slot more than threads at work: that of a thread which has ended is found by the one that has none. */
+static void a_session_of_a_thread_that_has_ended_is_found(void **state)
+{
+    struct api api;
+    struct turns turns;
+    if (!sessions_possible(*state)) skip();
+    api_open_with(&api, *state, (struct engine_config){.sessions = 2});
+    api_load(&api, 0, 10);
+    if (api.db->sessions_spread) {
+        turns_run(&turns, &api, 1);
+        turns_run(&turns, &api, 2);
+        assert_int_not_equal(turns.places[0][TURNS - 1], turns.places[1][TURNS - 1]);
+        assert_int_equal(turns.places[0][TURNS - 1], turns.places[0][TURNS - 2]);
+    }
+    api_close(&api);
+}
+
+/* Their logs may take a part of the pool, and no more; and where there is no room for one, threads share the others. */
+static void sessions_are_shared_where_there_is_no_room(void **state)
+{
+    struct api api;
+    struct turns turns;
+    if (!sessions_possible(*state)) skip();
+    api_open_with(&api, *state, (struct engine_config){.sessions = 64, .coros = 1, .log_bytes = 3 << 20});
+    api_load(&api, 0, 10);
+    turns_run(&turns, &api, TURN_THREADS);
+    assert_int_equal(atomic_load(&api.db->sessions_made), 1);
+    if (api.db->sessions_spread) {
+        atomic_store(&api.db->sessions_own, 64);
+        turns_run(&turns, &api, TURN_THREADS);
+        assert_int_equal(atomic_load(&api.db->sessions_own), 0);
+    }
+    api_audit_clean(&api);
+    api_close(&api);
+}
+
 int main(int argc, char **argv)
 {
     const struct api_entry tests[] = {
@@ -89,6 +201,9 @@ int main(int argc, char **argv)
         API_TEST(bad_numbers_of_sessions_are_refused),
         API_TEST(a_mode_without_sessions_says_why),
         API_TEST(a_thread_that_ends_leaves_its_session),
+        API_TEST(threads_have_sessions_of_their_own),
+        API_TEST(a_session_of_a_thread_that_has_ended_is_found),
+        API_TEST(sessions_are_shared_where_there_is_no_room),
     };
     return api_main("api_session_life", tests, sizeof tests / sizeof *tests, argc, argv);
 }
