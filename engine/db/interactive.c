@@ -15,6 +15,7 @@
 #include "coordinator.h"
 #include "db_plants.h"
 #include "db_result.h"
+#include "glance.h"
 #include "procedure.h"
 #include "tree.h"
 
@@ -142,12 +143,13 @@ static int read_fn(struct cellar_txn *txn, void *arg)
     return cellar_proc_fetch(txn);
 }
 
-/* `glances`: unless a glance does, which was not tried yet. */
-static __attribute__((noinline)) int read_attempt(struct session *session, bool glances)
+/* `tried`: a glance was. */
+static __attribute__((noinline)) int read_attempt(struct session *session, bool tried)
 {
-    return interactive_serve(
-        session, &(struct interactive_service){
-                     .fn = read_fn, .kind = DRAFT_TAKES, .glances = glances, .records = session->draft.wanted_count});
+    return interactive_serve(session, &(struct interactive_service){.fn = read_fn,
+                                                                    .kind = DRAFT_TAKES,
+                                                                    .glance = tried ? NULL : glance,
+                                                                    .records = session->draft.wanted_count});
 }
 
 int interactive_wanted_read(struct session *session)
@@ -156,7 +158,7 @@ int interactive_wanted_read(struct session *session)
     if (draft->wanted_count == 0) return 0;
     if (session->attempt) return procedure_read(session);
     bool tried = false;
-    int rc = interactive_glance(session, &tried) ? 0 : read_attempt(session, !tried);
+    int rc = interactive_glance(session, glance, &tried) ? 0 : read_attempt(session, tried);
     if (rc) {
         draft_want_nothing(draft);
         return rc;

@@ -78,12 +78,16 @@ int interactive_written(struct session *session, const struct draft_record *reco
 
 /* ---- attempts ---- */
 
+/* glance.h */
+typedef bool interactive_glance_fn(struct coro *co, struct txn *txn, struct draft *draft);
+
 struct interactive_service {
     struct session *session; /* set by interactive_serve */
     cellar_txn_fn fn;
     void *arg; /* NULL: the session */
     enum draft_service kind;
-    bool glances; /* a glance may do instead (glance.h) */
+    interactive_glance_fn *glance; /* may do instead; NULL: nothing may */
+    bool glanced;                  /* it has */
     uint32_t records, writes;
     uint64_t log_bytes;           /* 0: those of a transaction that writes nothing */
     struct cellar_result *result; /* NULL: not wanted */
@@ -98,11 +102,11 @@ int interactive_wanted_read(struct session *session);
  */
 int interactive_lock(struct session *session, struct draft_record *record, uint32_t cells);
 /*
- * What is wanted is read by a glance on this thread, without the coordinator: it is to be noted. False: it is not;
- * *tried: a glance has been refused. Else the coordinator may try one: where operations take time, the worker does not
- * lend its helm, or the transaction has a time limit.
+ * A glance on this thread, without the coordinator. False: it has not done; *tried: it was refused. Else the
+ * coordinator may try one: where operations take time, the worker does not lend its helm, or the transaction has a time
+ * limit.
  */
-bool interactive_glance(struct session *session, bool *tried);
+bool interactive_glance(struct session *session, interactive_glance_fn *by, bool *tried);
 /* Runs it; what became of it is the session's last, if it failed. */
 int interactive_serve(struct session *session, struct interactive_service *service);
 

@@ -167,14 +167,16 @@ static inline bool glance_is_allowed(const struct session *session)
     return atomic_load_explicit(&session->hold.state, memory_order_relaxed) == HOLD_NONE;
 }
 
-static inline bool glance_by(struct coro *co, struct session *session, struct coordinator *coordinator)
+/* One that looks again sees nothing new. */
+static inline bool glance_by(struct coro *co, struct session *session, struct coordinator *coordinator,
+                             interactive_glance_fn *by)
 {
-    if (!glance(co, coordinator->txn, &session->draft)) return false;
-    session->seen_epoch = coordinator_seen(coordinator);
+    if (!by(co, coordinator->txn, &session->draft)) return false;
+    if (by == glance) session->seen_epoch = coordinator_seen(coordinator);
     return true;
 }
 
-bool interactive_glance(struct session *session, bool *tried)
+bool interactive_glance(struct session *session, interactive_glance_fn *by, bool *tried)
 {
     struct worker *worker = session->worker;
     const struct cellar_call_options *options = &session->options;
@@ -186,7 +188,7 @@ bool interactive_glance(struct session *session, bool *tried)
     atomic_signal_fence(memory_order_seq_cst);
     bool done = *tried = worker_visit(worker, &seen);
     if (done) {
-        done = glance_by(NULL, session, session->coordinator);
+        done = glance_by(NULL, session, session->coordinator, by);
         worker_visited(worker, seen);
     }
     atomic_signal_fence(memory_order_seq_cst);
@@ -195,12 +197,13 @@ bool interactive_glance(struct session *session, bool *tried)
 }
 
 /* On its coordinator. */
-static bool glance_inside(struct coro *co, struct coordinator *coordinator, const struct interactive_service *service)
+static bool glance_inside(struct coro *co, struct coordinator *coordinator, struct interactive_service *service)
 {
     struct session *session = service->session;
-    if (!service->glances || !glance_is_allowed(session) || !glance_by(co, session, coordinator)) return false;
-    coordinator_called(co, coordinator);
-    return true;
+    if (!service->glance || !glance_is_allowed(session)) return false;
+    service->glanced = glance_by(co, session, coordinator, service->glance);
+    if (service->glanced) coordinator_called(co, coordinator);
+    return service->glanced;
 }
 
 /* ---- calls ---- */

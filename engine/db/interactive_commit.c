@@ -7,7 +7,9 @@
 #include "coordinator.h"
 #include "numbered.h"
 #include "db_plants.h"
+#include "db_result.h"
 #include "db_schema.h"
+#include "glance.h"
 
 /* ---- check ---- */
 
@@ -42,23 +44,33 @@ static int tell(struct session *session, struct cellar_result *result)
     return result->code;
 }
 
+static int compare(struct session *session, struct cellar_result *result)
+{
+    bool tried = false;
+    if (interactive_glance(session, glance_again, &tried)) return tell(session, result);
+    struct interactive_service service = {.fn = check_fn,
+                                          .glance = tried ? NULL : glance_again,
+                                          .kind = DRAFT_COMPARES,
+                                          .records = session->draft.count,
+                                          .result = result};
+    int rc = interactive_serve(session, &service);
+    return service.glanced ? tell(session, result) : rc;
+}
+
 static int check(struct session *session, struct cellar_result *result)
 {
-    struct draft *draft = &session->draft;
-    if (draft->blocks < 2) return tell(session, result); /* all that was read was read at once: it was true then */
-    return interactive_serve(session,
-                             &(struct interactive_service){
-                                 .fn = check_fn, .kind = DRAFT_COMPARES, .records = draft->count, .result = result});
+    if (session->draft.blocks < 2) return tell(session, result); /* all that was read was read at once */
+    return compare(session, result);
 }
 
 int cellar_check(struct cellar_txn *txn)
 {
     int rc;
     struct session *session = interactive_going(txn, &rc);
+    struct cellar_result result = {.detail = {.column = -1}};
     if (!session || session->draft.blocks == 0) return rc; /* nothing is read; or by an attempt that goes on */
-    rc = interactive_serve(session, &(struct interactive_service){
-                                        .fn = check_fn, .kind = DRAFT_COMPARES, .records = session->draft.count});
-    return rc ? rc : interactive_hold_check(session);
+    rc = compare(session, &result);
+    return rc ? db_result_last(rc, &result.detail) : interactive_hold_check(session);
 }
 
 /* ---- commit ---- */

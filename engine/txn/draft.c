@@ -210,9 +210,14 @@ void draft_take(struct draft_record *record, const uint8_t *image)
 /* Of an attempt that reads: versions and values as it has them now. */
 static void take(struct draft *draft, const struct txn *txn)
 {
+    const struct mode *mode = txn->home->mode;
+    draft_read_since(draft, txn, txn->begin_ns, mode->reads_pool && mode->reads_pool(txn->home));
     for (uint32_t i = 0; i < draft->wanted_count; i++) {
         struct draft_record *record = &draft->records[draft->wanted[i]];
         const struct cache_object *object = txn_object(txn, record->ref);
+        struct fabric_addr addr = object->state == CACHE_ABSENT ? txn_bucket(txn, object->bucket)->addr : object->addr;
+        if (record->note_cells && addr.bits != record->addr.bits) draft->of_pool = false; /* it is another record */
+        record->addr = addr;
         if (object->state != CACHE_ABSENT) {
             draft_take(record, object->image);
             continue;

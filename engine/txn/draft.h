@@ -46,7 +46,7 @@ struct draft_record {
     const struct table *table;
     uint64_t key;
     /* notes */
-    struct fabric_addr addr; /* where a glance reads it */
+    struct fabric_addr addr; /* where it was read, or its bucket that lacked the key */
     uint8_t *image;          /* note_cells, with their versions as read; a record's image */
     uint64_t bucket_version; /* of the bucket that lacked the key */
     uint32_t note_cells;
@@ -103,6 +103,9 @@ struct draft {
     uint32_t *wanted; /* records that the next read is to note */
     uint32_t wanted_count;
     uint32_t blocks;                /* reads that have noted something: what one has noted was true at one moment */
+    uint64_t oldest_ns;             /* when the first of them began */
+    uint32_t configuration;         /* ... and in which one (configuration.h) */
+    bool of_pool;                   /* ... and all have noted what the pool showed */
     uint32_t changes;               /* records with one, or with an expectation */
     struct treenode_entry *entries; /* DRAFT_ENTRIES_MAX; of the scan that runs */
     /* savepoints */
@@ -186,6 +189,16 @@ int draft_want(struct draft *draft, struct draft_record *record, uint32_t cells)
  * and in *why what is.
  */
 NODISCARD int draft_want_all(struct draft *draft, const struct txn *txn, enum why *why);
+/* What is to be noted was read by that transaction, from then on. */
+static inline void draft_read_since(struct draft *draft, const struct txn *txn, uint64_t oldest_ns, bool in_pool)
+{
+    if (draft->blocks == 0) {
+        draft->oldest_ns = oldest_ns;
+        draft->configuration = txn->home->halt->now.epoch;
+        draft->of_pool = true;
+    }
+    draft->of_pool = draft->of_pool && in_pool;
+}
 /* What is wanted of a record, which is there, is in that image, which may be the record's own: it is taken from it. */
 void draft_take(struct draft_record *record, const uint8_t *image);
 /* There is no such record: its bucket lacked it, in bucket_version. */

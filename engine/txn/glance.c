@@ -21,7 +21,8 @@ static inline bool places_know(struct look *look)
     bool all = true;
     for (uint32_t i = 0; i < look->count; i++) {
         struct draft_record *record = look->records[i] = &look->draft->records[look->draft->wanted[i]];
-        look->heads[i] = record->addr = addrcache_get(addrs, record->table->id, record->key);
+        if (!record->note_cells) record->addr = addrcache_get(addrs, record->table->id, record->key);
+        look->heads[i] = record->addr;
         all = all && record->addr.bits;
     }
     return all;
@@ -118,6 +119,23 @@ static inline bool is_absent_still(const struct look *look, uint32_t i)
     return now->version == look->records[i]->bucket_version || PLANT(glance_absence_unchecked);
 }
 
+static inline bool is_its(const struct draft_record *record, const struct record_wire *header)
+{
+    bool its = header->key == record->key && header->table_id == record->table->id;
+    return its || PLANT(glance_key_unasked);
+}
+
+/* What a transaction that reads these cells may go by: the record is there, and none of them is locked. */
+static inline bool is_clear(const struct txn *txn, const struct draft_record *record, const struct record_wire *now,
+                            uint32_t cells)
+{
+    const struct schema *schema = &record->table->schema;
+    uint32_t tags = txn->home->mode->whole_records ? schema->all_cells : cells;
+    bool deleted = (now->flags & LAYOUT_RECORD_DELETED) || (now->lock & LOCKWORD_DELETED);
+    if (!is_its(record, now) || deleted) return false;
+    return !(now->lock & txn_lock_mask(schema, tags)) || PLANT(glance_tags_ignored);
+}
+
 /* INV-GLANCE-2. */
 static inline bool is_as_read(const struct look *look, uint32_t i)
 {
@@ -125,13 +143,9 @@ static inline bool is_as_read(const struct look *look, uint32_t i)
     const struct schema *schema = &record->table->schema;
     const struct record_wire *then = record_header(look->images[i]),
                              *now = record_header(look->lines + i * LAYOUT_LINE);
+    uint32_t cells = record->want_cells;
     if (PLANT(glance_unchecked)) now = then;
-    uint32_t cells = record->want_cells, tags = look->txn->home->mode->whole_records ? schema->all_cells : cells;
-    bool deleted = (now->flags & LAYOUT_RECORD_DELETED) || (now->lock & LOCKWORD_DELETED);
-    bool its = now->key == record->key && now->table_id == record->table->id && then->key == record->key &&
-               then->table_id == record->table->id;
-    if (!(its || PLANT(glance_key_unasked)) || deleted) return false;
-    if ((now->lock & txn_lock_mask(schema, tags)) && !PLANT(glance_tags_ignored)) return false;
+    if (!is_its(record, then) || !is_clear(look->txn, record, now, cells)) return false;
     for (uint32_t rest = cells; rest; rest &= rest - 1) {
         uint32_t cell = (uint32_t)__builtin_ctz(rest);
         if (now->en[cell] != then->en[cell]) return false;
@@ -151,9 +165,11 @@ static inline bool all_as_read(const struct look *look, bool sought)
 static inline void take_all(const struct look *look, bool sought)
 {
     struct txn_home *home = look->txn->home;
+    draft_read_since(look->draft, look->txn, look->txn->oldest_ns, true);
     for (uint32_t i = 0; i < look->count; i++) {
         struct draft_record *record = look->records[i];
         if (sought && record->addr.bits == 0) {
+            record->addr = look->heads[i];
             draft_take_absence(record);
             continue;
         }
@@ -187,27 +203,95 @@ static inline bool look_at_all(struct coro *co, struct txn *txn, struct draft *d
     return known ? read_all(co, &look, false) : seek_all(co, &look);
 }
 
+/* ---- what is noted, once more ---- */
+
+static inline bool is_noted(const struct draft_record *record) { return record->note_cells || record->noted_absent; }
+
+/* INV-GLANCE-5, of a note. */
+static inline bool is_as_noted(const struct txn *txn, const struct draft_record *record, uint8_t *line)
+{
+    const struct schema *schema = &record->table->schema;
+    const struct record_wire *now = record_header(line);
+    if (record->noted_absent) {
+        const struct bucket_wire *bucket = (const void *)line;
+        bool same = bucket->version == record->bucket_version || PLANT(notes_unread);
+        return same && (!(bucket->lock & TXN_BUCKET_TAG_MASK) || PLANT(glance_tags_ignored));
+    }
+    if (!is_clear(txn, record, now, record->note_cells)) return false;
+    for (uint32_t rest = record->note_cells; rest && !PLANT(notes_unread); rest &= rest - 1) {
+        uint32_t cell = (uint32_t)__builtin_ctz(rest);
+        if (now->en[cell] != layout_version_en(record_version(schema, record->image, cell))) return false;
+    }
+    return true;
+}
+
+static bool notes_hold(struct coro *co, struct txn *txn, struct draft *draft)
+{
+    bool known = draft->of_pool && draft->configuration == txn->home->halt->now.epoch;
+    if (!(known || PLANT(notes_of_all_ways)) || txn->home->mode->absent) return false;
+    cache_reset(&txn->cache);
+    uint8_t *lines = cache_alloc(&txn->cache, (uint64_t)draft->count * LAYOUT_LINE), *line = lines;
+    if (!lines) return false;
+    draft_each(draft, record)
+    {
+        if (is_noted(record)) txn_read(co, txn, CELLAR_PHASE_VALIDATE, record->addr, line, LAYOUT_LINE);
+        line += LAYOUT_LINE;
+    }
+    if (txn_await(co, txn)) return false;
+    line = lines;
+    draft_each(draft, record)
+    {
+        if (is_noted(record) && !is_as_noted(txn, record, line)) return false;
+        line += LAYOUT_LINE;
+    }
+    txn->oldest_ns = draft->oldest_ns;
+    if (txn_en_may_wrap(txn)) return false;
+    counter_add(&txn->home->stats.committed, 1);
+    return true;
+}
+
+/* ---- inside the gate ---- */
+
+static inline __attribute__((always_inline)) bool look_at(struct coro *co, struct txn *txn, struct draft *draft,
+                                                          bool again)
+{
+    return again ? notes_hold(co, txn, draft) : look_at_all(co, txn, draft);
+}
+
 /* What it reads is recorded as a transaction of its own. */
-static __attribute__((cold, noinline)) bool look_observed(struct coro *co, struct txn *txn, struct draft *draft)
+static __attribute__((cold, noinline)) bool look_observed(struct coro *co, struct txn *txn, struct draft *draft,
+                                                          bool again)
 {
     const struct observer *observer = txn->home->observer;
     if (!observer->glanced) return false;
     (void)observer->begun(observer->arg, txn);
-    if (!look_at_all(co, txn, draft)) return false;
+    if (!look_at(co, txn, draft, again)) return false;
     observer->glanced(observer->arg, txn, draft);
     return true;
 }
 
-bool glance(struct coro *co, struct txn *txn, struct draft *draft)
+static inline __attribute__((always_inline)) bool look_inside(struct coro *co, struct txn *txn, struct draft *draft,
+                                                              bool again)
 {
     const struct txn_home *home = txn->home;
     const struct mode *mode = home->mode;
-    if (!mode->reads_pool || draft->wanted_count > GLANCE_RECORDS_MAX) return false;
     if (draft->catalog_changes != atomic_load_explicit(&home->catalog->changes, memory_order_relaxed)) return false;
     bool before = PLANT(glance_ungated) && mode->reads_pool(home);
     if (!gate_try(home->gate, home->gate_worker, home->sched)) return false;
     bool done = before || mode->reads_pool(home);
-    if (done) done = home->observer ? look_observed(co, txn, draft) : look_at_all(co, txn, draft);
+    if (done) done = home->observer ? look_observed(co, txn, draft, again) : look_at(co, txn, draft, again);
     gate_leave(home->gate, home->gate_worker, home->sched);
     return done;
+}
+
+bool glance(struct coro *co, struct txn *txn, struct draft *draft)
+{
+    if (!txn->home->mode->reads_pool || draft->wanted_count > GLANCE_RECORDS_MAX) return false;
+    return look_inside(co, txn, draft, false);
+}
+
+bool glance_again(struct coro *co, struct txn *txn, struct draft *draft)
+{
+    if (!txn->home->mode->reads_pool || draft->count > GLANCE_NOTES_MAX) return false;
+    return look_inside(co, txn, draft, true);
 }

@@ -1,6 +1,6 @@
 /*
- * glance.h - reads of an interactive transaction without an attempt (docs/interactive.md, Glances): where what the pool
- * shows is what a transaction reads.
+ * glance.h - reads of an interactive transaction, and the check of all that it has read, without an attempt
+ * (docs/interactive.md, Glances): where what the pool shows is what a transaction reads.
  *
  *     gate ─ is the pool what is read? ─ READ the buckets of records whose places the worker does not know
  *          ─ READ the records, then READ their headers again, and buckets that lack a key ─ as before: noted ─ gate
@@ -16,15 +16,21 @@
  * INV-GLANCE-3: nothing is noted unless all that is wanted can be.
  * INV-GLANCE-4: a key is noted as absent only if its bucket, read before all records, had no entry for it and no
  *               further part; and, read after them, has that version still, and no tag.
+ * INV-GLANCE-5: notes of several moments are true at one, if the headers and buckets of all, read together, are as
+ *               INV-GLANCE-2 and 4 have them: where all were read in the pool, in the configuration that there is now,
+ *               and the first of them so soon before that epoch numbers have not come full circle.
  */
 #pragma once
 
 #include "txn.h"
 
 #define GLANCE_RECORDS_MAX 64
+#define GLANCE_NOTES_MAX 1024 /* whose headers are read again */
 
 /*
  * Reads what the draft wants, as take() does: to be noted by draft_note, or not. False: an attempt is to read it. `co`
  * may be NULL where operations have run when their post returns (fabric.immediate).
  */
 bool glance(struct coro *co, struct txn *txn, struct draft *draft);
+/* Was all that is noted so at one moment, within this call? False: an attempt is to say. `co` as there. */
+bool glance_again(struct coro *co, struct txn *txn, struct draft *draft);

@@ -52,8 +52,8 @@ struct observer {
      */
     void (*ended)(void *arg, const struct txn *txn, int code, uint64_t ts);
     /*
-     * What an interactive transaction wants is read without an attempt (glance.h), of which begun() was told. NULL:
-     * each of its reads is to be an attempt.
+     * What an interactive transaction wants is read without an attempt (glance.h), of which begun() was told; or, if it
+     * wants nothing, all that it has noted is found to be true. NULL: an attempt is to do that.
      */
     void (*glanced)(void *arg, const struct txn *txn, const struct draft *draft);
     /*

@@ -67,7 +67,7 @@ void history_recorder_access(struct history_recorder *recorder, struct history_r
  */
 void history_recorder_notes(struct history_recorder *recorder, struct history_recorder_lane *lane,
                             const struct txn *txn);
-/* What a glance has taken is what it has read. */
+/* What a glance has taken is what it has read; of one that wants nothing, all that is noted. */
 void history_recorder_glance(struct history_recorder *recorder, struct history_recorder_lane *lane,
                              const struct draft *draft);
 /* A cursor has said so. */

@@ -47,6 +47,15 @@ static void absence_add(struct history_recorder *recorder, struct history_record
                                                     .version = record->bucket_version});
 }
 
+static void note_add(struct history_recorder *recorder, struct history_recorder_lane *lane,
+                     const struct draft_record *record, uint32_t cells)
+{
+    if (record->noted_absent)
+        absence_add(recorder, lane, record);
+    else
+        cells_add(recorder, lane, record, cells);
+}
+
 void history_recorder_glance(struct history_recorder *recorder, struct history_recorder_lane *lane,
                              const struct draft *draft)
 {
@@ -57,6 +66,7 @@ void history_recorder_glance(struct history_recorder *recorder, struct history_r
         else
             cells_add(recorder, lane, record, record->taken_cells);
     }
+    if (draft->wanted_count == 0) draft_each(draft, record) note_add(recorder, lane, record, record->note_cells);
     lane->reads = lane->dated = lane->count;
 }
 
@@ -69,11 +79,6 @@ void history_recorder_notes(struct history_recorder *recorder, struct history_re
         if (!is_noted(txn, &lane->accesses[i])) lane->accesses[kept++] = lane->accesses[i];
     lane->count = kept;
     draft_each(txn->draft, record)
-    {
-        if (record->noted_absent)
-            absence_add(recorder, lane, record);
-        else
-            cells_add(recorder, lane, record, record->note_cells & ~draft_cells_beside(txn->draft, record));
-    }
+        note_add(recorder, lane, record, record->note_cells & ~draft_cells_beside(txn->draft, record));
     lane->reads = lane->dated = lane->count;
 }

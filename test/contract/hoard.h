@@ -96,10 +96,10 @@ static int both_got(struct cellar_txn *txn, struct hoard *hoard)
     return rc;
 }
 
-static bool hoard_open(struct hoard *hoard, uint32_t mode, uint32_t mns)
+static bool hoard_open_with(struct hoard *hoard, uint32_t mode, uint32_t mns, uint32_t replicas)
 {
     *hoard = (struct hoard){.got = both_got, .changed = moved, .sum = 2 * COINS_EACH};
-    const struct cellar_lab *lab = CELLAR_LAB(.cc = mode, .mns = mns, .replicas = mns - 1);
+    const struct cellar_lab *lab = CELLAR_LAB(.cc = mode, .mns = mns, .replicas = replicas);
     int rc = cellar_open(NULL, CELLAR_OPTIONS(.bytes = 16u << 20, .txns_max = SLOTS, .lab = lab), &hoard->db);
     if (rc == CELLAR_UNSUPPORTED) return false; /* this build does not have it */
     ok(rc);
@@ -108,6 +108,12 @@ static bool hoard_open(struct hoard *hoard, uint32_t mode, uint32_t mns)
     ok(cellar_run(hoard->db, filled, hoard, NULL, NULL));
     if (mode == CELLAR_LAB_CC_CELLAR) settle(hoard);
     return true;
+}
+
+/* As many backups as there can be. */
+static bool hoard_open(struct hoard *hoard, uint32_t mode, uint32_t mns)
+{
+    return hoard_open_with(hoard, mode, mns, mns - 1);
 }
 
 /* ---- a transaction's endpoint ---- */
@@ -192,7 +198,7 @@ static void know(struct hoard *hoard)
 }
 
 /* Both are changed between the first READ and the others. */
-static bool changed_between_is_seen(struct hoard *hoard)
+static inline bool changed_between_is_seen(struct hoard *hoard)
 {
     know(hoard);
     struct cellar_txn *txn = face_begun(hoard->db);
@@ -206,7 +212,7 @@ static bool changed_between_is_seen(struct hoard *hoard)
 
 /* ---- a change that is half applied ---- */
 
-static void *read_beside(void *arg)
+static inline void *read_beside(void *arg)
 {
     struct hoard *hoard = arg;
     struct cellar_txn *txn;
@@ -217,7 +223,7 @@ static void *read_beside(void *arg)
 }
 
 /* A reader comes when so many WRITEs of a change are done. False: it has seen a part. *cut_there: there are so many. */
-static bool half_applied(struct hoard *hoard, uint32_t writes, bool *cut_there)
+static inline bool half_applied(struct hoard *hoard, uint32_t writes, bool *cut_there)
 {
     struct cellar_txn *txn = face_begun(hoard->db);
     know(hoard); /* in the other slot */
@@ -233,7 +239,7 @@ static bool half_applied(struct hoard *hoard, uint32_t writes, bool *cut_there)
     return true;
 }
 
-static bool half_applied_is_not_read(struct hoard *hoard)
+static inline bool half_applied_is_not_read(struct hoard *hoard)
 {
     bool holds = true, cut_there = true;
     uint32_t writes = 0;
