@@ -143,12 +143,18 @@ static int read_fn(struct cellar_txn *txn, void *arg)
     return cellar_proc_fetch(txn);
 }
 
+static bool wanted_glance(struct coro *co, struct txn *txn, struct draft *draft, void *arg)
+{
+    (void)arg;
+    return glance(co, txn, draft);
+}
+
 /* `tried`: a glance was. */
 static __attribute__((noinline)) int read_attempt(struct session *session, bool tried)
 {
     return interactive_serve(session, &(struct interactive_service){.fn = read_fn,
                                                                     .kind = DRAFT_TAKES,
-                                                                    .glance = tried ? NULL : glance,
+                                                                    .glance = tried ? NULL : wanted_glance,
                                                                     .records = session->draft.wanted_count});
 }
 
@@ -158,7 +164,7 @@ int interactive_wanted_read(struct session *session)
     if (draft->wanted_count == 0) return 0;
     if (session->attempt) return procedure_read(session);
     bool tried = false;
-    int rc = interactive_glance(session, glance, &tried) ? 0 : read_attempt(session, tried);
+    int rc = interactive_glance(session, wanted_glance, NULL, &tried) ? 0 : read_attempt(session, tried);
     if (rc) {
         draft_want_nothing(draft);
         return rc;

@@ -79,12 +79,12 @@ int interactive_written(struct session *session, const struct draft_record *reco
 /* ---- attempts ---- */
 
 /* glance.h */
-typedef bool interactive_glance_fn(struct coro *co, struct txn *txn, struct draft *draft);
+typedef bool interactive_glance_fn(struct coro *co, struct txn *txn, struct draft *draft, void *arg);
 
 struct interactive_service {
     struct session *session; /* set by interactive_serve */
     cellar_txn_fn fn;
-    void *arg; /* NULL: the session */
+    void *arg; /* NULL: the session; a glance's, too */
     enum draft_service kind;
     interactive_glance_fn *glance; /* may do instead; NULL: nothing may */
     bool glanced;                  /* it has */
@@ -106,7 +106,7 @@ int interactive_lock(struct session *session, struct draft_record *record, uint3
  * coordinator may try one: where operations take time, the worker does not lend its helm, or the transaction has a time
  * limit.
  */
-bool interactive_glance(struct session *session, interactive_glance_fn *by, bool *tried);
+bool interactive_glance(struct session *session, interactive_glance_fn *by, void *arg, bool *tried);
 /* Runs it; what became of it is the session's last, if it failed. */
 int interactive_serve(struct session *session, struct interactive_service *service);
 

@@ -8,7 +8,6 @@
 #include "db_index.h"
 #include "db_result.h"
 #include "db_schema.h"
-#include "glance.h"
 #include "procedure.h"
 #include "worker.h"
 
@@ -167,16 +166,15 @@ static inline bool glance_is_allowed(const struct session *session)
     return atomic_load_explicit(&session->hold.state, memory_order_relaxed) == HOLD_NONE;
 }
 
-/* One that looks again sees nothing new. */
 static inline bool glance_by(struct coro *co, struct session *session, struct coordinator *coordinator,
-                             interactive_glance_fn *by)
+                             interactive_glance_fn *by, void *arg)
 {
-    if (!by(co, coordinator->txn, &session->draft)) return false;
-    if (by == glance) session->seen_epoch = coordinator_seen(coordinator);
+    if (!by(co, coordinator->txn, &session->draft, arg)) return false;
+    session->seen_epoch = coordinator_seen(coordinator);
     return true;
 }
 
-bool interactive_glance(struct session *session, interactive_glance_fn *by, bool *tried)
+bool interactive_glance(struct session *session, interactive_glance_fn *by, void *arg, bool *tried)
 {
     struct worker *worker = session->worker;
     const struct cellar_call_options *options = &session->options;
@@ -188,7 +186,7 @@ bool interactive_glance(struct session *session, interactive_glance_fn *by, bool
     atomic_signal_fence(memory_order_seq_cst);
     bool done = *tried = worker_visit(worker, &seen);
     if (done) {
-        done = glance_by(NULL, session, session->coordinator, by);
+        done = glance_by(NULL, session, session->coordinator, by, arg);
         worker_visited(worker, seen);
     }
     atomic_signal_fence(memory_order_seq_cst);
@@ -201,7 +199,7 @@ static bool glance_inside(struct coro *co, struct coordinator *coordinator, stru
 {
     struct session *session = service->session;
     if (!service->glance || !glance_is_allowed(session)) return false;
-    service->glanced = glance_by(co, session, coordinator, service->glance);
+    service->glanced = glance_by(co, session, coordinator, service->glance, service->arg);
     if (service->glanced) coordinator_called(co, coordinator);
     return service->glanced;
 }

@@ -44,17 +44,27 @@ static int tell(struct session *session, struct cellar_result *result)
     return result->code;
 }
 
+static bool notes_glance(struct coro *co, struct txn *txn, struct draft *draft, void *arg)
+{
+    (void)arg;
+    return glance_again(co, txn, draft);
+}
+
+/* A glance has seen nothing that was not seen before. */
 static int compare(struct session *session, struct cellar_result *result)
 {
     bool tried = false;
-    if (interactive_glance(session, glance_again, &tried)) return tell(session, result);
-    struct interactive_service service = {.fn = check_fn,
-                                          .glance = tried ? NULL : glance_again,
-                                          .kind = DRAFT_COMPARES,
-                                          .records = session->draft.count,
-                                          .result = result};
-    int rc = interactive_serve(session, &service);
-    return service.glanced ? tell(session, result) : rc;
+    uint64_t seen_epoch = session->seen_epoch;
+    struct interactive_service service = {
+        .fn = check_fn, .kind = DRAFT_COMPARES, .records = session->draft.count, .result = result};
+    service.glanced = interactive_glance(session, notes_glance, NULL, &tried);
+    if (!service.glanced) {
+        service.glance = tried ? NULL : notes_glance;
+        int rc = interactive_serve(session, &service);
+        if (!service.glanced) return rc;
+    }
+    session->seen_epoch = seen_epoch;
+    return tell(session, result);
 }
 
 static int check(struct session *session, struct cellar_result *result)

@@ -8,11 +8,14 @@
  * their order, as are asked for.
  */
 #include "db_plants.h"
+#include "glance.h"
 #include "numbered.h"
 #include "interactive.h"
 #include "procedure.h"
 
 #include <string.h>
+
+#define SCAN_GLANCE_MAX 768 /* entries; of more an attempt reads the records and nodes */
 
 struct scan {
     struct session *session;
@@ -148,15 +151,33 @@ static int scan_fn(struct cellar_txn *txn, void *arg)
     return txn_error(&txn->txn, CELLAR_TOO_LARGE, why, why == WHY_COPIES ? DRAFT_ARENA_BYTES : DRAFT_RECORDS_MAX);
 }
 
+static bool scan_along(struct glance_walk *walk, void *arg)
+{
+    struct scan *scan = arg;
+    return tree_glance(walk, scan->index, &scan->rest, scan->of->read, scan->of->backward, scan->ask,
+                       walk->draft->entries + scan->count, &scan->found);
+}
+
+static bool scan_glance(struct coro *co, struct txn *txn, struct draft *draft, void *arg)
+{
+    draft_want_nothing(draft);
+    return glance_walk(co, txn, draft, scan_along, arg);
+}
+
 static int part_read(struct scan *scan)
 {
     struct session *session = scan->session;
     if (session->attempt)
         return procedure_scan(session, scan->index, &scan->rest, scan->of->read, scan->of->backward, scan->ask,
                               session->draft.entries + scan->count, &scan->found);
-    int rc = interactive_serve(session,
-                               &(struct interactive_service){
-                                   .fn = scan_fn, .arg = scan, .kind = DRAFT_SCANS, .records = CELLAR_TXN_RECORDS_MAX});
+    bool tried = scan->ask > SCAN_GLANCE_MAX;
+    int rc = 0;
+    if (tried || !interactive_glance(session, scan_glance, scan, &tried))
+        rc = interactive_serve(session, &(struct interactive_service){.fn = scan_fn,
+                                                                      .arg = scan,
+                                                                      .glance = tried ? NULL : scan_glance,
+                                                                      .kind = DRAFT_SCANS,
+                                                                      .records = CELLAR_TXN_RECORDS_MAX});
     if (rc) {
         draft_want_nothing(&session->draft);
         return rc;

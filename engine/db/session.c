@@ -309,6 +309,25 @@ static void give_back(struct session *session)
     fabric_unlock(session->db->fabric, &session->db->sessions_lock);
 }
 
+static struct session *lend_any(struct cellar *db, struct places places)
+{
+    if (db->sessions_spread && places.count) places.first = atomic_fetch_add(&db->sessions_turn, 1) % places.count;
+    for (uint32_t i = 0; i < places.count; i++) {
+        struct session *session = __atomic_load_n(place_at(&places, i), __ATOMIC_ACQUIRE);
+        if (session && claim_free(db, session, SESSION_TAKEN)) return session;
+    }
+    return NULL;
+}
+
+/* A session is made with the help of its compute node's first worker, which is at something else, perhaps for long. */
+static bool is_engaged(const struct cellar *db)
+{
+    bool engaged = false;
+    for (uint32_t cn = 0; cn < db->config.cns && db->fabric->lends; cn++)
+        engaged = engaged || !fabric_helm_is_free(db->workers[cn * db->config.threads].ep);
+    return engaged;
+}
+
 static int open_one(struct cellar *db, bool lent, struct session **out, struct cellar_error *error)
 {
     const struct mode *mode = mode_of(db->config.cc);
@@ -318,7 +337,12 @@ static int open_one(struct cellar *db, bool lent, struct session **out, struct c
             "mode %s locks what it reads until the transaction ends, and a client may think for long: choose "
             "another mode for interactive transactions",
             mode->name);
-    struct session *session = take(db, lent, error);
+    struct session *session = lent && is_engaged(db) ? lend_any(db, places_of(db, true)) : NULL;
+    if (session) {
+        *out = session;
+        return 0;
+    }
+    session = take(db, lent, error);
     if (!session) return lent ? CELLAR_BUSY : CELLAR_FULL;
     int rc = session_worker_make(session, error);
     if (rc == 0 && draft_make(session)) rc = err_set(error, CELLAR_NOMEM, "no memory for an interactive transaction");
@@ -363,16 +387,6 @@ static struct session *lend_last(struct cellar *db, const struct places *places,
             if (!session) *own = gives;
             if (!gives && i >= OWN_PLACES) break;
         }
-    }
-    return NULL;
-}
-
-static struct session *lend_any(struct cellar *db, struct places places)
-{
-    if (db->sessions_spread && places.count) places.first = atomic_fetch_add(&db->sessions_turn, 1) % places.count;
-    for (uint32_t i = 0; i < places.count; i++) {
-        struct session *session = __atomic_load_n(place_at(&places, i), __ATOMIC_ACQUIRE);
-        if (session && claim_free(db, session, SESSION_TAKEN)) return session;
     }
     return NULL;
 }

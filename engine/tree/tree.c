@@ -63,31 +63,41 @@ void tree_tidy_note(struct txn *txn, const struct cellar_index *index, const uin
 
 /* ---- a node that was fetched ---- */
 
-static const void *column_of(const struct txn *txn, const struct cellar_index *index, int32_t ref, uint32_t cell,
-                             void *value)
+static const void *column_of(const struct cellar_index *index, const uint8_t *image, uint32_t cell, void *value)
 {
-    record_value_get(&index->nodes->schema, txn_object(txn, ref)->image, cell, value);
+    record_value_get(&index->nodes->schema, image, cell, value);
     return value;
+}
+
+bool tree_image_shape(const struct cellar_index *index, const uint8_t *image, struct treenode_shape *shape)
+{
+    uint64_t value[LAYOUT_RECORD_BYTES_MAX / 8];
+    return treenode_shape_read(index, column_of(index, image, 0, value), shape);
 }
 
 bool tree_shape(const struct txn *txn, const struct cellar_index *index, int32_t ref, struct treenode_shape *shape,
                 bool *sane)
 {
-    uint64_t value[LAYOUT_RECORD_BYTES_MAX / 8];
     if (txn_object(txn, ref)->state != CACHE_PRESENT) return false;
-    *sane = treenode_shape_read(index, column_of(txn, index, ref, 0, value), shape);
+    *sane = tree_image_shape(index, txn_object(txn, ref)->image, shape);
+    return true;
+}
+
+bool tree_image_entries(const struct cellar_index *index, const uint8_t *image, uint32_t level, uint32_t cells,
+                        struct treenode_entry *entries, uint32_t *count)
+{
+    uint64_t value[LAYOUT_RECORD_BYTES_MAX / 8];
+    for (cells &= TREENODE_DATA; cells; cells &= cells - 1)
+        if (!treenode_data_read(index, level, column_of(index, image, (uint32_t)__builtin_ctz(cells), value), entries,
+                                count))
+            return false;
     return true;
 }
 
 bool tree_entries(const struct txn *txn, const struct cellar_index *index, int32_t ref, uint32_t level, uint32_t cells,
                   struct treenode_entry *entries, uint32_t *count)
 {
-    uint64_t value[LAYOUT_RECORD_BYTES_MAX / 8];
-    for (cells &= TREENODE_DATA; cells; cells &= cells - 1)
-        if (!treenode_data_read(index, level, column_of(txn, index, ref, (uint32_t)__builtin_ctz(cells), value),
-                                entries, count))
-            return false;
-    return true;
+    return tree_image_entries(index, txn_object(txn, ref)->image, level, cells, entries, count);
 }
 
 int tree_row_put(struct txn *txn, const struct cellar_index *index, int32_t ref)

@@ -20,6 +20,7 @@
  */
 #pragma once
 
+#include "glance.h"
 #include "indexed.h"
 #include "numbered.h"
 #include "treenode.h"
@@ -95,6 +96,7 @@ struct tree_change {
 
 struct tree_cursor {
     const struct cellar_index *index;
+    struct glance_walk *walk;  /* by which it reads; NULL: by an attempt */
     struct tree_point at, end; /* forward: from `at` up to, but not, `end`; backward: right below `at` down to `end` */
     uint64_t left;             /* of the limit */
     uint32_t since;            /* how many changes the attempt had made when it was opened: it sees those alone */
@@ -213,6 +215,10 @@ void tree_range_cut(const struct cellar_index *index, const uint8_t *entry, bool
 NODISCARD int tree_scan(struct txn *txn, const struct cellar_index *index, const struct tree_range *range,
                         uint32_t read, bool backward, uint32_t limit, struct treenode_entry *entries, uint32_t *count);
 
+/* The same without an attempt. False: one is to do it. */
+bool tree_glance(struct glance_walk *walk, const struct cellar_index *index, const struct tree_range *range,
+                 uint32_t read, bool backward, uint32_t limit, struct treenode_entry *entries, uint32_t *count);
+
 /* ---- between attempts, and after the last one ---- */
 
 /* Is there something to do before the next attempt? Or, of a call that has ended, now? */
@@ -256,6 +262,10 @@ bool tree_shape(const struct txn *txn, const struct cellar_index *index, int32_t
 /* The entries of data cells that were fetched, appended; false: they contradict themselves. */
 bool tree_entries(const struct txn *txn, const struct cellar_index *index, int32_t ref, uint32_t level, uint32_t cells,
                   struct treenode_entry *entries, uint32_t *count);
+/* The same of a node's image, and its shape. */
+bool tree_image_entries(const struct cellar_index *index, const uint8_t *image, uint32_t level, uint32_t cells,
+                        struct treenode_entry *entries, uint32_t *count);
+bool tree_image_shape(const struct cellar_index *index, const uint8_t *image, struct treenode_shape *shape);
 /* Puts all columns of tree->row. */
 NODISCARD int tree_row_put(struct txn *txn, const struct cellar_index *index, int32_t ref);
 /* Does the leaf cover that point? Negative: it is to the left; positive: to the right. */

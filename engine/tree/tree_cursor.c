@@ -11,6 +11,9 @@
 #include "tree.h"
 #include "tree_plants.h"
 
+/* Of a cursor that reads by a walk: an attempt is to do it. No code that a caller sees. */
+#define LEFT CELLAR_RETRY
+
 static struct txn *txn_of(struct cellar_txn *public_txn) { return &public_txn->txn; }
 
 /* ---- a leaf ---- */
@@ -26,18 +29,47 @@ static void empty_forget(struct txn *txn, const struct cellar_index *index, int3
     }
 }
 
+/* These cells of a node are to be read. */
+static int node_want(struct txn *txn, const struct tree_cursor *cursor, uint64_t node, uint32_t cells)
+{
+    const struct table *nodes = cursor->index->nodes;
+    if (!cursor->walk) return txn_want(txn, nodes, node, cells, 0);
+    struct draft_record *record = draft_record(cursor->walk->draft, nodes, node);
+    return record && glance_walk_want(cursor->walk, record, cells) ? 0 : LEFT;
+}
+
+/* All that is wanted. */
+static int wanted_read(struct txn *txn, const struct tree_cursor *cursor)
+{
+    if (!cursor->walk) return tree_fetch(txn);
+    return glance_walk_read(cursor->walk) ? 0 : LEFT;
+}
+
+/* A node that was read. */
+static const uint8_t *node_image(const struct txn *txn, const struct tree_cursor *cursor, uint64_t node, int32_t ref)
+{
+    if (!cursor->walk) return txn_object(txn, ref)->image;
+    return draft_find(cursor->walk->draft, cursor->index->nodes, node)->image;
+}
+
+/* Nodes contradict each other. */
+static int contradiction(struct txn *txn, const struct tree_cursor *cursor, uint64_t node)
+{
+    return cursor->walk ? LEFT : tree_contradiction(txn, cursor->index, node);
+}
+
 /* Reads data cells first .. last; their entries, sorted, into `found`. */
-static int cells_read(struct txn *txn, struct tree_cursor *cursor, int32_t ref, uint32_t first, uint32_t last,
-                      uint32_t *count)
+static int cells_read(struct txn *txn, struct tree_cursor *cursor, uint64_t leaf, int32_t ref, uint32_t first,
+                      uint32_t last, uint32_t *count)
 {
     uint32_t cells = ((4u << last) - 1) & ~((2u << first) - 1);
-    int got = txn_want(txn, cursor->index->nodes, txn_object(txn, ref)->key, cells, 0);
-    int rc = got < 0 ? got : tree_fetch(txn);
+    int rc = node_want(txn, cursor, leaf, cells);
+    if (rc >= 0) rc = wanted_read(txn, cursor);
     if (rc) return rc;
     *count = 0;
-    if (!tree_entries(txn, cursor->index, ref, 0, cells, txn->tree->found, count))
-        return tree_contradiction(txn, cursor->index, txn_object(txn, ref)->key);
-    if (PLANT(tree_cell_unread)) empty_forget(txn, cursor->index, ref, cells);
+    if (!tree_image_entries(cursor->index, node_image(txn, cursor, leaf, ref), 0, cells, txn->tree->found, count))
+        return contradiction(txn, cursor, leaf);
+    if (PLANT(tree_cell_unread) && !cursor->walk) empty_forget(txn, cursor->index, ref, cells);
     treenode_sort(cursor->index, txn->tree->found, *count);
     return 0;
 }
@@ -78,7 +110,7 @@ static int leaf_forward(struct txn *txn, struct tree_cursor *cursor, uint64_t le
     uint32_t until = first + cells_wanted(cursor) - 1;
     if (until > last) until = last;
     tree_hints_cells_put(txn->home->hints, index, leaf, shape);
-    int rc = cells_read(txn, cursor, ref, first, until, &count);
+    int rc = cells_read(txn, cursor, leaf, ref, first, until, &count);
     if (rc) return rc;
     const uint32_t before = cursor->count;
     for (uint32_t i = 0; i < count; i++) {
@@ -117,7 +149,7 @@ static int leaf_backward(struct txn *txn, struct tree_cursor *cursor, uint64_t l
     if (first > last) first = last;
     uint32_t cells = cells_wanted(cursor), from = last + 1 > first + cells ? last + 1 - cells : first;
     tree_hints_cells_put(txn->home->hints, index, leaf, shape);
-    int rc = cells_read(txn, cursor, ref, from, last, &count);
+    int rc = cells_read(txn, cursor, leaf, ref, from, last, &count);
     if (rc) return rc;
     const uint32_t before = cursor->count;
     for (uint32_t i = count; i-- > 0;) {
@@ -132,6 +164,19 @@ static int leaf_backward(struct txn *txn, struct tree_cursor *cursor, uint64_t l
     memcpy(cursor->at.key, low, index->key_bytes);
     cursor->at.endless = false;
     return 0;
+}
+
+/* The leaf at the cursor's place, if hints or the leaf before lead to it. */
+static int leaf_walk(struct txn *txn, const struct tree_cursor *cursor, uint64_t *leaf, struct treenode_shape *shape)
+{
+    const struct tree_point *at = &cursor->at;
+    if (!*leaf) *leaf = tree_hints_leaf(txn->home->hints, cursor->index, at->endless ? NULL : at->key, at->before);
+    int rc = *leaf ? node_want(txn, cursor, *leaf, TREENODE_SHAPE) : LEFT;
+    if (rc == 0) rc = wanted_read(txn, cursor);
+    if (rc) return rc;
+    bool sane = tree_image_shape(cursor->index, node_image(txn, cursor, *leaf, -1), shape) && shape->level == 0;
+    bool there = sane && (tree_side(cursor->index, shape, at) == 0 || PLANT(tree_hint_trusted));
+    return there ? 0 : LEFT;
 }
 
 /* ---- several leaves at once ---- */
@@ -174,8 +219,8 @@ static int leaves_want(struct txn *txn, const struct tree_cursor *cursor)
     if (PLANT(tree_shape_unread)) return 0; /* what is read at once needs it less */
     while (leaves < count && most && !ends) {
         uint32_t got = cells_ahead(txn, cursor, &ahead[leaves], !leaves, most, &cells, &ends);
-        int ref = txn_want(txn, cursor->index->nodes, ahead[leaves].leaf, cells, 0);
-        if (ref < 0) return ref;
+        int rc = node_want(txn, cursor, ahead[leaves].leaf, cells);
+        if (rc < 0) return rc;
         leaves++;
         most -= got;
         if (!got) break;
@@ -187,7 +232,7 @@ static int leaves_want(struct txn *txn, const struct tree_cursor *cursor)
 static int leaves_ahead(struct txn *txn, struct tree_cursor *cursor)
 {
     int leaves = leaves_want(txn, cursor);
-    for (uint32_t i = 0; i < CELLAR_CURSORS_MAX && leaves >= 0 && !cursor->begun; i++) {
+    for (uint32_t i = 0; i < CELLAR_CURSORS_MAX && leaves >= 0 && !cursor->begun && !cursor->walk; i++) {
         struct tree_cursor *other = &txn->tree->cursors[i];
         if (other == cursor || !other->open || other->begun || other->ended) continue;
         int wanted = leaves_want(txn, other);
@@ -196,16 +241,27 @@ static int leaves_ahead(struct txn *txn, struct tree_cursor *cursor)
         other->begun = true;
     }
     cursor->begun = true;
-    int rc = leaves < 0 ? leaves : tree_fetch(txn);
+    int rc = leaves < 0 ? leaves : wanted_read(txn, cursor);
     return rc ? rc : leaves;
 }
 
 /* ---- batches ---- */
 
+/* The same by a walk, whose last round reads them. */
+static int rows_want(const struct tree_cursor *cursor)
+{
+    for (uint32_t i = 0; i < cursor->count; i++) {
+        struct draft_record *record = draft_record(cursor->walk->draft, cursor->index->base, cursor->keys[i]);
+        if (!record || !glance_walk_want(cursor->walk, record, cursor->read)) return LEFT;
+    }
+    return 0;
+}
+
 /* The batch's records, at once. */
 static int rows_read(struct txn *txn, struct tree_cursor *cursor)
 {
     if (!(cursor->read | cursor->write) || !cursor->count) return 0;
+    if (cursor->walk) return rows_want(cursor);
     for (uint32_t i = 0; i < cursor->count; i++) {
         uint32_t read = cursor->read & ~draft_held_cells(txn->draft, cursor->index->base, cursor->keys[i]);
         cursor->refs[i] = -1;
@@ -248,9 +304,10 @@ static int batch_once(struct txn *txn, struct tree_cursor *cursor)
         if (!ahead && (ahead = leaves_ahead(txn, cursor)) < 0) return ahead;
         ahead -= ahead > 0;
         uint64_t leaf = cursor->next_leaf;
-        int32_t ref;
-        int rc = tree_leaf(txn, cursor->index, &cursor->at, &leaf, &ref, &shape);
-        if (rc == 0 && PLANT(tree_shape_unread)) txn_object(txn, ref)->check_cells &= ~TREENODE_SHAPE;
+        int32_t ref = -1;
+        int rc = cursor->walk ? leaf_walk(txn, cursor, &leaf, &shape)
+                              : tree_leaf(txn, cursor->index, &cursor->at, &leaf, &ref, &shape);
+        if (rc == 0 && PLANT(tree_shape_unread) && !cursor->walk) txn_object(txn, ref)->check_cells &= ~TREENODE_SHAPE;
         if (rc == 0)
             rc = cursor->backward ? leaf_backward(txn, cursor, leaf, ref, &shape)
                                   : leaf_forward(txn, cursor, leaf, ref, &shape);
@@ -258,7 +315,7 @@ static int batch_once(struct txn *txn, struct tree_cursor *cursor)
     }
     if (over) return 0;
     batch_tell(txn, cursor, &from);
-    tree_since(txn, cursor, &from, left < TREE_BATCH ? (uint32_t)left : TREE_BATCH);
+    if (!cursor->walk) tree_since(txn, cursor, &from, left < TREE_BATCH ? (uint32_t)left : TREE_BATCH);
     cursor->left = left - cursor->count;
     return 0;
 }
@@ -289,6 +346,7 @@ static void cursor_begin(struct tree_cursor *cursor, const struct cellar_index *
                          bool backward, uint64_t limit)
 {
     cursor->index = index;
+    cursor->walk = NULL;
     cursor->open = true;
     cursor->left = limit ? limit : UINT64_MAX;
     cursor->batch = !limit ? TREE_BATCH_FIRST : limit < TREE_BATCH ? (uint32_t)limit : TREE_BATCH;
@@ -356,6 +414,27 @@ int tree_scan(struct txn *txn, const struct cellar_index *index, const struct tr
     } while (rc == 0 && cursor->count);
     cursor->open = false;
     return rc;
+}
+
+bool tree_glance(struct glance_walk *walk, const struct cellar_index *index, const struct tree_range *range,
+                 uint32_t read, bool backward, uint32_t limit, struct treenode_entry *entries, uint32_t *count)
+{
+    struct txn *txn = walk->txn;
+    if (!txn->tree || !txn->home->hints || index->dropped) return false;
+    struct tree_cursor *cursor = &txn->tree->cursors[CELLAR_CURSORS_MAX];
+    cursor_begin(cursor, index, range, backward, limit);
+    cursor->walk = walk;
+    cursor->read = read;
+    int rc;
+    *count = 0;
+    do {
+        cursor->entries = entries + *count;
+        rc = batch_read(txn, cursor);
+        *count += cursor->count;
+    } while (rc == 0 && cursor->count);
+    cursor->open = false;
+    cursor->walk = NULL;
+    return rc == 0;
 }
 
 static struct tree_cursor *cursor_of(struct txn *txn, int number)

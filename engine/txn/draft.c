@@ -96,8 +96,11 @@ struct draft_record *draft_record_make(struct draft *draft, const struct table *
 
 static void want(struct draft *draft, struct draft_record *record)
 {
-    if (!record->wanted) draft->wanted[draft->wanted_count++] = (uint32_t)(record - draft->records);
+    if (record->wanted) return;
+    draft->wanted[draft->wanted_count++] = (uint32_t)(record - draft->records);
     record->wanted = true;
+    record->taken_cells = 0;
+    record->taken_absent = false;
 }
 
 /* What is moved out of it reads RECORD_SPILL behind it, and may go to what is taken next. */
@@ -114,10 +117,14 @@ int draft_want(struct draft *draft, struct draft_record *record, uint32_t cells)
     bool own = draft->service == DRAFT_OWN;
     if (!record->image && !own && !image_make(draft, record)) return -1;
     record->want_cells |= cells;
-    record->taken_cells = 0;
-    record->taken_absent = false;
     want(draft, record);
     return 1;
+}
+
+void draft_want_again(struct draft *draft, struct draft_record *record, uint32_t cells)
+{
+    want(draft, record);
+    record->taken_cells |= cells;
 }
 
 void draft_want_held(struct draft *draft, struct draft_record *record, uint32_t cells)

@@ -184,6 +184,8 @@ static inline struct draft_record *draft_record(struct draft *draft, const struc
 
 /* These cells are to be read, less those that are noted. False: there is nothing to read. NOMEM as TOO_LARGE: -1. */
 int draft_want(struct draft *draft, struct draft_record *record, uint32_t cells);
+/* These cells, which are noted, are to be found as they are. */
+void draft_want_again(struct draft *draft, struct draft_record *record, uint32_t cells);
 /*
  * At the end of a procedure that scans: all that its attempt has read is wanted. 0; or TOO_LARGE, positive,
  * and in *why what is.

@@ -140,17 +140,15 @@ static inline bool is_clear(const struct txn *txn, const struct draft_record *re
 static inline bool is_as_read(const struct look *look, uint32_t i)
 {
     const struct draft_record *record = look->records[i];
-    const struct schema *schema = &record->table->schema;
     const struct record_wire *then = record_header(look->images[i]),
                              *now = record_header(look->lines + i * LAYOUT_LINE);
-    uint32_t cells = record->want_cells;
     if (PLANT(glance_unchecked)) now = then;
-    if (!is_its(record, then) || !is_clear(look->txn, record, now, cells)) return false;
-    for (uint32_t rest = cells; rest; rest &= rest - 1) {
+    if (!is_its(record, then) || !is_clear(look->txn, record, now, record->want_cells)) return false;
+    for (uint32_t rest = record->want_cells; rest; rest &= rest - 1) {
         uint32_t cell = (uint32_t)__builtin_ctz(rest);
         if (now->en[cell] != then->en[cell]) return false;
     }
-    return record_whole(schema, look->images[i], cells);
+    return record_whole(&record->table->schema, look->images[i], record->want_cells);
 }
 
 static inline bool all_as_read(const struct look *look, bool sought)
@@ -207,28 +205,40 @@ static inline bool look_at_all(struct coro *co, struct txn *txn, struct draft *d
 
 static inline bool is_noted(const struct draft_record *record) { return record->note_cells || record->noted_absent; }
 
-/* INV-GLANCE-5, of a note. */
-static inline bool is_as_noted(const struct txn *txn, const struct draft_record *record, uint8_t *line)
+/* Has a header the epoch numbers that the image's cells have? */
+static inline bool is_of(const struct draft_record *record, const struct record_wire *now, uint32_t cells)
 {
     const struct schema *schema = &record->table->schema;
-    const struct record_wire *now = record_header(line);
-    if (record->noted_absent) {
-        const struct bucket_wire *bucket = (const void *)line;
-        bool same = bucket->version == record->bucket_version || PLANT(notes_unread);
-        return same && (!(bucket->lock & TXN_BUCKET_TAG_MASK) || PLANT(glance_tags_ignored));
-    }
-    if (!is_clear(txn, record, now, record->note_cells)) return false;
-    for (uint32_t rest = record->note_cells; rest && !PLANT(notes_unread); rest &= rest - 1) {
+    for (uint32_t rest = cells; rest; rest &= rest - 1) {
         uint32_t cell = (uint32_t)__builtin_ctz(rest);
         if (now->en[cell] != layout_version_en(record_version(schema, record->image, cell))) return false;
     }
     return true;
 }
 
-static bool notes_hold(struct coro *co, struct txn *txn, struct draft *draft)
+/* INV-GLANCE-5, of a note. */
+static inline bool is_as_noted(const struct txn *txn, const struct draft_record *record, uint8_t *line)
+{
+    if (record->noted_absent) {
+        const struct bucket_wire *bucket = (const void *)line;
+        bool same = bucket->version == record->bucket_version || PLANT(notes_unread);
+        return same && (!(bucket->lock & TXN_BUCKET_TAG_MASK) || PLANT(glance_tags_ignored));
+    }
+    const struct record_wire *now = record_header(line);
+    return is_clear(txn, record, now, record->note_cells) &&
+           (is_of(record, now, record->note_cells) || PLANT(notes_unread));
+}
+
+/* INV-GLANCE-5. Do epoch numbers tell what is noted from what came later? Asked inside the gate. */
+static inline bool notes_count(const struct txn *txn, const struct draft *draft)
 {
     bool known = draft->of_pool && draft->configuration == txn->home->halt->now.epoch;
-    if (!(known || PLANT(notes_of_all_ways)) || txn->home->mode->absent) return false;
+    return known || PLANT(notes_of_all_ways);
+}
+
+static bool notes_hold(struct coro *co, struct txn *txn, struct draft *draft)
+{
+    if (!notes_count(txn, draft) || txn->home->mode->absent) return false;
     cache_reset(&txn->cache);
     uint8_t *lines = cache_alloc(&txn->cache, (uint64_t)draft->count * LAYOUT_LINE), *line = lines;
     if (!lines) return false;
@@ -250,48 +260,175 @@ static bool notes_hold(struct coro *co, struct txn *txn, struct draft *draft)
     return true;
 }
 
+/* ---- in several rounds ---- */
+
+struct glance_fresh {
+    struct draft_record *record;
+    uint8_t *image;
+    uint32_t cells;
+};
+
+bool glance_walk_want(struct glance_walk *walk, struct draft_record *record, uint32_t cells)
+{
+    struct draft *draft = walk->draft;
+    uint32_t before = record->wanted ? record->want_cells : 0, noted = cells & record->note_cells;
+    if (record->noted_absent) return false;
+    if (!record->note_cells && !record->wanted)
+        record->addr = addrcache_get(walk->txn->home->addrs, record->table->id, record->key);
+    bool room = walk->fresh_count < GLANCE_NOTES_MAX && draft->wanted_count < GLANCE_NOTES_MAX;
+    if (record->addr.bits == 0 || !room) return false;
+    if (walk->first.bits == 0) walk->first = record->addr;
+    walk->apart = walk->apart || fabric_addr_node(walk->first) != fabric_addr_node(record->addr);
+    if (noted) draft_want_again(draft, record, noted);
+    walk->notes = walk->notes || noted;
+    int wanted = draft_want(draft, record, cells);
+    if (wanted > 0)
+        walk->fresh[walk->fresh_count++] = (struct glance_fresh){record, NULL, record->want_cells & ~before};
+    return wanted >= 0;
+}
+
+static bool fresh_post(struct glance_walk *walk)
+{
+    struct txn *txn = walk->txn;
+    for (uint32_t i = 0; i < walk->fresh_count; i++) {
+        struct glance_fresh *fresh = &walk->fresh[i];
+        const struct draft_record *record = fresh->record;
+        const struct schema *schema = &record->table->schema;
+        bool in_place = txn->home->ep->fabric->any_local && !record->note_cells && fresh->cells == record->want_cells;
+        fresh->image = in_place ? record->image : cache_alloc(&txn->cache, schema->record_bytes);
+        if (!fresh->image) return false;
+        (void)txn_read_cells(walk->co, txn, schema, record->addr, fresh->cells, fresh->image);
+    }
+    return true;
+}
+
+/* Beside what is noted, or was read in an earlier round: that has not changed, if its epoch numbers at v say so. */
+static void fresh_put(struct draft_record *record, const uint8_t *image, uint32_t cells)
+{
+    const struct schema *schema = &record->table->schema;
+    for (uint32_t rest = cells; rest; rest &= rest - 1) {
+        const struct schema_cell *cell = &schema->cells[__builtin_ctz(rest)];
+        memcpy(record->image + cell->offset, image + cell->offset, record_cell_bytes(cell));
+    }
+}
+
+static bool fresh_take(struct glance_walk *walk)
+{
+    for (uint32_t i = 0; i < walk->fresh_count; i++) {
+        const struct glance_fresh *fresh = &walk->fresh[i];
+        struct draft_record *record = fresh->record;
+        if (!is_its(record, record_header(fresh->image))) return false;
+        if (!record_whole(&record->table->schema, fresh->image, fresh->cells)) return false;
+        if (fresh->image != record->image) fresh_put(record, fresh->image, fresh->cells);
+        record->taken_cells |= fresh->cells;
+    }
+    walk->fresh_count = 0;
+    return true;
+}
+
+bool glance_walk_read(struct glance_walk *walk)
+{
+    if (walk->fresh_count == 0) return true;
+    return fresh_post(walk) && txn_await(walk->co, walk->txn) == 0 && fresh_take(walk);
+}
+
+/* INV-GLANCE-2, and of cells that were noted INV-GLANCE-5. */
+static inline bool is_read(const struct txn *txn, const struct draft_record *record, const struct record_wire *now)
+{
+    bool gap = record->table->orders.of; /* a node, which says that there are no other records */
+    if (PLANT(glance_unchecked) || (gap && PLANT(glance_gap_unchecked))) return true;
+    return is_clear(txn, record, now, record->taken_cells) && is_of(record, now, record->taken_cells);
+}
+
+/* The last round, and the headers of all rounds. */
+static bool walk_end(struct glance_walk *walk)
+{
+    struct txn *txn = walk->txn;
+    struct draft *draft = walk->draft;
+    uint8_t *lines = cache_alloc(&txn->cache, (uint64_t)draft->wanted_count * LAYOUT_LINE);
+    if (!lines || !fresh_post(walk)) return false;
+    if (walk->apart && txn_await(walk->co, txn)) return false;
+    for (uint32_t i = 0; i < draft->wanted_count; i++)
+        txn_read(walk->co, txn, CELLAR_PHASE_VALIDATE, draft->records[draft->wanted[i]].addr, lines + i * LAYOUT_LINE,
+                 LAYOUT_LINE);
+    if (txn_await(walk->co, txn) || !fresh_take(walk)) return false;
+    for (uint32_t i = 0; i < draft->wanted_count; i++) {
+        const struct draft_record *record = &draft->records[draft->wanted[i]];
+        if (!is_read(txn, record, record_header(lines + i * LAYOUT_LINE))) return false;
+    }
+    if (walk->notes && !notes_count(txn, draft)) return false;
+    if (walk->notes) txn->oldest_ns = draft->oldest_ns;
+    if (txn_en_may_wrap(txn)) return false;
+    draft_read_since(draft, txn, txn->oldest_ns, true);
+    for (uint32_t i = 0; i < draft->wanted_count; i++)
+        tabletally_read(txn->home->tallies, draft->records[draft->wanted[i]].table);
+    counter_add(&txn->home->stats.committed, 1);
+    return true;
+}
+
+static bool walk_all(struct coro *co, struct txn *txn, struct draft *draft, glance_along *along, void *arg)
+{
+    struct glance_walk walk = {.co = co, .txn = txn, .draft = draft};
+    cache_reset(&txn->cache);
+    walk.fresh = cache_alloc(&txn->cache, GLANCE_NOTES_MAX * sizeof *walk.fresh);
+    txn->oldest_ns = fabric_now_ns(txn->home->ep);
+    return walk.fresh && along(&walk, arg) && walk_end(&walk);
+}
+
 /* ---- inside the gate ---- */
 
+/* What is looked at: what is wanted, all that is noted, or what a walk wants. */
+struct glancing {
+    bool again;
+    glance_along *along;
+    void *arg;
+};
+
 static inline __attribute__((always_inline)) bool look_at(struct coro *co, struct txn *txn, struct draft *draft,
-                                                          bool again)
+                                                          struct glancing at)
 {
-    return again ? notes_hold(co, txn, draft) : look_at_all(co, txn, draft);
+    if (at.along) return walk_all(co, txn, draft, at.along, at.arg);
+    return at.again ? notes_hold(co, txn, draft) : look_at_all(co, txn, draft);
 }
 
 /* What it reads is recorded as a transaction of its own. */
 static __attribute__((cold, noinline)) bool look_observed(struct coro *co, struct txn *txn, struct draft *draft,
-                                                          bool again)
+                                                          struct glancing at)
 {
     const struct observer *observer = txn->home->observer;
     if (!observer->glanced) return false;
     (void)observer->begun(observer->arg, txn);
-    if (!look_at(co, txn, draft, again)) return false;
-    observer->glanced(observer->arg, txn, draft);
+    if (!look_at(co, txn, draft, at)) return false;
+    observer->glanced(observer->arg, txn, draft, at.again);
     return true;
 }
 
 static inline __attribute__((always_inline)) bool look_inside(struct coro *co, struct txn *txn, struct draft *draft,
-                                                              bool again)
+                                                              struct glancing at)
 {
     const struct txn_home *home = txn->home;
     const struct mode *mode = home->mode;
+    if (!mode->reads_pool) return false;
     if (draft->catalog_changes != atomic_load_explicit(&home->catalog->changes, memory_order_relaxed)) return false;
     bool before = PLANT(glance_ungated) && mode->reads_pool(home);
     if (!gate_try(home->gate, home->gate_worker, home->sched)) return false;
     bool done = before || mode->reads_pool(home);
-    if (done) done = home->observer ? look_observed(co, txn, draft, again) : look_at(co, txn, draft, again);
+    if (done) done = home->observer ? look_observed(co, txn, draft, at) : look_at(co, txn, draft, at);
     gate_leave(home->gate, home->gate_worker, home->sched);
     return done;
 }
 
 bool glance(struct coro *co, struct txn *txn, struct draft *draft)
 {
-    if (!txn->home->mode->reads_pool || draft->wanted_count > GLANCE_RECORDS_MAX) return false;
-    return look_inside(co, txn, draft, false);
+    return draft->wanted_count <= GLANCE_RECORDS_MAX && look_inside(co, txn, draft, (struct glancing){.again = false});
 }
 
 bool glance_again(struct coro *co, struct txn *txn, struct draft *draft)
 {
-    if (!txn->home->mode->reads_pool || draft->count > GLANCE_NOTES_MAX) return false;
-    return look_inside(co, txn, draft, true);
+    return draft->count <= GLANCE_NOTES_MAX && look_inside(co, txn, draft, (struct glancing){.again = true});
+}
+
+bool glance_walk(struct coro *co, struct txn *txn, struct draft *draft, glance_along *along, void *arg)
+{
+    return look_inside(co, txn, draft, (struct glancing){.along = along, .arg = arg});
 }

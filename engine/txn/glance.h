@@ -12,7 +12,8 @@
  * INV-GLANCE-1: it is inside the gate, and asks there whether the pool is what is read (INV-WAY-2).
  * INV-GLANCE-2: a cell is noted only if its record's header, read after all records, is of the same key, not deleted,
  *               shows no tag on what the mode would lock and the epoch number of the cell; so soon after the first READ
- *               that epoch numbers have not come full circle.
+ *               that epoch numbers have not come full circle. What leads to a record is read likewise: of a range the
+ *               index's nodes.
  * INV-GLANCE-3: nothing is noted unless all that is wanted can be.
  * INV-GLANCE-4: a key is noted as absent only if its bucket, read before all records, had no entry for it and no
  *               further part; and, read after them, has that version still, and no tag.
@@ -22,7 +23,7 @@
  */
 #pragma once
 
-#include "txn.h"
+#include "draft.h"
 
 #define GLANCE_RECORDS_MAX 64
 #define GLANCE_NOTES_MAX 1024 /* whose headers are read again */
@@ -34,3 +35,25 @@
 bool glance(struct coro *co, struct txn *txn, struct draft *draft);
 /* Was all that is noted so at one moment, within this call? False: an attempt is to say. `co` as there. */
 bool glance_again(struct coro *co, struct txn *txn, struct draft *draft);
+
+/*
+ * Reads in several rounds what leads to one another, an index's nodes and then rows, and then all their headers: v is
+ * when the last round has been read. Each of these is false where an attempt is to read.
+ */
+struct glance_walk {
+    struct coro *co;
+    struct txn *txn;
+    struct draft *draft;
+    struct glance_fresh *fresh; /* wanted, and not read yet */
+    uint32_t fresh_count;
+    struct fabric_addr first; /* of the first record; */
+    bool apart;               /* ... and not all are on its memory node */
+    bool notes;               /* some is noted already */
+};
+typedef bool glance_along(struct glance_walk *walk, void *arg);
+/* All that `along` wants is read, as by glance(). `along` ends before the last round: what is wanted then is read. */
+bool glance_walk(struct coro *co, struct txn *txn, struct draft *draft, glance_along *along, void *arg);
+/* These cells; those that are noted are to be as they are, at v. Of a record that was noted absent: false. */
+bool glance_walk_want(struct glance_walk *walk, struct draft_record *record, uint32_t cells);
+/* A round: what is wanted is in the records' images. */
+bool glance_walk_read(struct glance_walk *walk);

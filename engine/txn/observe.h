@@ -52,10 +52,10 @@ struct observer {
      */
     void (*ended)(void *arg, const struct txn *txn, int code, uint64_t ts);
     /*
-     * What an interactive transaction wants is read without an attempt (glance.h), of which begun() was told; or, if it
-     * wants nothing, all that it has noted is found to be true. NULL: an attempt is to do that.
+     * What an interactive transaction wants is read without an attempt (glance.h), of which begun() was told; `again`:
+     * all that it has noted is found to be true. NULL: an attempt is to do that.
      */
-    void (*glanced)(void *arg, const struct txn *txn, const struct draft *draft);
+    void (*glanced)(void *arg, const struct txn *txn, const struct draft *draft, bool again);
     /*
      * A cursor of an index over the records' own keys has read on: from `low` to `high`, both included, it has found
      * these records and no others, the transaction's own changes seen. Not validated yet.

@@ -29,6 +29,7 @@
     X(glance_chain_unread, "a glance looks for a key in the first part of its chain alone")                            \
     X(notes_unread, "what was read at several moments is not compared with what is there when it is checked")          \
     X(notes_of_all_ways, "epoch numbers are compared of what was not read in the pool, or before a failover")          \
+    X(glance_gap_unchecked, "a glance at a range reads headers of rows alone again, and of no node of the index")      \
     X(glance_ungated, "a glance asks whether the pool is what is read before it is inside the gate")                   \
     X(draft_uncompared, "what an interactive transaction has read is not compared at its commit")                      \
     X(draft_en_alone, "... is compared by epoch numbers alone")                                                        \

@@ -188,7 +188,7 @@ static void serialized(void *arg, const struct txn *txn)
         read->over = 0;
     }
     objects_read(recorder, lane, txn, true);
-    history_recorder_ranges(recorder, lane, txn); /* now: what is released may be of others from then on */
+    history_recorder_ranges(recorder, lane, txn, NULL); /* now: what is released may be of others from then on */
 }
 
 static void object_written(struct history_recorder *recorder, struct history_recorder_lane *lane,
@@ -271,7 +271,7 @@ static void logging(void *arg, const struct txn *txn, uint64_t ts)
     struct history_recorder_lane *lane = lane_of(recorder, txn);
 
     history_recorder_notes(recorder, lane, txn);
-    history_recorder_ranges(recorder, lane, txn);
+    history_recorder_ranges(recorder, lane, txn, NULL);
     txn_each_object (txn, object)
         if (txn_cells_to_apply(object)) object_written(recorder, lane, object, ts);
     lane->pending = put_down(recorder, lane, HISTORY_INDETERMINATE, ts, INT64_MAX);
@@ -344,7 +344,7 @@ static void ended(void *arg, const struct txn *txn, int code, uint64_t ts)
     if (!unknown && code) pending_drop(lane);
     if (!lane->pending && code != CELLAR_RETRY && lane->count == lane->reads) {
         history_recorder_notes(recorder, lane, txn);
-        history_recorder_ranges(recorder, lane, txn);
+        history_recorder_ranges(recorder, lane, txn, NULL);
     }
     if (lane->pending)
         pending_end(recorder, lane, unknown ? HISTORY_INDETERMINATE : HISTORY_COMMITTED, end_ns);
@@ -359,11 +359,12 @@ static void ended(void *arg, const struct txn *txn, int code, uint64_t ts)
     lane->open = false;
 }
 
-static void glanced(void *arg, const struct txn *txn, const struct draft *draft)
+static void glanced(void *arg, const struct txn *txn, const struct draft *draft, bool again)
 {
     struct history_recorder *recorder = arg;
     struct history_recorder_lane *lane = lane_of(recorder, txn);
-    history_recorder_glance(recorder, lane, draft);
+    history_recorder_glance(recorder, lane, draft, again);
+    history_recorder_ranges(recorder, lane, txn, draft);
     keep(recorder, lane, HISTORY_COMMITTED, 0, clock_read(recorder, lane, txn));
 }
 

@@ -67,15 +67,18 @@ void history_recorder_access(struct history_recorder *recorder, struct history_r
  */
 void history_recorder_notes(struct history_recorder *recorder, struct history_recorder_lane *lane,
                             const struct txn *txn);
-/* What a glance has taken is what it has read; of one that wants nothing, all that is noted. */
+/* What a glance has taken is what it has read; `again`: all that is noted. */
 void history_recorder_glance(struct history_recorder *recorder, struct history_recorder_lane *lane,
-                             const struct draft *draft);
+                             const struct draft *draft, bool again);
 /* A cursor has said so. */
 void history_recorder_claim(struct history_recorder *recorder, struct history_recorder_lane *lane,
                             struct history_recorder_claim claim);
-/* When all versions are known, before its writes are taken down: what cursors said, as ranges of the history. */
+/*
+ * When all versions are known, before its writes are taken down: what cursors said, as ranges of the history. draft: of
+ * a glance; NULL: of an attempt.
+ */
 void history_recorder_ranges(struct history_recorder *recorder, struct history_recorder_lane *lane,
-                             const struct txn *txn);
+                             const struct txn *txn, const struct draft *draft);
 /* As its callers know it: what a lost node's were told is void. False: it has no meaning any more. */
 bool history_recorder_told(const struct history_recorder *recorder, struct history_txn *txn);
 /* Exactly the room that the transactions need. */

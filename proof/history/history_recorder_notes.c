@@ -57,7 +57,7 @@ static void note_add(struct history_recorder *recorder, struct history_recorder_
 }
 
 void history_recorder_glance(struct history_recorder *recorder, struct history_recorder_lane *lane,
-                             const struct draft *draft)
+                             const struct draft *draft, bool again)
 {
     for (uint32_t i = 0; i < draft->wanted_count; i++) {
         const struct draft_record *record = &draft->records[draft->wanted[i]];
@@ -66,7 +66,7 @@ void history_recorder_glance(struct history_recorder *recorder, struct history_r
         else
             cells_add(recorder, lane, record, record->taken_cells);
     }
-    if (draft->wanted_count == 0) draft_each(draft, record) note_add(recorder, lane, record, record->note_cells);
+    if (again) draft_each(draft, record) note_add(recorder, lane, record, record->note_cells);
     lane->reads = lane->dated = lane->count;
 }
 

@@ -46,8 +46,27 @@ static bool shape_read(const struct txn *txn, const struct cellar_index *index, 
     return tree_shape(txn, index, ref, shape, &sane) && sane && !shape->level;
 }
 
+/* By whom a range was read: an attempt, or (draft not NULL) a glance, which has made nothing itself. */
+struct reader {
+    const struct txn *txn;
+    const struct draft *draft;
+};
+
+/* A node that was read: which cells, and as of when each. */
+struct range_node {
+    const struct cache_object *object; /* an attempt's; */
+    const struct draft_record *record; /* ... or a glance's */
+    uint32_t cells;
+};
+
+static uint64_t cell_ts(const struct range_node *node, uint32_t cell)
+{
+    if (node->object) return layout_version_ts(txn_version_below(node->object, cell));
+    return layout_version_ts(record_version(&node->record->table->schema, node->record->image, cell));
+}
+
 /* A leaf that the transaction has read: the part that begins at `at`, or the next one behind it, if that is nearer. */
-static void leaf_look(const struct cellar_index *index, const struct cache_object *object,
+static void leaf_look(const struct cellar_index *index, const struct range_node *node,
                       const struct treenode_shape *shape, uint64_t at, struct part *part)
 {
     for (uint32_t cell = 0; cell < shape->cell_count; cell++) {
@@ -55,26 +74,44 @@ static void leaf_look(const struct cellar_index *index, const struct cache_objec
         const uint8_t *above = cell + 1 == shape->cell_count ? shape->high : shape->separators[cell];
         uint64_t first = treenode_record_key(index, treenode_cell_low(shape, cell));
         uint64_t last = endless ? UINT64_MAX : treenode_record_key(index, above) - 1;
-        if (!(object->fetched_cells >> (cell + 1) & 1) || last < at || first > part->last) continue;
+        if (!(node->cells >> (cell + 1) & 1) || last < at || first > part->last) continue;
         if (first <= at) {
-            uint64_t ts = layout_version_ts(txn_version_below(object, cell + 1));
-            *part = (struct part){at, last < part->last ? last : part->last, ts};
+            *part = (struct part){at, last < part->last ? last : part->last, cell_ts(node, cell + 1)};
             return;
         }
         if (!part->ts) part->last = first - 1; /* nothing is known of what lies before it */
     }
 }
 
-static struct part part_at(const struct txn *txn, const struct cellar_index *index, uint64_t at, uint64_t last)
+static void part_of_attempt(const struct txn *txn, const struct cellar_index *index, uint64_t at, struct part *part)
 {
-    struct part part = {at, last, 0};
-    for (uint32_t i = 0; i < txn->cache.object_count && !part.ts; i++) {
+    for (uint32_t i = 0; i < txn->cache.object_count && !part->ts; i++) {
         const struct cache_object *object = txn_object(txn, (int32_t)i);
         struct treenode_shape shape;
         if (object->table != index->nodes || !(object->fetched_cells & TREENODE_SHAPE)) continue;
         if (!shape_read(txn, index, (int32_t)i, &shape)) continue;
-        leaf_look(index, object, &shape, at, &part);
+        leaf_look(index, &(struct range_node){object, NULL, object->fetched_cells}, &shape, at, part);
     }
+}
+
+static void part_of_glance(const struct draft *draft, const struct cellar_index *index, uint64_t at, struct part *part)
+{
+    for (uint32_t i = 0; i < draft->wanted_count && !part->ts; i++) {
+        const struct draft_record *record = &draft->records[draft->wanted[i]];
+        struct treenode_shape shape;
+        if (record->table != index->nodes || !(record->taken_cells & TREENODE_SHAPE)) continue;
+        if (!tree_image_shape(index, record->image, &shape) || shape.level) continue;
+        leaf_look(index, &(struct range_node){NULL, record, record->taken_cells}, &shape, at, part);
+    }
+}
+
+static struct part part_at(const struct reader *reader, const struct cellar_index *index, uint64_t at, uint64_t last)
+{
+    struct part part = {at, last, 0};
+    if (reader->draft)
+        part_of_glance(reader->draft, index, at, &part);
+    else
+        part_of_attempt(reader->txn, index, at, &part);
     return part;
 }
 
@@ -88,9 +125,10 @@ static void presence_add(struct history_recorder *recorder, struct history_recor
 }
 
 /* What the transaction itself has made of that record; NULL: nothing that changes whether it is there. */
-static const struct cache_object *own(const struct txn *txn, const struct table *table, uint64_t key)
+static const struct cache_object *own(const struct reader *reader, const struct table *table, uint64_t key)
 {
-    for (uint32_t i = 0; i < txn->indexed_count; i++) {
+    const struct txn *txn = reader->txn;
+    for (uint32_t i = 0; i < txn->indexed_count && !reader->draft; i++) {
         const struct cache_object *object = txn->indexed[i].object;
         if (object->table == table && object->key == key && object->kind != CACHE_ACCESS) return object;
     }
@@ -98,10 +136,11 @@ static const struct cache_object *own(const struct txn *txn, const struct table 
 }
 
 /* What it has deleted itself was there. */
-static void deleted_add(struct history_recorder *recorder, struct history_recorder_lane *lane, const struct txn *txn,
-                        const struct table *table, const struct part *part)
+static void deleted_add(struct history_recorder *recorder, struct history_recorder_lane *lane,
+                        const struct reader *reader, const struct table *table, const struct part *part)
 {
-    for (uint32_t i = 0; i < txn->indexed_count; i++) {
+    const struct txn *txn = reader->txn;
+    for (uint32_t i = 0; i < txn->indexed_count && !reader->draft; i++) {
         const struct cache_object *object = txn->indexed[i].object;
         if (object->table != table || object->kind != CACHE_DELETE || object->state != CACHE_PRESENT) continue;
         if (object->key < part->first || object->key > part->last) continue;
@@ -110,13 +149,13 @@ static void deleted_add(struct history_recorder *recorder, struct history_record
 }
 
 /* One range, and the keys that the cursor gave there: claims [at, end). */
-static void range_add(struct history_recorder *recorder, struct history_recorder_lane *lane, const struct txn *txn,
-                      uint32_t at, uint32_t end)
+static void range_add(struct history_recorder *recorder, struct history_recorder_lane *lane,
+                      const struct reader *reader, uint32_t at, uint32_t end)
 {
     const struct history_recorder_claim *claim = &lane->claims[at];
     const struct table *table = claim->index->base;
     for (uint64_t first = claim->first;; first++) {
-        struct part part = part_at(txn, claim->index, first, claim->last);
+        struct part part = part_at(reader, claim->index, first, claim->last);
         history_recorder_access(recorder, lane,
                                 (struct history_access){.kind = HISTORY_RANGE,
                                                         .cell = HISTORY_PRESENCE,
@@ -127,22 +166,23 @@ static void range_add(struct history_recorder *recorder, struct history_recorder
         for (uint32_t i = at + 1; i < end; i++) {
             uint64_t key = lane->claims[i].first;
             if (key < part.first || key > part.last) continue;
-            const struct cache_object *object = own(txn, table, key);
+            const struct cache_object *object = own(reader, table, key);
             if (!object || object->kind != CACHE_INSERT) presence_add(recorder, lane, table->id, key, part.ts);
         }
-        deleted_add(recorder, lane, txn, table, &part);
+        deleted_add(recorder, lane, reader, table, &part);
         first = part.last;
         if (first == claim->last) return;
     }
 }
 
 void history_recorder_ranges(struct history_recorder *recorder, struct history_recorder_lane *lane,
-                             const struct txn *txn)
+                             const struct txn *txn, const struct draft *draft)
 {
+    const struct reader reader = {txn, draft};
     if (!lane->claim_count) return;
     for (uint32_t at = 0, end; at < lane->claim_count; at = end) {
         for (end = at + 1; end < lane->claim_count && lane->claims[end].given;) end++;
-        range_add(recorder, lane, txn, at, end);
+        range_add(recorder, lane, &reader, at, end);
     }
     lane->claim_count = 0;
     lane->reads = lane->dated = lane->count;

@@ -208,6 +208,7 @@ static void glances_at_several_nodes(void **state)
     }
     for (uint64_t i = 0; i < POTS; i++) assert_int_equal(pots[i].coins, COINS_EACH);
     assert_true(changed_between_is_seen(&hoard));
+    assert_true(changed_apart_is_seen(&hoard));
     assert_true(half_applied_is_not_read(&hoard));
     assert_true(what_came_to_the_place_is_not_read(&hoard));
     assert_true(a_full_circle_is_noticed(&hoard));

@@ -215,37 +215,6 @@ static void *end_between(void *hoard)
     return NULL;
 }
 
-/* The writer's endpoint, as if memory nodes were apart: all that goes to one of them is done before the rest. */
-static uint32_t node_first;
-
-static void post_apart(struct fabric_ep *ep, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait)
-{
-    enum { OPS = 64 };
-    struct fabric_op parts[2][OPS];
-    uint32_t counts[2] = {0, 0};
-    bool applies = count && count <= OPS && ops[0].phase == CELLAR_PHASE_APPLY && cut.between;
-    for (uint32_t i = 0; i < count && applies; i++) {
-        uint32_t part = fabric_addr_node(ops[i].addr) != node_first;
-        parts[part][counts[part]++] = ops[i];
-    }
-    if (!counts[0] || !counts[1]) {
-        cut.real->post(ep, ops, count, wait);
-        return;
-    }
-    pthread_t thread;
-    void *(*between)(void *hoard) = cut.between;
-    cut.between = NULL;
-    cut.real->post(ep, parts[0], counts[0], wait);
-    assert_int_equal(pthread_create(&thread, NULL, between, cut.hoard), 0);
-    pthread_join(thread, NULL);
-    cut.real->post(ep, parts[1], counts[1], wait);
-    counts[0] = counts[1] = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t part = fabric_addr_node(ops[i].addr) != node_first;
-        ops[i].status = parts[part][counts[part]++].status;
-    }
-}
-
 /* What one has read before the change, and the other one amid it: of one moment, or it is told to begin again. */
 static bool half_is_right(struct hoard *hoard, struct half of)
 {
@@ -255,8 +224,7 @@ static bool half_is_right(struct hoard *hoard, struct half of)
     ok(cellar_begin(hoard->db, CELLAR_TXN(.timeout_us = 50000), &half.reader)); /* the writer outlasts it */
     ok(half.before(half.reader, hoard));
     ok(hoard->changed(writer, hoard));
-    cut_begin(writer, FABRIC_WRITE, CELLAR_PHASE_APPLY, end_between, hoard);
-    cut.ops.post = post_apart;
+    cut_apart(writer, CELLAR_PHASE_APPLY, end_between, hoard);
     ok(cellar_commit(writer, NULL));
     assert_true(cut_end());
     undo(hoard);
