@@ -405,7 +405,7 @@ int session_take(struct cellar *db, struct session **out, struct cellar_error *e
 {
     struct session *session = session_spare(db);
     int rc = session ? 0 : open_counted(db, true, &session, error);
-    if (rc && rc != CELLAR_CLOSED && gives_own(db)) {
+    if (rc && rc != CELLAR_CLOSED && db && gives_own(db)) {
         atomic_store(&db->sessions_own, 0);
         session = session_spare(db);
         if (session) rc = 0;
