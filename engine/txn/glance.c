@@ -287,19 +287,26 @@ bool glance_walk_want(struct glance_walk *walk, struct draft_record *record, uin
     return wanted >= 0;
 }
 
-static bool fresh_post(struct glance_walk *walk)
+static bool fresh_place(struct glance_walk *walk)
 {
     struct txn *txn = walk->txn;
     for (uint32_t i = 0; i < walk->fresh_count; i++) {
         struct glance_fresh *fresh = &walk->fresh[i];
         const struct draft_record *record = fresh->record;
-        const struct schema *schema = &record->table->schema;
         bool in_place = txn->home->ep->fabric->any_local && !record->note_cells && fresh->cells == record->want_cells;
-        fresh->image = in_place ? record->image : cache_alloc(&txn->cache, schema->record_bytes);
+        fresh->image = in_place ? record->image : cache_alloc(&txn->cache, record->table->schema.record_bytes);
         if (!fresh->image) return false;
-        (void)txn_read_cells(walk->co, txn, schema, record->addr, fresh->cells, fresh->image);
     }
     return true;
+}
+
+static void fresh_post(struct glance_walk *walk)
+{
+    for (uint32_t i = 0; i < walk->fresh_count; i++) {
+        const struct glance_fresh *fresh = &walk->fresh[i];
+        const struct draft_record *record = fresh->record;
+        (void)txn_read_cells(walk->co, walk->txn, &record->table->schema, record->addr, fresh->cells, fresh->image);
+    }
 }
 
 /* Beside what is noted, or was read in an earlier round: that has not changed, if its epoch numbers at v say so. */
@@ -329,7 +336,9 @@ static bool fresh_take(struct glance_walk *walk)
 bool glance_walk_read(struct glance_walk *walk)
 {
     if (walk->fresh_count == 0) return true;
-    return fresh_post(walk) && txn_await(walk->co, walk->txn) == 0 && fresh_take(walk);
+    if (!fresh_place(walk)) return false;
+    fresh_post(walk);
+    return txn_await(walk->co, walk->txn) == 0 && fresh_take(walk);
 }
 
 /* INV-GLANCE-2, and of cells that were noted INV-GLANCE-5. */
@@ -346,7 +355,8 @@ static bool walk_end(struct glance_walk *walk)
     struct txn *txn = walk->txn;
     struct draft *draft = walk->draft;
     uint8_t *lines = cache_alloc(&txn->cache, (uint64_t)draft->wanted_count * LAYOUT_LINE);
-    if (!lines || !fresh_post(walk)) return false;
+    if (!lines || !fresh_place(walk)) return false;
+    fresh_post(walk);
     if (walk->apart && txn_await(walk->co, txn)) return false;
     for (uint32_t i = 0; i < draft->wanted_count; i++)
         txn_read(walk->co, txn, CELLAR_PHASE_VALIDATE, draft->records[draft->wanted[i]].addr, lines + i * LAYOUT_LINE,
