@@ -57,11 +57,14 @@ if [ "$mode" = gate ]; then
     build "ASan and UBSan" build-asan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=gcc "$sanitized" -DSHARE=3 \
         -DASAN=ON -DUBSAN=ON "-DBESIDE=$PWD/build-test" -DTEST_PREFIX=asan: \
         "-DTEST_MATCH=^(unit|contract|fault)/|^cli/test_(usage|check|sim|pool_file)|^lint/test_library|^sim/test_traces|^sqlite/test_sqlite_(values|tables)"
+    watched="api_(call|client|closed|queue|session|session_hold|session_life|metrics|snapshot|large)"
+    watched+="|glance(_[a-z]+)?|face_(txn|run|locks)|proc_rows|history_sessions|shm_[a-z]+|sched_signal|pool_[a-z]+"
+    watched+="|fabric[a-z_]*|ordered_sessions|storage_load|outcome"
     # What has threads, but for the long ones. It is also the build of a machine without libibverbs: nothing here that
     # TSan watches needs a device.
     build "TSan" build-tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=gcc "$sanitized" -DSHARE=3 \
         -DTSAN=ON -DWITH_VERBS=OFF -DTEST_PREFIX=tsan: \
-        "-DTEST_MATCH=^contract/test_(api_(call|client|closed|queue|session|session_hold|session_life|metrics|snapshot|large)|glance(_[a-z]+)?|face_(txn|run|locks)|proc_rows|history_sessions|shm_[a-z]+|sched_signal|pool_[a-z]+|fabric[a-z_]*|ordered_sessions|storage_load|outcome)$|^example/|^unit/test_(coro|smallbank)|stress|without_verbs"
+        "-DTEST_MATCH=^contract/test_($watched)$|^example/|^unit/test_(coro|smallbank)|stress|without_verbs"
     filter=(-LE '^all$')
 else
     # Without these, verbs.guest and cli.exp_page are skipped: there may be no network here, or no right to install.

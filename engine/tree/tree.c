@@ -111,6 +111,34 @@ int tree_row_put(struct txn *txn, const struct cellar_index *index, int32_t ref)
     return rc;
 }
 
+/* ---- a node that a cursor reads ---- */
+
+int tree_node_want(struct txn *txn, const struct tree_cursor *cursor, uint64_t node, uint32_t cells)
+{
+    const struct table *nodes = cursor->index->nodes;
+    if (!cursor->walk) return txn_want(txn, nodes, node, cells, 0);
+    struct draft_record *record = draft_record(cursor->walk->draft, nodes, node);
+    return record && glance_walk_want(cursor->walk, record, cells) ? 0 : TREE_LEFT;
+}
+
+int tree_nodes_read(struct txn *txn, const struct tree_cursor *cursor)
+{
+    if (!cursor->walk) return tree_fetch(txn);
+    return glance_walk_read(cursor->walk) ? 0 : TREE_LEFT;
+}
+
+const uint8_t *tree_node_image(const struct txn *txn, const struct tree_cursor *cursor, uint64_t node, int32_t ref)
+{
+    if (cursor->walk) return draft_find(cursor->walk->draft, cursor->index->nodes, node)->image;
+    const struct cache_object *object = txn_object(txn, ref);
+    return object->state == CACHE_PRESENT ? object->image : NULL;
+}
+
+int tree_node_bad(struct txn *txn, const struct tree_cursor *cursor, uint64_t node)
+{
+    return cursor->walk ? TREE_LEFT : tree_contradiction(txn, cursor->index, node);
+}
+
 /* ---- the way to a leaf ---- */
 
 int tree_side(const struct cellar_index *index, const struct treenode_shape *shape, const struct tree_point *point)
@@ -122,21 +150,23 @@ int tree_side(const struct cellar_index *index, const struct treenode_shape *sha
     return (point->before ? high > 0 : high >= 0) ? 1 : 0;
 }
 
-int tree_leaf(struct txn *txn, const struct cellar_index *index, const struct tree_point *point, uint64_t *leaf,
-              int32_t *ref, struct treenode_shape *shape)
+int tree_leaf(struct txn *txn, const struct tree_cursor *cursor, uint64_t *leaf, int32_t *ref,
+              struct treenode_shape *shape)
 {
+    const struct cellar_index *index = cursor->index;
+    const struct tree_point *point = &cursor->at;
     uint64_t number = *leaf, from = 0;
     uint8_t fence[TREENODE_KEY_BYTES_MAX];
     if (!number) number = tree_hints_leaf(txn->home->hints, index, point->endless ? NULL : point->key, point->before);
     for (uint32_t hops = 0; number && hops < TREE_HOPS_MAX; hops++) {
-        bool sane = true;
-        *ref = txn_want(txn, index->nodes, number, TREENODE_SHAPE, 0);
-        int rc = *ref < 0 ? *ref : tree_fetch(txn);
+        *ref = tree_node_want(txn, cursor, number, TREENODE_SHAPE);
+        int rc = *ref < 0 ? *ref : tree_nodes_read(txn, cursor);
         if (rc) return rc;
-        if (!tree_shape(txn, index, *ref, shape, &sane)) break;
-        if (!sane) return tree_contradiction(txn, index, number);
+        const uint8_t *image = tree_node_image(txn, cursor, number, *ref);
+        if (!image) break;
+        if (!tree_image_shape(index, image, shape)) return tree_node_bad(txn, cursor, number);
         if (shape->level) break;
-        if (from && treenode_compare(index, fence, shape->low) != 0) return tree_contradiction(txn, index, number);
+        if (from && treenode_compare(index, fence, shape->low) != 0) return tree_node_bad(txn, cursor, number);
         int side = PLANT(tree_hint_trusted) ? 0 : tree_side(index, shape, point);
         if (side < 0) break;
         *leaf = number;
@@ -145,5 +175,5 @@ int tree_leaf(struct txn *txn, const struct cellar_index *index, const struct tr
         memcpy(fence, shape->high, index->key_bytes);
         number = shape->right;
     }
-    return tree_need(txn, TREE_MEND, index, point);
+    return cursor->walk ? TREE_LEFT : tree_need(txn, TREE_MEND, index, point);
 }

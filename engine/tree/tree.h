@@ -270,8 +270,20 @@ bool tree_image_shape(const struct cellar_index *index, const uint8_t *image, st
 NODISCARD int tree_row_put(struct txn *txn, const struct cellar_index *index, int32_t ref);
 /* Does the leaf cover that point? Negative: it is to the left; positive: to the right. */
 int tree_side(const struct cellar_index *index, const struct treenode_shape *shape, const struct tree_point *point);
-/* Fetches the leaf's shape: walks from `leaf`, or from a hint if that is 0. */
-NODISCARD int tree_leaf(struct txn *txn, const struct cellar_index *index, const struct tree_point *point,
-                        uint64_t *leaf, int32_t *ref, struct treenode_shape *shape);
+/*
+ * What a cursor reads, by its walk or by its attempt. TREE_LEFT: the walk does not know it, and an attempt is to do all;
+ * no caller sees that.
+ */
+#define TREE_LEFT CELLAR_RETRY
+/* These cells of a node are to be read: by an attempt its ref. */
+NODISCARD int tree_node_want(struct txn *txn, const struct tree_cursor *cursor, uint64_t node, uint32_t cells);
+NODISCARD int tree_nodes_read(struct txn *txn, const struct tree_cursor *cursor);
+/* Of a node that was read; NULL: it is not there. */
+const uint8_t *tree_node_image(const struct txn *txn, const struct tree_cursor *cursor, uint64_t node, int32_t ref);
+/* It contradicts itself, or another one. */
+int tree_node_bad(struct txn *txn, const struct tree_cursor *cursor, uint64_t node);
+/* Reads the shape of the leaf at the cursor's place: goes from `leaf`, or from a hint if that is 0, to the right. */
+NODISCARD int tree_leaf(struct txn *txn, const struct tree_cursor *cursor, uint64_t *leaf, int32_t *ref,
+                        struct treenode_shape *shape);
 /* After the transaction the leaf at that key may go, and with it empty ones beside it. */
 void tree_tidy_note(struct txn *txn, const struct cellar_index *index, const uint8_t *key);

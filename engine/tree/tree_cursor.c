@@ -11,9 +11,6 @@
 #include "tree.h"
 #include "tree_plants.h"
 
-/* Of a cursor that reads by a walk: an attempt is to do it. No code that a caller sees. */
-#define LEFT CELLAR_RETRY
-
 static struct txn *txn_of(struct cellar_txn *public_txn) { return &public_txn->txn; }
 
 /* ---- a leaf ---- */
@@ -29,46 +26,17 @@ static void empty_forget(struct txn *txn, const struct cellar_index *index, int3
     }
 }
 
-/* These cells of a node are to be read. */
-static int node_want(struct txn *txn, const struct tree_cursor *cursor, uint64_t node, uint32_t cells)
-{
-    const struct table *nodes = cursor->index->nodes;
-    if (!cursor->walk) return txn_want(txn, nodes, node, cells, 0);
-    struct draft_record *record = draft_record(cursor->walk->draft, nodes, node);
-    return record && glance_walk_want(cursor->walk, record, cells) ? 0 : LEFT;
-}
-
-/* All that is wanted. */
-static int wanted_read(struct txn *txn, const struct tree_cursor *cursor)
-{
-    if (!cursor->walk) return tree_fetch(txn);
-    return glance_walk_read(cursor->walk) ? 0 : LEFT;
-}
-
-/* A node that was read. */
-static const uint8_t *node_image(const struct txn *txn, const struct tree_cursor *cursor, uint64_t node, int32_t ref)
-{
-    if (!cursor->walk) return txn_object(txn, ref)->image;
-    return draft_find(cursor->walk->draft, cursor->index->nodes, node)->image;
-}
-
-/* Nodes contradict each other. */
-static int contradiction(struct txn *txn, const struct tree_cursor *cursor, uint64_t node)
-{
-    return cursor->walk ? LEFT : tree_contradiction(txn, cursor->index, node);
-}
-
 /* Reads data cells first .. last; their entries, sorted, into `found`. */
 static int cells_read(struct txn *txn, struct tree_cursor *cursor, uint64_t leaf, int32_t ref, uint32_t first,
                       uint32_t last, uint32_t *count)
 {
     uint32_t cells = ((4u << last) - 1) & ~((2u << first) - 1);
-    int rc = node_want(txn, cursor, leaf, cells);
-    if (rc >= 0) rc = wanted_read(txn, cursor);
+    int rc = tree_node_want(txn, cursor, leaf, cells);
+    if (rc >= 0) rc = tree_nodes_read(txn, cursor);
     if (rc) return rc;
     *count = 0;
-    if (!tree_image_entries(cursor->index, node_image(txn, cursor, leaf, ref), 0, cells, txn->tree->found, count))
-        return contradiction(txn, cursor, leaf);
+    if (!tree_image_entries(cursor->index, tree_node_image(txn, cursor, leaf, ref), 0, cells, txn->tree->found, count))
+        return tree_node_bad(txn, cursor, leaf);
     if (PLANT(tree_cell_unread) && !cursor->walk) empty_forget(txn, cursor->index, ref, cells);
     treenode_sort(cursor->index, txn->tree->found, *count);
     return 0;
@@ -166,19 +134,6 @@ static int leaf_backward(struct txn *txn, struct tree_cursor *cursor, uint64_t l
     return 0;
 }
 
-/* The leaf at the cursor's place, if hints or the leaf before lead to it. */
-static int leaf_walk(struct txn *txn, const struct tree_cursor *cursor, uint64_t *leaf, struct treenode_shape *shape)
-{
-    const struct tree_point *at = &cursor->at;
-    if (!*leaf) *leaf = tree_hints_leaf(txn->home->hints, cursor->index, at->endless ? NULL : at->key, at->before);
-    int rc = *leaf ? node_want(txn, cursor, *leaf, TREENODE_SHAPE) : LEFT;
-    if (rc == 0) rc = wanted_read(txn, cursor);
-    if (rc) return rc;
-    bool sane = tree_image_shape(cursor->index, node_image(txn, cursor, *leaf, -1), shape) && shape->level == 0;
-    bool there = sane && (tree_side(cursor->index, shape, at) == 0 || PLANT(tree_hint_trusted));
-    return there ? 0 : LEFT;
-}
-
 /* ---- several leaves at once ---- */
 
 /*
@@ -219,7 +174,7 @@ static int leaves_want(struct txn *txn, const struct tree_cursor *cursor)
     if (PLANT(tree_shape_unread)) return 0; /* what is read at once needs it less */
     while (leaves < count && most && !ends) {
         uint32_t got = cells_ahead(txn, cursor, &ahead[leaves], !leaves, most, &cells, &ends);
-        int rc = node_want(txn, cursor, ahead[leaves].leaf, cells);
+        int rc = tree_node_want(txn, cursor, ahead[leaves].leaf, cells);
         if (rc < 0) return rc;
         leaves++;
         most -= got;
@@ -241,7 +196,7 @@ static int leaves_ahead(struct txn *txn, struct tree_cursor *cursor)
         other->begun = true;
     }
     cursor->begun = true;
-    int rc = leaves < 0 ? leaves : wanted_read(txn, cursor);
+    int rc = leaves < 0 ? leaves : tree_nodes_read(txn, cursor);
     return rc ? rc : leaves;
 }
 
@@ -252,7 +207,7 @@ static int rows_want(const struct tree_cursor *cursor)
 {
     for (uint32_t i = 0; i < cursor->count; i++) {
         struct draft_record *record = draft_record(cursor->walk->draft, cursor->index->base, cursor->keys[i]);
-        if (!record || !glance_walk_want(cursor->walk, record, cursor->read)) return LEFT;
+        if (!record || !glance_walk_want(cursor->walk, record, cursor->read)) return TREE_LEFT;
     }
     return 0;
 }
@@ -305,8 +260,7 @@ static int batch_once(struct txn *txn, struct tree_cursor *cursor)
         ahead -= ahead > 0;
         uint64_t leaf = cursor->next_leaf;
         int32_t ref = -1;
-        int rc = cursor->walk ? leaf_walk(txn, cursor, &leaf, &shape)
-                              : tree_leaf(txn, cursor->index, &cursor->at, &leaf, &ref, &shape);
+        int rc = tree_leaf(txn, cursor, &leaf, &ref, &shape);
         if (rc == 0 && PLANT(tree_shape_unread) && !cursor->walk) txn_object(txn, ref)->check_cells &= ~TREENODE_SHAPE;
         if (rc == 0)
             rc = cursor->backward ? leaf_backward(txn, cursor, leaf, ref, &shape)

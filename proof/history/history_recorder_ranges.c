@@ -46,7 +46,7 @@ static bool shape_read(const struct txn *txn, const struct cellar_index *index, 
     return tree_shape(txn, index, ref, shape, &sane) && sane && !shape->level;
 }
 
-/* By whom a range was read: an attempt, or (draft not NULL) a glance, which has made nothing itself. */
+/* What has read a range: an attempt; or, if draft is not NULL, a glance, which changes nothing. */
 struct reader {
     const struct txn *txn;
     const struct draft *draft;
