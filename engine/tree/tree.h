@@ -271,8 +271,8 @@ NODISCARD int tree_row_put(struct txn *txn, const struct cellar_index *index, in
 /* Does the leaf cover that point? Negative: it is to the left; positive: to the right. */
 int tree_side(const struct cellar_index *index, const struct treenode_shape *shape, const struct tree_point *point);
 /*
- * What a cursor reads, by its walk or by its attempt. TREE_LEFT: the walk does not know it, and an attempt is to do all;
- * no caller sees that.
+ * What a cursor reads, by its walk or by its attempt. TREE_LEFT: the walk does not know it, and an attempt is to do
+ * all; no caller sees that.
  */
 #define TREE_LEFT CELLAR_RETRY
 /* These cells of a node are to be read: by an attempt its ref. */
