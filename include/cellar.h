@@ -167,7 +167,8 @@ struct cellar_options {
      * more. A file that is there keeps its own number; EXISTS when it has no place left.
      */
     uint32_t processes_max;
-    uint64_t epoch_us;  /* of a folder: what is durable goes to the disk together, so often (2,000; 100 to 10^6) */
+    /* Of a folder: while no call waits for the disk, what is to be durable goes there so often (2,000; 100 to 10^6). */
+    uint64_t epoch_us;
     uint64_t log_bytes; /* of a folder: its log, which a checkpoint frees at half (`bytes`, 256 MiB to 4 GiB) */
     cellar_log_fn log;  /* NULL: silent */
     void *log_arg;

@@ -49,7 +49,7 @@ struct engine_config {
      */
     const char *durable;
     uint64_t durable_bytes;       /* of its log, which a checkpoint frees at half (pool_bytes, 256 MiB to 4 GiB) */
-    uint64_t epoch_ns;            /* what is durable goes to the disk together, so often (2 ms; 0.1 ms to 1 s) */
+    uint64_t epoch_ns;            /* what none waits for goes to the disk together, so often (2 ms; 0.1 ms to 1 s) */
     enum cellar_durability level; /* of calls that do not say otherwise */
     /*
      * NULL: own memory. Else the socket paths of `cellar memnode` processes, comma separated; on verbs their

@@ -2,6 +2,7 @@
 #include "epochs.h"
 
 #include "cluster_plants.h"
+#include "logseg.h"
 #include "must.h"
 
 #include <stdlib.h>
@@ -25,26 +26,50 @@ void epochs_close(struct epochs *epochs)
     atomic_store(&epochs->rings, NULL);
 }
 
-struct epochs_ring *epochs_join(struct epochs *epochs, struct fabric_addr addr, uint64_t bytes, uint32_t cn,
-                                uint32_t coordinator, uint64_t incarnation)
+struct epochs_ring *epochs_join(struct epochs *epochs, struct sched *sched, struct sched_task *task,
+                                const struct logseg *log)
 {
     struct epochs_ring *ring = aligned_alloc(64, (sizeof *ring + 63) & ~(size_t)63);
     if (!ring) return NULL;
     memset(ring, 0, sizeof *ring);
-    ring->addr = addr;
-    ring->bytes = bytes;
-    ring->cn = cn;
-    ring->coordinator = coordinator;
-    ring->incarnation = incarnation;
+    ring->sleeper.sched = sched;
+    ring->sleeper.task = task;
+    ring->addr = log->addr;
+    ring->bytes = log->bytes;
+    ring->cn = log->cn;
+    ring->coordinator = log->coordinator;
+    ring->incarnation = log->incarnation;
     ring->next = atomic_load(&epochs->rings);
     while (!atomic_compare_exchange_weak(&epochs->rings, &ring->next, ring)) continue;
     return ring;
 }
 
-static void raise(_Atomic uint64_t *word, uint64_t to)
+/* ---- who sleeps ---- */
+
+static void call(struct epochs_sleeper *sleeper, struct sched *from)
+{
+    sched_signal(from, sleeper->sched, sleeper->task, &sleeper->called);
+}
+
+void epochs_call(_Atomic(struct epochs_sleeper *) *sleeper, struct sched *from)
+{
+    struct epochs_sleeper *there = atomic_load(sleeper);
+    if (there) call(there, from);
+}
+
+void epochs_rest(struct coro *co, struct epochs_sleeper *sleeper, uint64_t ns)
+{
+    uint64_t until_ns = fabric_now_ns(sleeper->sched->ep) + ns;
+    (void)sched_wait(co, sleeper->sched, sleeper->task, &sleeper->called, until_ns);
+}
+
+/* ---- drawing ---- */
+
+static bool raise(_Atomic uint64_t *word, uint64_t to)
 {
     uint64_t now = atomic_load(word);
     while (now < to && !atomic_compare_exchange_weak(word, &now, to)) continue;
+    return now < to;
 }
 
 /* The bound first, then the word: the agent moves the word on first, then looks at the bounds (Dekker). */
@@ -54,17 +79,31 @@ uint64_t epochs_draw(struct epochs *epochs, struct epochs_ring *ring)
     atomic_store(&ring->flight, bound);
     uint64_t epoch = atomic_load(&epochs->word);
     if (PLANT(epochs_cached) && epoch - 1 > atomic_load(&epochs->durable)) epoch--;
-    raise(&epochs->drawn, epoch);
+    if (raise(&epochs->drawn, epoch)) epochs_call(&epochs->agent, ring->sleeper.sched);
     return epoch;
 }
 
+void epochs_hurry(struct epochs *epochs, struct epochs_ring *ring) { epochs_call(&epochs->agent, ring->sleeper.sched); }
+
 int epochs_reached(struct epochs *epochs, uint64_t epoch)
 {
-    if (atomic_load_explicit(&epochs->durable, memory_order_acquire) >= epoch) return 1;
+    if (atomic_load(&epochs->durable) >= epoch) return 1;
     return atomic_load(&epochs->refused);
 }
 
-void epochs_want(struct epochs *epochs, uint64_t epoch) { raise(&epochs->drawn, epoch); }
+void epochs_want(struct epochs *epochs, uint64_t epoch, struct sched *from)
+{
+    (void)raise(&epochs->drawn, epoch);
+    (void)raise(&epochs->urged, epoch);
+    epochs_call(&epochs->agent, from);
+}
+
+uint64_t epochs_ask(struct epochs *epochs)
+{
+    uint64_t number = atomic_fetch_add(&epochs->asked, 1) + 1;
+    epochs_call(&epochs->keeper, NULL);
+    return number;
+}
 
 bool epochs_settled(struct epochs *epochs, uint64_t epoch)
 {
@@ -74,6 +113,34 @@ bool epochs_settled(struct epochs *epochs, uint64_t epoch)
         if (flight && flight <= epoch) return false;
     }
     return true;
+}
+
+/* ---- waiting ---- */
+
+/* INV-DURABLE-22 (Dekker). */
+int epochs_await(struct coro *co, struct epochs *epochs, struct epochs_ring *ring, uint64_t epoch)
+{
+    struct epochs_sleeper *sleeper = &ring->sleeper;
+    int rc;
+    if (!PLANT(epochs_waiter_late)) atomic_store(&ring->awaited, epoch);
+    if (!PLANT(epochs_unurged)) (void)raise(&epochs->urged, epoch);
+    epochs_hurry(epochs, ring);
+    while (!(rc = epochs_reached(epochs, epoch))) {
+        sleeper->task->why = "disk";
+        if (PLANT(epochs_waiter_late)) sched_sleep(co, sleeper->sched, sleeper->task, 10000000);
+        atomic_store(&ring->awaited, epoch);
+        (void)sched_wait(co, sleeper->sched, sleeper->task, &sleeper->called, UINT64_MAX);
+    }
+    atomic_store(&ring->awaited, 0);
+    return rc > 0 ? 0 : rc;
+}
+
+static void rings_tell(struct epochs *epochs, struct sched *agent)
+{
+    for (struct epochs_ring *ring = atomic_load(&epochs->rings); ring; ring = ring->next) {
+        uint64_t awaited = atomic_load(&ring->awaited);
+        if (awaited && epochs_reached(epochs, awaited)) call(&ring->sleeper, agent);
+    }
 }
 
 static bool over(struct epochs *epochs, struct epochs_waiter *waiter)
@@ -97,8 +164,10 @@ int epochs_wait(struct epochs *epochs, uint64_t epoch, uint64_t checkpoint)
     return waiter.rc;
 }
 
-void epochs_tell(struct epochs *epochs)
+void epochs_tell(struct epochs *epochs, struct sched *agent)
 {
+    rings_tell(epochs, agent);
+    if (atomic_load(&epochs->asked) != atomic_load(&epochs->checkpoints)) epochs_call(&epochs->keeper, agent);
     fabric_lock(epochs->fabric, &epochs->lock);
     for (struct epochs_waiter **at = &epochs->waiters; *at;) {
         struct epochs_waiter *waiter = *at;

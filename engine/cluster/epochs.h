@@ -5,26 +5,41 @@
  *
  *     room in the ring -> draw: in flight, then the word -> COMMITTABLE -> entry in the ring -> placed: not in flight
  *         agent: the word moves on; none in flight at or below E -> takes entries -> E closed, synced, published
+ *     await: who waits, then what is durable              publish, then who waits: it is called
  *
  * INV-DURABLE-5:  an epoch is drawn after the last fetch has returned and before COMMITTABLE.
  * INV-DURABLE-6:  a coordinator is in flight from before that READ until its entry is in the ring, or surely nowhere.
  * INV-DURABLE-15: ring space is used again only when the agent has taken what is in it.
  * INV-DURABLE-16: what a call tells rests on nothing that is not on the disk: it waits for its own epoch, or, if it has
  *                 none, for all that were drawn before it ended.
+ * INV-DURABLE-22: who waits says so, then looks what is durable; the agent publishes, then looks who waits.
  */
 #pragma once
 
 #include "cluster_plants.h"
 #include "fabric.h"
 #include "layout.h"
+#include "sched.h"
 
 #include <stdatomic.h>
+
+struct logseg;
+
+/* A task that sleeps until it is called, from any thread; it stays until all who may call it have ended. */
+struct epochs_sleeper {
+    struct sched *sched;
+    struct sched_task *task;
+    atomic_bool called;
+};
 
 /* Of one coordinator's log ring. */
 struct epochs_ring {
     struct epochs_ring *next;
     /* its coordinator's; the agent reads: no entry of an epoch below it will come; 0: it is not in flight */
     _Alignas(64) _Atomic uint64_t flight;
+    /* likewise: the epoch that it waits for; 0: it does not wait */
+    _Atomic uint64_t awaited;
+    struct epochs_sleeper sleeper; /* its coordinator, which the agent calls */
     /* its coordinator's alone: the sequence before that of the first entry in the ring's half in use; and that half */
     uint64_t half_sequence;
     bool second_half;
@@ -50,7 +65,9 @@ struct epochs {
     _Alignas(64) _Atomic uint64_t word;    /* the epoch that is on */
     _Alignas(64) _Atomic uint64_t drawn;   /* the largest that a transaction has, or a checkpoint waits for */
     _Alignas(64) _Atomic uint64_t durable; /* on the disk, with all before it */
-    atomic_int refused;                    /* 0, or a code: the disk takes nothing. FULL may pass, SYSTEM does not */
+    _Atomic uint64_t urged;                /* the largest that somebody has waited for: it is not to be kept open */
+    _Atomic(struct epochs_sleeper *) agent, keeper; /* NULL: not there yet */
+    atomic_int refused;  /* 0, or a code: the disk takes nothing. FULL may pass, SYSTEM does not */
     atomic_bool crowded; /* the log is nearly as long as it may be, and a checkpoint that frees it is under way, */
     atomic_bool cramped; /* ... or is put off for lack of space */
     _Atomic uint64_t asked, checkpoints;               /* checkpoints that were asked for, and that count */
@@ -65,8 +82,8 @@ struct epochs {
 void epochs_open(struct epochs *epochs, struct fabric *fabric, uint64_t first);
 void epochs_close(struct epochs *epochs);
 /* A coordinator's ring, before its first transaction; NULL without memory. It stays until epochs_close. */
-struct epochs_ring *epochs_join(struct epochs *epochs, struct fabric_addr addr, uint64_t bytes, uint32_t cn,
-                                uint32_t coordinator, uint64_t incarnation);
+struct epochs_ring *epochs_join(struct epochs *epochs, struct sched *sched, struct sched_task *task,
+                                const struct logseg *log);
 
 /* May the coordinator place one more entry? INV-DURABLE-15. */
 static inline bool epochs_room(const struct epochs_ring *ring)
@@ -82,6 +99,8 @@ static inline void epochs_placed_at(struct epochs_ring *ring, uint64_t sequence,
 }
 /* In flight, with the epoch that is returned; until epochs_landed. */
 uint64_t epochs_draw(struct epochs *epochs, struct epochs_ring *ring);
+/* The agent is to look at the rings now. */
+void epochs_hurry(struct epochs *epochs, struct epochs_ring *ring);
 static inline void epochs_landed(struct epochs_ring *ring)
 {
     atomic_store_explicit(&ring->flight, 0, memory_order_release);
@@ -97,11 +116,19 @@ static inline bool epochs_cramped(struct epochs *epochs)
     bool loaded = atomic_load(&epochs->loads) != atomic_load(&epochs->loads_covered);
     return atomic_load(&epochs->cramped) && (loaded || atomic_load(&epochs->crowded));
 }
-/* Epochs up to this one are to be closed, whether or not a transaction has them. */
-void epochs_want(struct epochs *epochs, uint64_t epoch);
+/* Epochs up to this one are to be closed now, whether or not a transaction has them; from the thread of `from`. */
+void epochs_want(struct epochs *epochs, uint64_t epoch, struct sched *from);
+/* One more checkpoint is to be made: its number. */
+uint64_t epochs_ask(struct epochs *epochs);
 /* No transaction in flight has an epoch up to this one, or will have (INV-DURABLE-7). The agent's. */
 bool epochs_settled(struct epochs *epochs, uint64_t epoch);
+/* Suspends the ring's coordinator until that epoch is durable; or a code. */
+NODISCARD int epochs_await(struct coro *co, struct epochs *epochs, struct epochs_ring *ring, uint64_t epoch);
 /* Blocks a thread that is no worker's, until that epoch is durable and so many checkpoints count; or a code. */
 NODISCARD int epochs_wait(struct epochs *epochs, uint64_t epoch, uint64_t checkpoint);
 /* Wakes those whose wait is over. The agent's. */
-void epochs_tell(struct epochs *epochs);
+void epochs_tell(struct epochs *epochs, struct sched *agent);
+/* Suspends the agent, or the keeper, until it is called, for so long at most. */
+void epochs_rest(struct coro *co, struct epochs_sleeper *sleeper, uint64_t ns);
+/* Calls one of these, if it is there; from the thread of `from`, NULL: it is no worker's. */
+void epochs_call(_Atomic(struct epochs_sleeper *) *sleeper, struct sched *from);

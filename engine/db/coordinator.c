@@ -14,7 +14,6 @@
 #include "tree.h"
 #include "worker.h"
 
-#define DURABLE_POLL_NS 100000 /* between two looks whether an epoch is durable, at least */
 #define TURN_CALLS 8 /* calls in a turn, at most: then other coordinators, messages and requests get theirs, */
 /* ... and the last of them begins no later in it than this: a client function may take its time between two */
 #define TURN_NS 1000000
@@ -124,14 +123,9 @@ int coordinator_await(struct coro *co, struct coordinator *coordinator, uint64_t
     struct worker *worker = coordinator->worker;
     struct epochs *epochs = worker->home.epochs;
     int rc = epochs_reached(epochs, epoch);
-    if (!rc && coordinator->on_stage) stage_leave(coordinator); /* others run their calls meanwhile */
-    uint64_t poll_ns = worker->db->config.epoch_ns / 8;
-    if (poll_ns < DURABLE_POLL_NS) poll_ns = DURABLE_POLL_NS;
-    while (!(rc = epochs_reached(epochs, epoch))) { /* all of a worker look at once */
-        coordinator->task.why = "disk";
-        sched_sleep(co, &worker->sched, &coordinator->task, poll_ns - fabric_now_ns(worker->ep) % poll_ns);
-    }
-    return rc > 0 ? 0 : rc;
+    if (rc) return rc > 0 ? 0 : rc;
+    if (coordinator->on_stage) stage_leave(coordinator); /* others run their calls meanwhile */
+    return epochs_await(co, epochs, coordinator->txn->ring, epoch);
 }
 
 bool coordinator_tells(const struct coordinator *coordinator, const struct cellar_call_options *options, uint64_t epoch)

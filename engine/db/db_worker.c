@@ -78,8 +78,7 @@ static int log_open(struct coro *co, struct coordinator *coordinator, struct cel
                 coordinator->cn_index, worker->db->opening.incarnation);
     rc = txn_open(coordinator->txn, &worker->home, &coordinator->task, &log);
     if (rc == 0 && db->durable) {
-        coordinator->txn->ring =
-            epochs_join(&db->durable->epochs, addr, log.bytes, log.cn, log.coordinator, log.incarnation);
+        coordinator->txn->ring = epochs_join(&db->durable->epochs, &worker->sched, &coordinator->task, &log);
         rc = coordinator->txn->ring ? 0 : CELLAR_NOMEM;
     }
     return rc ? err_set(error, rc, "no memory for a coordinator's buffers") : 0;

@@ -260,7 +260,7 @@ int cellar_lab_durable_read(struct cellar *db, struct cellar_lab_durable *durabl
 static int epoch_await(struct epochs *epochs, uint64_t epoch)
 {
     if (PLANT(durable_sync_early)) return 0;
-    epochs_want(epochs, epoch);
+    epochs_want(epochs, epoch, NULL);
     return epochs_wait(epochs, epoch, 0);
 }
 
@@ -268,8 +268,8 @@ static int epoch_await(struct epochs *epochs, uint64_t epoch)
 static int all_await(struct epochs *epochs)
 {
     bool loaded = atomic_load(&epochs->loads) != atomic_load(&epochs->loads_covered);
-    uint64_t asked = loaded ? atomic_fetch_add(&epochs->asked, 1) + 1 : 0, epoch = atomic_load(&epochs->word);
-    epochs_want(epochs, epoch);
+    uint64_t asked = loaded ? epochs_ask(epochs) : 0, epoch = atomic_load(&epochs->word);
+    epochs_want(epochs, epoch, NULL);
     return epochs_wait(epochs, epoch, asked);
 }
 
@@ -447,6 +447,8 @@ static void thread_main(void *arg)
 static int thread_start(struct durable *durable, struct durable_thread *thread, uint32_t number, coro_fn fn,
                         uint32_t piece_bytes, struct cellar_error *error)
 {
+    _Atomic(struct epochs_sleeper *) *sleeper =
+        thread == &durable->agent ? &durable->epochs.agent : &durable->epochs.keeper;
     struct cellar *db = durable->db;
     thread->durable = durable;
     thread->piece_bytes = piece_bytes;
@@ -459,6 +461,8 @@ static int thread_start(struct durable *durable, struct durable_thread *thread, 
     if (rc) return rc;
     thread->ep->patient = true;
     sched_init(&thread->sched, thread->ep);
+    thread->sleeper = (struct epochs_sleeper){.sched = &thread->sched, .task = &thread->task};
+    atomic_store(sleeper, &thread->sleeper);
     thread->running = 1;
     rc = db->fabric->ops->spawn(db->fabric, thread->ep, thread_main, thread);
     if (rc) thread->running = 0;
@@ -467,10 +471,17 @@ static int thread_start(struct durable *durable, struct durable_thread *thread, 
 
 static void thread_end(struct durable_thread *thread)
 {
-    struct cellar *db = thread->durable->db;
+    if (!thread->durable) return; /* it was never begun */
     atomic_store(&thread->stop, true);
-    if (thread->running) fabric_wake(db->fabric, thread->ep);
-    db_wait(db, &thread->running);
+    if (thread->running) sched_signal(NULL, &thread->sched, &thread->task, &thread->sleeper.called);
+    db_wait(thread->durable->db, &thread->running);
+}
+
+/* When both have ended: until then one may call the other. */
+static void thread_free(struct durable_thread *thread)
+{
+    if (!thread->durable) return;
+    struct cellar *db = thread->durable->db;
     if (thread->ep) fabric_endpoint_close(thread->ep);
     coro_free(thread->task.co);
     if (thread->piece) fabric_forget_local(db->fabric, thread->piece, thread->piece_bytes);
@@ -480,7 +491,7 @@ static void thread_end(struct durable_thread *thread)
 
 static int checkpoint_now(struct durable *durable, struct cellar_error *error)
 {
-    uint64_t number = atomic_fetch_add(&durable->epochs.asked, 1) + 1;
+    uint64_t number = epochs_ask(&durable->epochs);
     int rc = epochs_wait(&durable->epochs, 0, number);
     if (rc) durable_why(durable, error);
     return rc;
@@ -499,8 +510,10 @@ int durable_start(struct durable *durable, struct cellar_error *error)
 int durable_stop(struct durable *durable, bool whole, struct cellar_error *error)
 {
     int rc = whole && durable->keeper.running ? checkpoint_now(durable, error) : 0;
-    if (durable->keeper.durable) thread_end(&durable->keeper);
-    if (durable->agent.durable) thread_end(&durable->agent);
+    thread_end(&durable->keeper);
+    thread_end(&durable->agent);
+    thread_free(&durable->keeper);
+    thread_free(&durable->agent);
     int ended = journal_end(durable->journal, rc ? NULL : error);
     durable->journal = NULL;
     return rc ? rc : ended;

@@ -34,6 +34,7 @@ struct durable_thread {
     struct fabric_ep *ep;
     struct sched sched;
     struct sched_task task;
+    struct epochs_sleeper sleeper;
     uint8_t *piece; /* registered memory */
     uint32_t piece_bytes;
     uint32_t running; /* atomically: 1 until its thread has ended */

@@ -18,8 +18,10 @@
 
 #include <string.h>
 
-#define POLL_NS 200000
-#define FULL_POLL_NS 10000000
+#define POLL_NS 200000         /* while an epoch is to be closed, */
+#define URGED_POLL_NS 50000    /* ... and somebody waits for it: those in flight may have landed */
+#define FULL_POLL_NS 10000000  /* while the disk has no space */
+#define IDLE_POLL_NS 100000000 /* while there is nothing to do */
 #define LINE_READ 64
 #define RUN_READ 16384 /* of a ring that has something, at a time */
 
@@ -203,8 +205,7 @@ static bool loads_wait(struct epochs *epochs, uint64_t epoch)
     if (PLANT(durable_loads_ignored)) return false;
     if (loads == atomic_load(&epochs->loads_covered))
         return epoch < atomic_load(&epochs->loads_epoch) && !PLANT(durable_loads_written);
-    uint64_t asked = atomic_load(&epochs->asked);
-    if (asked == atomic_load(&epochs->checkpoints)) atomic_compare_exchange_strong(&epochs->asked, &asked, asked + 1);
+    if (atomic_load(&epochs->asked) == atomic_load(&epochs->checkpoints)) epochs_ask(epochs);
     return true;
 }
 
@@ -220,13 +221,15 @@ static int epoch_close(struct coro *co, struct durable_thread *thread, uint64_t 
     return rc ? rc : sync_now(durable);
 }
 
-/* The word moves on when its epoch is in use, and was for so long. */
+/* The word moves on when its epoch is in use, and somebody waits for that, or it was in use for so long. */
 static void word_raise(struct durable_thread *thread)
 {
     struct durable *durable = thread->durable;
     struct epochs *epochs = &durable->epochs;
     uint64_t word = atomic_load(&epochs->word), now_ns = fabric_now_ns(thread->ep);
-    if (atomic_load(&epochs->drawn) < word || now_ns - durable->raised_ns < durable->db->config.epoch_ns) return;
+    bool urged = atomic_load(&epochs->urged) >= word,
+         is_long = now_ns - durable->raised_ns >= durable->db->config.epoch_ns;
+    if (atomic_load(&epochs->drawn) < word || (!urged && !is_long)) return;
     atomic_compare_exchange_strong(&epochs->word, &word, word + 1);
     durable->raised_ns = now_ns;
 }
@@ -236,12 +239,12 @@ static void log_bound(struct durable *durable)
 {
     struct epochs *epochs = &durable->epochs;
     uint32_t files = journal_files(durable->journal), most = durable->files;
-    uint64_t below = atomic_exchange(&durable->below, 0), asked = atomic_load(&epochs->asked);
+    uint64_t below = atomic_exchange(&durable->below, 0);
     struct cellar_error error = {0};
     if (below && journal_free(durable->journal, below, &error)) durable_refuse(durable, &error);
     if (below) files = journal_files(durable->journal);
-    bool idle = asked == atomic_load(&epochs->checkpoints);
-    if (files > most / 2 && idle) atomic_compare_exchange_strong(&epochs->asked, &asked, asked + 1);
+    bool idle = atomic_load(&epochs->asked) == atomic_load(&epochs->checkpoints);
+    if (files > most / 2 && idle) epochs_ask(epochs);
     atomic_store(&epochs->crowded, files > most / 4 * 3);
 }
 
@@ -262,19 +265,29 @@ static void step(struct coro *co, struct durable_thread *thread)
     if (epochs_settled(epochs, epoch) && !loads_wait(epochs, epoch)) (void)epoch_close(co, thread, epoch);
 }
 
+/* Until it looks again, if nobody calls it. */
+static uint64_t rest_ns(struct durable *durable)
+{
+    struct epochs *epochs = &durable->epochs;
+    uint64_t part_ns = durable->db->config.epoch_ns / 8;
+    if (atomic_load(&epochs->refused) == CELLAR_FULL) return FULL_POLL_NS;
+    if (atomic_load(&epochs->refused) || atomic_load(&epochs->drawn) <= atomic_load(&epochs->durable))
+        return IDLE_POLL_NS;
+    if (atomic_load(&epochs->urged) > atomic_load(&epochs->durable)) return URGED_POLL_NS;
+    return part_ns < POLL_NS ? POLL_NS : part_ns;
+}
+
 void durable_agent_main(struct coro *co, void *arg)
 {
     struct durable_thread *thread = arg;
     struct epochs *epochs = &thread->durable->epochs;
     while (!atomic_load(&thread->stop)) {
         step(co, thread);
-        epochs_tell(epochs);
-        uint64_t pause_ns = thread->durable->db->config.epoch_ns / 8;
-        if (pause_ns < POLL_NS) pause_ns = POLL_NS;
-        sched_sleep(co, &thread->sched, &thread->task, atomic_load(&epochs->refused) ? FULL_POLL_NS : pause_ns);
+        epochs_tell(epochs, &thread->sched);
+        epochs_rest(co, &thread->sleeper, rest_ns(thread->durable));
     }
     if (atomic_load(&epochs->refused) != CELLAR_SYSTEM) log_bound(thread->durable); /* of the last checkpoint */
-    epochs_tell(epochs);
+    epochs_tell(epochs, &thread->sched);
     atomic_store(&thread->over, true);
     sched_park(co, &thread->task);
 }

@@ -8,8 +8,9 @@
 #include "db_plants.h"
 #include "durable.h"
 
-#define POLL_NS 500000
+#define POLL_NS 500000 /* while a checkpoint is to be made, or to count */
 #define CRAMPED_POLL_NS 20000000
+#define IDLE_POLL_NS 100000000 /* while there is nothing to do */
 
 /* What a checkpoint is of, seen while all stand still. */
 struct copy {
@@ -33,8 +34,10 @@ static void refuse(struct durable *durable, int rc, const struct cellar_error *e
 
 static void sleep_some(struct coro *co, struct durable_thread *thread)
 {
-    uint64_t pause_ns = atomic_load(&thread->durable->epochs.cramped) ? CRAMPED_POLL_NS : POLL_NS;
-    sched_sleep(co, &thread->sched, &thread->task, pause_ns);
+    struct epochs *epochs = &thread->durable->epochs;
+    bool asked = atomic_load(&epochs->asked) != atomic_load(&epochs->checkpoints);
+    uint64_t pause_ns = atomic_load(&epochs->cramped) ? CRAMPED_POLL_NS : asked ? POLL_NS : IDLE_POLL_NS;
+    epochs_rest(co, &thread->sleeper, pause_ns);
 }
 
 /* All that has an epoch up to begin is applied: its attempt has ended, and so have all that shared with it. */
@@ -139,7 +142,7 @@ static int checkpoint_make(struct coro *co, struct durable_thread *thread, struc
     if (rc == 0) rc = write_all(co, thread, &copy, &last, error);
     if (rc) return rc;
     atomic_store(&epochs->cramped, false);
-    epochs_want(epochs, last);
+    epochs_want(epochs, last, &thread->sched);
     if (copy.loads != atomic_load(&epochs->loads_covered)) atomic_store(&epochs->loads_epoch, last);
     atomic_store(&epochs->loads_covered, copy.loads);
     /* For lack of space it waits: the epoch is in the log when there is some. */
@@ -165,6 +168,7 @@ void durable_keeper_main(struct coro *co, void *arg)
         int rc = wanted ? checkpoint_make(co, thread, &error) : 0;
         if (rc == 0 && wanted) atomic_store(&epochs->checkpoints, asked);
         if (rc && rc != CELLAR_RETRY && atomic_load(&epochs->refused) != CELLAR_SYSTEM) refuse(durable, rc, &error);
+        if (wanted) epochs_call(&epochs->agent, &thread->sched); /* it frees the log, and tells those who wait */
         sleep_some(co, thread);
     }
     atomic_store(&thread->over, true);

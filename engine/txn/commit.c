@@ -508,6 +508,7 @@ static int epoch_room(struct coro *co, struct txn *txn)
         if (atomic_load_explicit(&epochs->crowded, memory_order_relaxed))
             return txn_abort(co, txn, CELLAR_ABORT_LOG_FULL);
         if (epochs_room(txn->ring)) return 0;
+        epochs_hurry(epochs, txn->ring);
         txn->task->why = "log of the memory node";
         sched_sleep(co, txn->home->sched, txn->task, EPOCH_POLL_NS);
     }

@@ -1,0 +1,249 @@
+/*
+ * test_durable_waits.c - how long a durable call waits: for the disk, whatever the length of an epoch; that those who
+ * wait together share a sync; and that a folder which nobody uses costs no processor time. On a simulated disk, in
+ * virtual time, and on a real one.
+ */
+#include "durable_sim.h"
+#include "face_calls.h"
+#include "plant.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CAPACITY (256ull << 20)
+#define EPOCH_NS 1000000000 /* far longer than a test's calls take */
+#define SYNC_NS 300000
+#define CALLS 20
+
+struct purse {
+    uint64_t id;
+    int64_t coins;
+};
+enum { ID, COINS };
+static const struct cellar_column columns[] = {{CELLAR_FIELD(struct purse, id), .flags = CELLAR_KEY},
+                                               {CELLAR_FIELD(struct purse, coins)}};
+enum { FIRST = 1 };
+
+struct lab {
+    struct durable_sim sim;
+    const struct cellar_table *purses;
+    struct cellar_error error;
+};
+
+static int filled(struct cellar_txn *txn, void *arg)
+{
+    const struct lab *lab = arg;
+    return cellar_insert(txn, lab->purses, &(struct purse){FIRST, 0});
+}
+
+static int paid(struct cellar_txn *txn, void *arg)
+{
+    const struct lab *lab = arg;
+    struct purse purse = {.id = FIRST};
+    int rc = cellar_get(txn, lab->purses, CELLAR_COL(COINS), 0, &purse);
+    purse.coins++;
+    return rc ? rc : cellar_put(txn, lab->purses, CELLAR_COL(COINS), &purse);
+}
+
+static int seen(struct cellar_txn *txn, void *arg)
+{
+    const struct lab *lab = arg;
+    return cellar_get(txn, lab->purses, 0, 0, &(struct purse){.id = FIRST});
+}
+
+static void lab_open(struct lab *lab, enum cellar_lab_cc cc)
+{
+    *lab = (struct lab){.sim = {.seed = 1, .sync_ns = SYNC_NS, .epoch_ns = EPOCH_NS, .cc = cc, .coros = 2}};
+    lab->sim.disk = disk_sim_open(1, CAPACITY);
+    assert_non_null(lab->sim.disk);
+    assert_int_equal(durable_sim_open(&lab->sim, &lab->error), 0);
+    ok(cellar_table_open(lab->sim.db, CELLAR_TABLE(struct purse, columns, .name = "purses"), 0, &lab->purses));
+    ok(cellar_run(lab->sim.db, filled, lab, NULL, NULL));
+}
+
+static void lab_close(struct lab *lab)
+{
+    ok(cellar_close(lab->sim.db));
+    fabric_close(lab->sim.fabric);
+    disk_sim_close(lab->sim.disk);
+}
+
+static uint64_t now_ns(const struct lab *lab) { return fabric_now_ns(lab->sim.timed.durable->agent.ep); }
+
+/* ---- one that is alone ---- */
+
+/* The longest of some calls. Each of them is on the disk when it returns. */
+static uint64_t slowest_ns(struct lab *lab, int (*fn)(struct cellar_txn *txn, void *arg), bool syncs)
+{
+    uint64_t most_ns = 0;
+    for (int i = 0; i < CALLS; i++) {
+        struct cellar_result result;
+        uint64_t begin_ns = now_ns(lab);
+        ok(cellar_run(lab->sim.db, fn, lab, syncs ? CELLAR_TXN(.durability = CELLAR_MEMORY) : NULL, &result));
+        if (syncs) ok(cellar_sync(lab->sim.db, result.epoch));
+        uint64_t ns = now_ns(lab) - begin_ns;
+        assert_true(cellar_durable_epoch(lab->sim.db) >= result.epoch);
+        if (ns > most_ns) most_ns = ns;
+    }
+    return most_ns;
+}
+
+static const enum cellar_lab_cc modes[] = {CELLAR_LAB_CC_RECORD, CELLAR_LAB_CC_CELL, CELLAR_LAB_CC_CREST,
+                                           CELLAR_LAB_CC_CELLAR};
+
+/* A sync may be under way when it comes. */
+static void a_call_waits_for_the_disk_alone(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        struct lab lab;
+        lab_open(&lab, modes[i]);
+        uint64_t writer_ns = slowest_ns(&lab, paid, false), syncer_ns = slowest_ns(&lab, paid, true);
+        assert_in_range(writer_ns, SYNC_NS, 3 * SYNC_NS);
+        assert_in_range(syncer_ns, SYNC_NS, 3 * SYNC_NS);
+        assert_in_range(slowest_ns(&lab, seen, false), 0, SYNC_NS / 3); /* what it has seen is there already */
+        lab_close(&lab);
+    }
+}
+
+/* Nobody waits: an epoch is as long as the options say. */
+static void calls_of_memory_share_an_epoch(void **state)
+{
+    struct lab lab;
+    struct cellar_result result;
+    struct cellar_lab_durable before, after;
+    (void)state;
+    lab_open(&lab, CELLAR_LAB_CC_CELLAR);
+    ok(cellar_lab_durable_read(lab.sim.db, &before));
+    for (int i = 0; i < CALLS; i++)
+        ok(cellar_run(lab.sim.db, paid, &lab, CELLAR_TXN(.durability = CELLAR_MEMORY), &result));
+    ok(cellar_lab_durable_read(lab.sim.db, &after));
+    assert_true(after.epochs <= before.epochs + 1);
+    ok(cellar_sync(lab.sim.db, result.epoch));
+    lab_close(&lab);
+}
+
+#ifdef CELLAR_PLANTS
+static void planted_bugs_are_met(void **state)
+{
+    struct lab lab;
+    (void)state;
+    lab_open(&lab, CELLAR_LAB_CC_CELLAR);
+    assert_true(plant_choose("epochs_unurged"));
+    assert_true(slowest_ns(&lab, paid, false) > 10 * SYNC_NS);
+    assert_true(plant_choose("epochs_waiter_late"));
+    assert_true(slowest_ns(&lab, paid, false) > 10 * SYNC_NS);
+    assert_true(plant_choose(NULL));
+    lab_close(&lab);
+}
+#endif
+
+/* ---- on a real disk ---- */
+
+struct place {
+    char folder[32];
+    struct cellar *db;
+    const struct cellar_table *purses;
+};
+
+static void place_open(struct place *place)
+{
+    strcpy(place->folder, "/tmp/cellar-waits-XXXXXX");
+    assert_non_null(mkdtemp(place->folder));
+    ok(cellar_open(place->folder, CELLAR_OPTIONS(.bytes = 16u << 20, .threads = 2), &place->db));
+    ok(cellar_table_open(place->db, CELLAR_TABLE(struct purse, columns, .name = "purses"), 0, &place->purses));
+}
+
+static void place_close(struct place *place)
+{
+    char command[64];
+    ok(cellar_close(place->db));
+    snprintf(command, sizeof command, "rm -r %s", place->folder);
+    assert_int_equal(system(command), 0);
+}
+
+/* Only looks that nobody asked for: ten a second of each thread. More of them is what polling takes. */
+static void a_folder_at_rest_sleeps(void **state)
+{
+    struct place place;
+    struct rusage before, after;
+    (void)state;
+    place_open(&place);
+    assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
+    nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
+    assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
+    assert_true(after.ru_nvcsw - before.ru_nvcsw < 200);
+    place_close(&place);
+}
+
+enum { THREADS = 4, TURNS = 30 };
+
+struct client {
+    struct place *place;
+    pthread_t thread;
+    uint64_t id;
+    bool by_procedure;
+    const struct cellar_proc *proc;
+    int rc;
+};
+
+static int added(struct cellar_txn *txn, void *arg)
+{
+    const struct client *client = arg;
+    struct purse purse = {.id = client->id};
+    int rc = cellar_get(txn, client->place->purses, 0, 0, &purse);
+    purse.coins++;
+    return rc == CELLAR_NOT_FOUND || !rc ? cellar_put(txn, client->place->purses, CELLAR_ALL, &purse) : rc;
+}
+
+static void *client_main(void *arg)
+{
+    struct client *client = arg;
+    struct cellar *db = client->place->db;
+    for (int i = 0; i < TURNS && client->rc == 0; i++) {
+        struct cellar_result result = {0};
+        client->rc = client->by_procedure ? cellar_proc_run(db, client->proc, client, NULL, &result)
+                                          : cellar_run(db, added, client, NULL, &result);
+        if (client->rc == 0 && cellar_durable_epoch(db) < result.epoch) client->rc = CELLAR_CORRUPT;
+    }
+    return NULL;
+}
+
+/* All that wait are woken, whoever else waits, and what each has told is on the disk. */
+static void threads_wait_together(void **state)
+{
+    struct place place;
+    struct client clients[THREADS];
+    const struct cellar_proc *proc;
+    const struct cellar_proc_def def = {.name = "added", .fn = added, .records_max = 1, .writes_max = 1};
+    (void)state;
+    place_open(&place);
+    ok(cellar_proc_register(place.db, &def, &proc));
+    for (int i = 0; i < THREADS; i++) {
+        clients[i] = (struct client){.place = &place, .id = (uint64_t)i, .by_procedure = i % 2, .proc = proc};
+        assert_int_equal(pthread_create(&clients[i].thread, NULL, client_main, &clients[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(clients[i].thread, NULL), 0);
+        assert_int_equal(clients[i].rc, 0);
+    }
+    place_close(&place);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_waits_for_the_disk_alone),
+        cmocka_unit_test(calls_of_memory_share_an_epoch),
+#ifdef CELLAR_PLANTS
+        cmocka_unit_test(planted_bugs_are_met),
+#endif
+        cmocka_unit_test(a_folder_at_rest_sleeps),
+        cmocka_unit_test(threads_wait_together),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
