@@ -112,10 +112,10 @@ static uint64_t log_bytes_most(const struct session *session, bool holds)
     return rings ? db->config.log_bytes / 2 : CELLAR_INTERACTIVE_LOG_BYTES;
 }
 
-/* Does the first block insert it? Else it is looked for. */
+/* Does the first block insert it? Else it is looked for: a cursor has shown it since, perhaps. */
 static bool inserts_first(const struct draft_record *record, bool look_first)
 {
-    return draft_is_new(record) && !look_first;
+    return draft_is_new(record) && !look_first && !record->note_cells;
 }
 
 /* Does a second block, now that the first one has looked? */
@@ -226,7 +226,7 @@ int interactive_commit(struct session *session, struct cellar_result *result)
 /* Of a record that this attempt may have read or locked. */
 static int declare_own(struct txn *txn, const struct draft_record *record)
 {
-    if (draft_is_new(record)) return txn_insert(txn, record->table, record->key, record->row);
+    if (inserts_first(record, false)) return txn_insert(txn, record->table, record->key, record->row);
     if (record->now.change == DRAFT_DELETE) return txn_delete(txn, record->table, record->key);
     uint32_t write = record->now.change == DRAFT_PUT ? draft_cells(&record->table->schema, record->now.put_columns) : 0;
     return txn_want_counted(txn, record->table, record->key, 0, write);

@@ -222,6 +222,43 @@ static void a_cursor_locks_what_it_shows(void **state)
     face_close(bank.db);
 }
 
+/* A cursor that is older than an insert shows the row that was there all along. */
+static int insert_over_shown(struct cellar_txn *txn, void *arg)
+{
+    struct bank *bank = arg;
+    struct account shown;
+    struct cellar_cursor *cursor;
+    const uint64_t lock = bank->locks ? CELLAR_COL(CENTS) : 0;
+    int rc = cellar_cursor_open(txn, CELLAR_SCAN(struct account, bank->accounts, .columns = CELLAR_ALL, .lock = lock),
+                                &cursor);
+    if (rc == 0) rc = cellar_insert(txn, bank->accounts, &(struct account){FIRST, 2 * OPENING});
+    if (rc) return rc;
+    bank->codes[0] = cellar_cursor_next(cursor, 1, &shown);
+    bank->seen[0] = shown.cents;
+    return bank->codes[0] < 0 ? bank->codes[0] : 0;
+}
+
+static void a_row_that_was_shown_exists(void **state)
+{
+    static const uint32_t modes[] = {CELLAR_LAB_CC_CELLAR, CELLAR_LAB_CC_RECORD, CELLAR_LAB_CC_CELL,
+                                     CELLAR_LAB_CC_CREST, CELLAR_LAB_CC_FORD};
+    const struct cellar_call_options few = {.attempts_max = 3};
+    (void)state;
+    for (size_t i = 0; i < 4 * sizeof modes / sizeof *modes; i++) {
+        struct bank bank;
+        if (!bank_open(&bank, modes[i / 4], CELLAR_ORDERED, false)) continue;
+        const struct cellar_proc *proc = registered(&bank, "insert_over_shown", insert_over_shown);
+        bank.locks = i / 2 % 2;
+        int rc = i % 2 ? cellar_proc_run(bank.db, proc, &bank, &few, NULL)
+                       : cellar_run(bank.db, insert_over_shown, &bank, NULL, NULL);
+        assert_int_equal(rc, CELLAR_EXISTS);
+        assert_int_equal(bank.codes[0], 1);
+        assert_int_equal(bank.seen[0], OPENING);
+        assert_int_equal(cents_of(&bank, FIRST), OPENING);
+        face_close(bank.db);
+    }
+}
+
 /* ---- a row that is deleted after it was read ---- */
 
 /* What the first account has goes to the second. */
@@ -515,6 +552,7 @@ int main(void)
         cmocka_unit_test(one_function_runs_three_ways),
         cmocka_unit_test(a_block_reads_and_locks),
         cmocka_unit_test(a_cursor_locks_what_it_shows),
+        cmocka_unit_test(a_row_that_was_shown_exists),
         cmocka_unit_test(a_change_before_the_delete_is_not_lost),
         cmocka_unit_test(a_procedure_has_its_own_handle),
         cmocka_unit_test(what_does_not_belong_is_refused),
