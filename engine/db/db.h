@@ -44,7 +44,7 @@ struct cellar {
     atomic_uint next_worker;      /* of calls, in turn, where no helm is lent */
     /* config.sessions; made when they are needed, NULL until then, and again once it is closed. */
     struct session *sessions[CELLAR_TXNS_MAX];
-    atomic_int sessions_last[CELLAR_TXNS_MAX]; /* the number of the thread that has taken it last: seldom written */
+    atomic_int sessions_last[CELLAR_TXNS_MAX]; /* the number of the thread that is to have it again: seldom written */
     uint32_t sessions_lock;                    /* guards which there are, and which are open */
     uint32_t sessions_spread;     /* over so many of them threads begin to look; 0: in sim a run repeats exactly */
     atomic_uint sessions_made;    /* ever; */

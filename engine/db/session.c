@@ -193,26 +193,31 @@ static struct session **place_at(const struct places *places, uint32_t i)
 }
 
 /* For the calling thread, if it is owned as it was seen. */
-static bool claim(struct cellar *db, struct session *session, uint64_t seen, enum session_state state)
+static bool claim(struct session *session, uint64_t seen, enum session_state state)
 {
-    if (!atomic_compare_exchange_strong(&session->owner, &seen, owner_here(state))) return false;
-    atomic_int *last = &db->sessions_last[session->number];
-    int here = fabric_thread_here().number;
-    if (atomic_load_explicit(last, memory_order_relaxed) != here)
-        atomic_store_explicit(last, here, memory_order_relaxed);
-    return true;
+    return atomic_compare_exchange_strong(&session->owner, &seen, owner_here(state));
 }
 
-static bool claim_free(struct cellar *db, struct session *session, enum session_state state)
+/* The calling thread is to have it the next time, too. */
+static struct session *keep(struct session *session)
 {
-    return session_state(session) == SESSION_FREE && claim(db, session, SESSION_FREE, state);
+    int here = fabric_thread_here().number;
+    atomic_int *last = session ? &session->db->sessions_last[session->number] : NULL;
+    if (last && atomic_load_explicit(last, memory_order_relaxed) != here)
+        atomic_store_explicit(last, here, memory_order_relaxed);
+    return session;
+}
+
+static bool claim_free(struct session *session, enum session_state state)
+{
+    return session_state(session) == SESSION_FREE && claim(session, SESSION_FREE, state);
 }
 
 /* Under the lock. Made, if it is not there yet. */
 static bool claim_closed(struct cellar *db, struct session **place, enum session_state state)
 {
     if (!*place) __atomic_store_n(place, make(db, (uint32_t)(place - db->sessions)), __ATOMIC_RELEASE);
-    return *place && session_state(*place) == SESSION_CLOSED && claim(db, *place, SESSION_CLOSED, state);
+    return *place && session_state(*place) == SESSION_CLOSED && claim(*place, SESSION_CLOSED, state);
 }
 
 static struct session *claim_one(struct cellar *db, const struct places *places, enum session_state state)
@@ -221,7 +226,7 @@ static struct session *claim_one(struct cellar *db, const struct places *places,
         if (claim_closed(db, place_at(places, i), state)) return *place_at(places, i);
     for (uint32_t i = 0; i < places->count; i++) {
         struct session *session = *place_at(places, i);
-        if (session && claim_free(db, session, state)) return session;
+        if (session && claim_free(session, state)) return session;
     }
     return NULL;
 }
@@ -252,7 +257,7 @@ bool session_take_over(struct session *session, uint64_t seen, enum session_stat
     struct cellar *db = session->db;
     fabric_lock(db->fabric, &db->sessions_lock);
     if (PLANT(session_seen_unasked)) seen = atomic_load(&session->owner);
-    bool taken = claim(db, session, seen, state);
+    bool taken = claim(session, seen, state);
     if (taken) clear(session);
     fabric_unlock(db->fabric, &db->sessions_lock);
     if (taken)
@@ -283,7 +288,7 @@ static struct session *take(struct cellar *db, bool lent, struct cellar_error *e
     if (!session)
         err_set(error, lent ? CELLAR_BUSY : CELLAR_FULL,
                 "%u transactions are open, as many as there may be: end one, or raise txns_max", db->config.sessions);
-    return session;
+    return keep(session);
 }
 
 bool session_any_entered(struct cellar *db)
@@ -314,12 +319,15 @@ static struct session *lend_any(struct cellar *db, struct places places)
     if (db->sessions_spread && places.count) places.first = atomic_fetch_add(&db->sessions_turn, 1) % places.count;
     for (uint32_t i = 0; i < places.count; i++) {
         struct session *session = __atomic_load_n(place_at(&places, i), __ATOMIC_ACQUIRE);
-        if (session && claim_free(db, session, SESSION_TAKEN)) return session;
+        if (session && claim_free(session, SESSION_TAKEN)) return session;
     }
     return NULL;
 }
 
-/* A session is made with the help of its compute node's first worker, which is at something else, perhaps for long. */
+/*
+ * A session is made with the help of its compute node's first worker, which is at something else, perhaps for long:
+ * another thread's is borrowed then, which is that one's still.
+ */
 static bool is_engaged(const struct cellar *db)
 {
     bool engaged = false;
@@ -381,7 +389,7 @@ static struct session *lend_last(struct cellar *db, const struct places *places,
     for (uint32_t i = 0; i < places->count && !*own; i++) {
         struct session **place = place_at(places, i), *session = __atomic_load_n(place, __ATOMIC_ACQUIRE);
         bool had = atomic_load_explicit(&db->sessions_last[place - places->all], memory_order_relaxed) == here;
-        if (had && session && claim_free(db, session, SESSION_TAKEN)) return session;
+        if (had && session && claim_free(session, SESSION_TAKEN)) return session;
         if (!session || i == OWN_PLACES) {
             bool gives = gives_own(db);
             if (!session) *own = gives;
@@ -397,7 +405,7 @@ struct session *session_spare(struct cellar *db)
     const struct places places = places_of(db, true);
     bool own = false;
     struct session *session = db->sessions_spread ? lend_last(db, &places, &own) : NULL;
-    return session || own ? session : lend_any(db, places);
+    return session || own ? session : keep(lend_any(db, places));
 }
 
 /* Where there is no room for one more, threads share those that there are. */
