@@ -24,6 +24,11 @@ void epochs_close(struct epochs *epochs)
         free(ring);
     }
     atomic_store(&epochs->rings, NULL);
+    for (struct epochs_watch *watch = atomic_load(&epochs->watches), *next; watch; watch = next) {
+        next = watch->next;
+        free(watch);
+    }
+    atomic_store(&epochs->watches, NULL);
 }
 
 struct epochs_ring *epochs_join(struct epochs *epochs, struct sched *sched, struct sched_task *task,
@@ -117,6 +122,29 @@ bool epochs_settled(struct epochs *epochs, uint64_t epoch)
 
 /* ---- waiting ---- */
 
+void epochs_urge(struct epochs *epochs, uint64_t epoch, struct sched *from)
+{
+    if (!PLANT(epochs_unurged) && raise(&epochs->urged, epoch)) epochs_call(&epochs->agent, from);
+}
+
+struct epochs_watch *epochs_watch(struct epochs *epochs, struct fabric_ep *ep)
+{
+    struct epochs_watch *watch = calloc(1, sizeof *watch);
+    if (!watch) return NULL;
+    watch->ep = ep;
+    watch->next = atomic_load(&epochs->watches);
+    while (!atomic_compare_exchange_weak(&epochs->watches, &watch->next, watch)) continue;
+    return watch;
+}
+
+static void watches_tell(struct epochs *epochs)
+{
+    for (struct epochs_watch *watch = atomic_load(&epochs->watches); watch; watch = watch->next) {
+        uint64_t awaited = atomic_load(&watch->awaited);
+        if (awaited && epochs_reached(epochs, awaited)) fabric_wake(epochs->fabric, watch->ep);
+    }
+}
+
 /* INV-DURABLE-22 (Dekker). */
 int epochs_await(struct coro *co, struct epochs *epochs, struct epochs_ring *ring, uint64_t epoch)
 {
@@ -167,6 +195,7 @@ int epochs_wait(struct epochs *epochs, uint64_t epoch, uint64_t checkpoint)
 void epochs_tell(struct epochs *epochs, struct sched *agent)
 {
     rings_tell(epochs, agent);
+    watches_tell(epochs);
     if (atomic_load(&epochs->asked) != atomic_load(&epochs->checkpoints)) epochs_call(&epochs->keeper, agent);
     fabric_lock(epochs->fabric, &epochs->lock);
     for (struct epochs_waiter **at = &epochs->waiters; *at;) {

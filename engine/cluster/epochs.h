@@ -52,6 +52,13 @@ struct epochs_ring {
     uint32_t cn, coordinator;
 };
 
+/* A worker whose thread is woken when an epoch is durable. It stays until epochs_close. */
+struct epochs_watch {
+    struct epochs_watch *next;
+    struct fabric_ep *ep;
+    _Atomic uint64_t awaited; /* the worker's; the agent reads: the epoch; 0: none */
+};
+
 /* A thread that waits, outside of any worker; its own, under the lock. */
 struct epochs_waiter {
     struct epochs_waiter *next;
@@ -75,6 +82,7 @@ struct epochs {
     _Atomic uint64_t loads_epoch;                      /* ... and counts when this epoch is durable */
     _Atomic uint64_t ending; /* no epoch from this one on is closed: INV-DURABLE-20. 0: any is */
     _Atomic(struct epochs_ring *) rings;
+    _Atomic(struct epochs_watch *) watches;
     uint32_t lock; /* guards waiters */
     struct epochs_waiter *waiters;
 };
@@ -122,6 +130,15 @@ void epochs_want(struct epochs *epochs, uint64_t epoch, struct sched *from);
 uint64_t epochs_ask(struct epochs *epochs);
 /* No transaction in flight has an epoch up to this one, or will have (INV-DURABLE-7). The agent's. */
 bool epochs_settled(struct epochs *epochs, uint64_t epoch);
+/* That epoch is not to be kept open; from the thread of `from`. */
+void epochs_urge(struct epochs *epochs, uint64_t epoch, struct sched *from);
+/* For a worker; NULL without memory. */
+struct epochs_watch *epochs_watch(struct epochs *epochs, struct fabric_ep *ep);
+/* Then the worker looks what is durable, before it sleeps (INV-DURABLE-22). */
+static inline void epochs_watch_for(struct epochs_watch *watch, uint64_t epoch)
+{
+    atomic_store(&watch->awaited, epoch);
+}
 /* Suspends the ring's coordinator until that epoch is durable; or a code. */
 NODISCARD int epochs_await(struct coro *co, struct epochs *epochs, struct epochs_ring *ring, uint64_t epoch);
 /* Blocks a thread that is no worker's, until that epoch is durable and so many checkpoints count; or a code. */

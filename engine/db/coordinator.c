@@ -152,6 +152,11 @@ static __attribute__((noinline)) bool durable_end(struct coro *co, struct coordi
     struct txn *txn = coordinator->txn;
     result->epoch = rests_on(coordinator);
     if (!ended || keeps_quiet(txn, result) || !waits_durable(worker->db, options)) return false;
+    if (!coordinator->request->fn) { /* it waits without its coordinator */
+        coordinator->waits = epochs_reached(worker->home.epochs, result->epoch) <= 0;
+        coordinator->request->logged = txn->log.epoch != 0;
+        return false;
+    }
     int refused = coordinator_await(co, coordinator, result->epoch);
     if (refused) result->code = txn->log.epoch ? CELLAR_INDETERMINATE : refused;
     txn->ack_ns = fabric_now_ns(worker->ep);
@@ -502,7 +507,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
     result->txn_id[0] =
         (uint64_t)txn->log.cn << 48 | (uint64_t)txn->log.coordinator << 32 | (txn->log.incarnation & 0xffffffff);
     result->txn_id[1] = txn->log.sequence;
-    db_tally_end(worker, proc, result);
+    if (!coordinator->waits) db_tally_end(worker, proc, result);
     bool plain = !result->code && !unsure && !tree_tidies(txn) && !tree_needs(txn);
     int code = __builtin_expect(plain, 1) ? 0 : tell(co, coordinator, options, unsure, result);
     if (txn->phase_start_ns) call_told(txn, proc, result);
@@ -524,6 +529,7 @@ void coordinator_main(struct coro *co, void *arg)
         sched_park(co, &coordinator->task);
 
         struct db_request *request = coordinator->request;
+        coordinator->waits = false;
         if (request->fn)
             request->rc = request->fn(co, coordinator, request->arg);
         else
@@ -531,11 +537,10 @@ void coordinator_main(struct coro *co, void *arg)
                              request->result);
         if (coordinator->on_stage) stage_leave(coordinator);
         counter_add(&worker->busy, (uint64_t)-1);
-        /* From here on the request may be gone: it lives on the stack of the thread that waits for `pending`. */
-        if (request->ended)
-            request->ended(request);
+        if (coordinator->waits)
+            acks_add(worker, request);
         else
-            fabric_done(worker->db->fabric, request->pending);
+            db_request_end(worker->db, request);
     }
 }
 

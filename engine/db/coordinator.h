@@ -17,6 +17,7 @@ struct coordinator {
     uint32_t calls;    /* counts to the end of its turn, and samples phases */
     uint64_t turn_ns;  /* when its turn began */
     bool on_stage;     /* of its worker's (stage.c) */
+    bool waits;        /* the call of its request has ended, but is not to be told yet (acks.h) */
     bool amid;         /* it waits for the stage amid a call */
     uint64_t stage_ns; /* when it was let in, or first met one that waits; 0: it has not */
     struct cellar_lab_client *client;

@@ -31,6 +31,7 @@ struct cellar_queue { /* a handle */
     struct cellar *db;
     struct cellar_queue *next; /* of its database */
     uint32_t calls_max, in_flight;
+    uint32_t bounded; /* of these, by a time or a word that cancels them */
     struct slot *free;
     cellar_notify_fn notify;
     void *notify_arg;
@@ -40,6 +41,8 @@ struct cellar_queue { /* a handle */
     struct slot *ended, *ended_last;
     struct slot *slots; /* calls_max */
 };
+
+static bool is_bounded(const struct slot *slot) { return slot->options.timeout_ns || slot->options.cancel; }
 
 /* ---- ending ---- */
 
@@ -76,13 +79,20 @@ static void withdraw(struct cellar_queue *queue, bool all)
     }
 }
 
+/* Those for which time or cancel word, or the database, has come to its end. */
+static void withdraw_ended(struct cellar_queue *queue)
+{
+    bool closing = atomic_load_explicit(&queue->db->closing, memory_order_relaxed);
+    if (queue->bounded || closing) withdraw(queue, false);
+}
+
 /* When the next of them may be withdrawn, from now on. */
 static uint64_t withdraw_ns(const struct cellar_queue *queue)
 {
     uint64_t soonest_ns = UINT64_MAX;
-    for (uint32_t i = 0; i < queue->calls_max; i++) {
+    for (uint32_t i = 0; i < queue->calls_max && queue->bounded; i++) {
         const struct slot *slot = &queue->slots[i];
-        if (!slot->in_flight || !(slot->options.timeout_ns || slot->options.cancel)) continue;
+        if (!slot->in_flight || !is_bounded(slot)) continue;
         uint64_t gone_ns = fabric_now_ns(slot->worker->ep) - slot->request.begin_ns;
         uint64_t ns = db_look_again_ns(&slot->options, gone_ns);
         if (ns < soonest_ns) soonest_ns = ns;
@@ -102,6 +112,7 @@ static uint32_t reap(struct cellar_queue *queue, struct cellar_completion *compl
         queue->ended = slot->next;
         completions[count++] = (struct cellar_completion){slot->user, slot->result};
         slot->in_flight = false;
+        queue->bounded -= is_bounded(slot);
         slot->next = queue->free;
         queue->free = slot;
     }
@@ -119,7 +130,7 @@ static uint32_t reap_within(struct cellar_queue *queue, struct cellar_completion
     struct fabric_ep *clock = db->workers[0].ep;
     uint64_t begin_ns = fabric_now_ns(clock);
     for (;;) {
-        withdraw(queue, false);
+        withdraw_ended(queue);
         uint32_t count = reap(queue, completions, max);
         if (count || queue->in_flight == 0) return count;
         uint64_t gone_ns = fabric_now_ns(clock) - begin_ns;
@@ -178,6 +189,7 @@ static int submit(struct cellar_queue *queue, const struct cellar_proc *proc, vo
     queue->in_flight++;
     *slot = (struct slot){.queue = queue, .in_flight = true, .user = user, .counted = counted, .worker = choose(db)};
     if (options) slot->options = *options;
+    queue->bounded += is_bounded(slot);
     slot->request = (struct db_request){
         .arg = args, .proc = proc, .options = &slot->options, .result = &slot->result, .ended = slot_end};
     slot->request.begin_ns = fabric_now_ns(slot->worker->ep);

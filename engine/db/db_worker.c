@@ -139,6 +139,7 @@ int db_worker_open(struct coro *co, struct worker *worker, const struct worker *
                                      .addrs = addrs_make(db)};
     if (!worker->home.addrs || !worker->home.tallies)
         return err_set(error, CELLAR_NOMEM, "no memory for an address cache");
+    if (db->durable && acks_open(worker)) return err_set(error, CELLAR_NOMEM, "no memory for a worker");
     worker->ep->bulk = true;
     int rc = db_space_open(co, worker, beside, error);
     if (rc == 0) {

@@ -53,6 +53,14 @@ bool worker_withdraw(struct worker *worker, struct db_request *request)
     return queued;
 }
 
+void db_request_end(struct cellar *db, struct db_request *request)
+{
+    if (request->ended)
+        request->ended(request);
+    else
+        fabric_done(db->fabric, request->pending);
+}
+
 /* ---- serving; by the thread with the helm ---- */
 
 static inline bool has_queue(const struct worker *worker)
@@ -118,8 +126,8 @@ static inline void messages_take(struct worker *worker)
 static inline bool has_ended(const struct db_request *request) { return fabric_count_left(request->pending) == 0; }
 
 /*
- * Until the call has ended, but not for long: a coordinator that does not run is not waited for here. One round at
- * least, for what has come meanwhile.
+ * Until the call has ended, or waits for the disk, but not for long: a coordinator that does not run is not waited for
+ * here. One round at least, for what has come meanwhile.
  */
 static __attribute__((noinline)) void drive(struct worker *worker, const struct db_request *request, uint32_t *seen)
 {
@@ -128,8 +136,9 @@ static __attribute__((noinline)) void drive(struct worker *worker, const struct 
         *seen = __atomic_load_n(&worker->ep->rung, __ATOMIC_SEQ_CST);
         if (has_queue(worker)) dispatch_all(worker, true);
         (void)sched_round(&worker->sched);
+        if (worker->acks.first) acks_look(worker);
         messages_take(worker);
-    } while (!has_ended(request) && fabric_now_ns(worker->ep) < until_ns);
+    } while (!has_ended(request) && !request->epoch && fabric_now_ns(worker->ep) < until_ns);
 }
 
 void worker_visited(struct worker *worker, uint32_t seen)
@@ -159,7 +168,7 @@ bool worker_serve(struct worker *worker, struct db_request *request)
 static bool leaves(struct worker *worker)
 {
     if (!atomic_load_explicit(&worker->stop, memory_order_acquire) || has_queue(worker)) return false;
-    if (worker->busy || (worker->agent && !worker->agent->parked)) return false;
+    if (worker->busy || worker->acks.first || (worker->agent && !worker->agent->parked)) return false;
     return !worker->home.receives || worker->home.mode->rests(&worker->home);
 }
 
@@ -182,6 +191,7 @@ void worker_main(void *arg)
     for (;;) {
         bool any = sched_round(&worker->sched);
         if (has_queue(worker)) dispatch_all(worker, false);
+        if (worker->acks.first) acks_look(worker);
         messages_take(worker);
         if (any || worker->sched.ready_head) continue;
         if (leaves(worker)) return;

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "acks.h"
 #include "counter.h"
 #include "node.h"
 #include "sched.h"
@@ -34,6 +35,8 @@ struct db_request {
     struct cellar_result *result;
     uint64_t begin_ns;                         /* of a call: when it was submitted, by its worker's clock */
     int rc;                                    /* of fn */
+    bool logged;                               /* of a call where there is a disk: it has changed something */
+    uint64_t epoch;                            /* among acks: that is to be durable; else 0 */
     uint32_t *pending;                         /* fabric_done when served */
     void (*ended)(struct db_request *request); /* or this, by the thread that served it; NULL: pending */
 };
@@ -54,6 +57,7 @@ struct worker {
     struct agent *agent;       /* of its compute node's first worker; NULL: it is another one */
     struct sched_task *parked; /* coordinators without a request */
     struct stage stage;
+    struct acks acks;
     uint64_t until_ns; /* its thread sleeps no longer than until then */
     atomic_bool stop;
     /* atomically, from any thread */
@@ -89,5 +93,7 @@ static inline uint32_t worker_load(const struct worker *worker)
 {
     return __atomic_load_n(&worker->queued, __ATOMIC_RELAXED) + (uint32_t)counter_read(&worker->busy);
 }
+/* It is served; from here on it may be gone: it lives on the stack of the thread that waits for `pending`. */
+void db_request_end(struct cellar *db, struct db_request *request);
 /* The main loop: until `stop` is set and all requests are served. */
 void worker_main(void *worker);

@@ -4,6 +4,7 @@
  * virtual time, and on a real one.
  */
 #include "durable_sim.h"
+#include "why.h"
 #include "face_calls.h"
 #include "plant.h"
 
@@ -127,6 +128,114 @@ static void calls_of_memory_share_an_epoch(void **state)
     lab_close(&lab);
 }
 
+/* ---- many at once ---- */
+
+/* One of those that call; each has a purse of its own. */
+struct client {
+    struct cellar *db;
+    const struct cellar_table *purses;
+    uint64_t id;
+    /* of a thread */
+    pthread_t thread;
+    const struct cellar_proc *proc; /* NULL: it makes interactive transactions */
+    int rc;
+};
+
+static int added(struct cellar_txn *txn, void *arg)
+{
+    const struct client *client = arg;
+    struct purse purse = {.id = client->id};
+    int rc = cellar_get(txn, client->purses, 0, 0, &purse);
+    purse.coins++;
+    return rc == CELLAR_NOT_FOUND || !rc ? cellar_put(txn, client->purses, CELLAR_ALL, &purse) : rc;
+}
+
+static const struct cellar_proc *added_register(struct cellar *db)
+{
+    const struct cellar_proc_def def = {.name = "added", .fn = added, .records_max = 1, .writes_max = 1};
+    const struct cellar_proc *proc;
+    ok(cellar_proc_register(db, &def, &proc));
+    return proc;
+}
+
+enum { IN_FLIGHT = 64 };
+
+struct flight {
+    struct client clients[IN_FLIGHT];
+    struct cellar_completion completions[IN_FLIGHT];
+    struct cellar_queue *queue;
+    const struct cellar_proc *proc;
+};
+
+static void flight_begin(struct lab *lab, struct flight *flight)
+{
+    flight->proc = added_register(lab->sim.db);
+    ok(cellar_proc_queue_open(lab->sim.db, IN_FLIGHT, NULL, NULL, &flight->queue));
+    for (uint64_t i = 0; i < IN_FLIGHT; i++) {
+        flight->clients[i] = (struct client){.purses = lab->purses, .id = FIRST + i};
+        ok(cellar_proc_submit(flight->queue, flight->proc, &flight->clients[i], NULL, NULL));
+    }
+}
+
+/* Of each completion, as it comes: is what it tells on the disk? */
+static bool flight_end(struct lab *lab, struct flight *flight)
+{
+    bool durable = true;
+    for (int ended = 0, count; ended < IN_FLIGHT; ended += count) {
+        count = cellar_proc_reap(flight->queue, flight->completions + ended, IN_FLIGHT, UINT64_MAX);
+        assert_true(count > 0);
+        for (int i = ended; i < ended + count; i++)
+            durable &= flight->completions[i].result.epoch <= cellar_durable_epoch(lab->sim.db);
+    }
+    cellar_proc_queue_close(flight->queue);
+    return durable;
+}
+
+/* There are four coordinators, and a call that waits for the disk keeps none. */
+static void calls_in_flight_share_a_sync(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        struct lab lab;
+        struct flight flight;
+        struct cellar_lab_durable before, after;
+        struct cellar_lab_tally tally;
+        lab_open(&lab, modes[i]);
+        ok(cellar_lab_durable_read(lab.sim.db, &before));
+        flight_begin(&lab, &flight);
+        assert_true(flight_end(&lab, &flight));
+        ok(cellar_lab_durable_read(lab.sim.db, &after));
+        assert_in_range(after.syncs - before.syncs, 1, IN_FLIGHT / 8);
+        cellar_lab_proc_read(lab.sim.db, flight.proc, &tally);
+        assert_int_equal(tally.committed, IN_FLIGHT);
+        assert_true(cellar_lab_latency_ns(&tally, 0.01) >= SYNC_NS);
+        for (int call = 0; call < IN_FLIGHT; call++) assert_int_equal(flight.completions[call].result.code, 0);
+        lab_close(&lab);
+    }
+}
+
+/* Those that have changed something are in doubt; those that began later have changed nothing. */
+static void a_lost_disk_ends_calls_in_flight(void **state)
+{
+    struct lab lab;
+    struct flight flight;
+    uint32_t unsure = 0, refused = 0;
+    (void)state;
+    lab_open(&lab, CELLAR_LAB_CC_CELLAR);
+    flight_begin(&lab, &flight);
+    disk_sim_off(lab.sim.disk, true);
+    (void)flight_end(&lab, &flight);
+    for (int i = 0; i < IN_FLIGHT; i++) {
+        const struct cellar_result *result = &flight.completions[i].result;
+        unsure += result->code == CELLAR_INDETERMINATE;
+        refused += result->code == CELLAR_SYSTEM;
+        assert_int_equal(result->detail.why, WHY_DISK);
+    }
+    assert_true(unsure > 0);
+    assert_int_equal(unsure + refused, IN_FLIGHT);
+    lab_close(&lab);
+}
+
 #ifdef CELLAR_PLANTS
 static void planted_bugs_are_met(void **state)
 {
@@ -182,32 +291,14 @@ static void a_folder_at_rest_sleeps(void **state)
 
 enum { THREADS = 4, TURNS = 30 };
 
-struct client {
-    struct place *place;
-    pthread_t thread;
-    uint64_t id;
-    bool by_procedure;
-    const struct cellar_proc *proc;
-    int rc;
-};
-
-static int added(struct cellar_txn *txn, void *arg)
-{
-    const struct client *client = arg;
-    struct purse purse = {.id = client->id};
-    int rc = cellar_get(txn, client->place->purses, 0, 0, &purse);
-    purse.coins++;
-    return rc == CELLAR_NOT_FOUND || !rc ? cellar_put(txn, client->place->purses, CELLAR_ALL, &purse) : rc;
-}
-
 static void *client_main(void *arg)
 {
     struct client *client = arg;
-    struct cellar *db = client->place->db;
+    struct cellar *db = client->db;
     for (int i = 0; i < TURNS && client->rc == 0; i++) {
         struct cellar_result result = {0};
-        client->rc = client->by_procedure ? cellar_proc_run(db, client->proc, client, NULL, &result)
-                                          : cellar_run(db, added, client, NULL, &result);
+        client->rc = client->proc ? cellar_proc_run(db, client->proc, client, NULL, &result)
+                                  : cellar_run(db, added, client, NULL, &result);
         if (client->rc == 0 && cellar_durable_epoch(db) < result.epoch) client->rc = CELLAR_CORRUPT;
     }
     return NULL;
@@ -218,13 +309,11 @@ static void threads_wait_together(void **state)
 {
     struct place place;
     struct client clients[THREADS];
-    const struct cellar_proc *proc;
-    const struct cellar_proc_def def = {.name = "added", .fn = added, .records_max = 1, .writes_max = 1};
     (void)state;
     place_open(&place);
-    ok(cellar_proc_register(place.db, &def, &proc));
+    const struct cellar_proc *proc = added_register(place.db);
     for (int i = 0; i < THREADS; i++) {
-        clients[i] = (struct client){.place = &place, .id = (uint64_t)i, .by_procedure = i % 2, .proc = proc};
+        clients[i] = (struct client){place.db, place.purses, (uint64_t)i, .proc = i % 2 ? proc : NULL};
         assert_int_equal(pthread_create(&clients[i].thread, NULL, client_main, &clients[i]), 0);
     }
     for (int i = 0; i < THREADS; i++) {
@@ -239,6 +328,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_waits_for_the_disk_alone),
         cmocka_unit_test(calls_of_memory_share_an_epoch),
+        cmocka_unit_test(calls_in_flight_share_a_sync),
+        cmocka_unit_test(a_lost_disk_ends_calls_in_flight),
 #ifdef CELLAR_PLANTS
         cmocka_unit_test(planted_bugs_are_met),
 #endif

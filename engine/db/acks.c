@@ -1,0 +1,55 @@
+/*
+ * acks.c - a worker's calls that wait for the disk, the oldest first. One that rests on an older epoch than the one
+ * before it waits for that one's, too: they are told in the order of their ends.
+ *
+ *     call ends ─> acks_add: who waits, then the agent is urged ─> its coordinator serves others
+ *     agent publishes ─> wakes the worker ─> acks_look ─> ended(), or pending
+ */
+#include "acks.h"
+
+#include "db.h"
+#include "db_tally.h"
+#include "worker.h"
+
+int acks_open(struct worker *worker)
+{
+    worker->acks.watch = epochs_watch(worker->home.epochs, worker->ep);
+    return worker->acks.watch ? 0 : CELLAR_NOMEM;
+}
+
+void acks_add(struct worker *worker, struct db_request *request)
+{
+    struct acks *acks = &worker->acks;
+    uint64_t epoch = request->result->epoch;
+    request->epoch = acks->last && acks->last->epoch > epoch ? acks->last->epoch : epoch;
+    request->next = NULL;
+    *(acks->last ? &acks->last->next : &acks->first) = request;
+    acks->last = request;
+    if (acks->first == request) epochs_watch_for(acks->watch, request->epoch);
+    epochs_urge(worker->home.epochs, request->epoch, &worker->sched);
+}
+
+static void end(struct worker *worker, struct db_request *request, int reached)
+{
+    struct cellar_result *result = request->result;
+    if (reached < 0) {
+        result->code = request->logged ? CELLAR_INDETERMINATE : reached;
+        result->detail = (struct cellar_detail){.why = WHY_DISK, .column = -1};
+    }
+    result->latency_ns = fabric_now_ns(worker->ep) - request->begin_ns;
+    db_tally_end(worker, request->proc, result);
+    db_request_end(worker->db, request);
+}
+
+void acks_look(struct worker *worker)
+{
+    struct acks *acks = &worker->acks;
+    int reached = 0;
+    while (acks->first && (reached = epochs_reached(worker->home.epochs, acks->first->epoch)) != 0) {
+        struct db_request *request = acks->first;
+        acks->first = request->next;
+        if (!acks->first) acks->last = NULL;
+        epochs_watch_for(acks->watch, acks->first ? acks->first->epoch : 0);
+        end(worker, request, reached);
+    }
+}
