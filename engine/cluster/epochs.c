@@ -49,7 +49,7 @@ struct epochs_ring *epochs_join(struct epochs *epochs, struct sched *sched, stru
     return ring;
 }
 
-/* ---- who sleeps ---- */
+/* ---- sleepers ---- */
 
 static void call(struct epochs_sleeper *sleeper, struct sched *from)
 {

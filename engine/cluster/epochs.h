@@ -5,14 +5,14 @@
  *
  *     room in the ring -> draw: in flight, then the word -> COMMITTABLE -> entry in the ring -> placed: not in flight
  *         agent: the word moves on; none in flight at or below E -> takes entries -> E closed, synced, published
- *     await: who waits, then what is durable              publish, then who waits: it is called
+ *     await: says that it waits, then looks what is durable       publishes, then calls those that wait
  *
  * INV-DURABLE-5:  an epoch is drawn after the last fetch has returned and before COMMITTABLE.
  * INV-DURABLE-6:  a coordinator is in flight from before that READ until its entry is in the ring, or surely nowhere.
  * INV-DURABLE-15: ring space is used again only when the agent has taken what is in it.
  * INV-DURABLE-16: what a call tells rests on nothing that is not on the disk: it waits for its own epoch, or, if it has
  *                 none, for all that were drawn before it ended.
- * INV-DURABLE-22: who waits says so, then looks what is durable; the agent publishes, then looks who waits.
+ * INV-DURABLE-22: a call that waits says so, then looks what is durable; the agent publishes, then looks which wait.
  */
 #pragma once
 
@@ -25,7 +25,7 @@
 
 struct logseg;
 
-/* A task that sleeps until it is called, from any thread; it stays until all who may call it have ended. */
+/* A task that sleeps until it is called, from any thread; it stays until all threads that may call it have ended. */
 struct epochs_sleeper {
     struct sched *sched;
     struct sched_task *task;
@@ -72,7 +72,7 @@ struct epochs {
     _Alignas(64) _Atomic uint64_t word;    /* the epoch that is on */
     _Alignas(64) _Atomic uint64_t drawn;   /* the largest that a transaction has, or a checkpoint waits for */
     _Alignas(64) _Atomic uint64_t durable; /* on the disk, with all before it */
-    _Atomic uint64_t urged;                /* the largest that somebody has waited for: it is not to be kept open */
+    _Atomic uint64_t urged;                /* the largest that a call has waited for: it is not to be kept open */
     _Atomic(struct epochs_sleeper *) agent, keeper; /* NULL: not there yet */
     atomic_int refused;  /* 0, or a code: the disk takes nothing. FULL may pass, SYSTEM does not */
     atomic_bool crowded; /* the log is nearly as long as it may be, and a checkpoint that frees it is under way, */

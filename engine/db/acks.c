@@ -2,7 +2,7 @@
  * acks.c - a worker's calls that wait for the disk, the oldest first. One that rests on an older epoch than the one
  * before it waits for that one's, too: they are told in the order of their ends.
  *
- *     call ends ─> acks_add: who waits, then the agent is urged ─> its coordinator serves others
+ *     call ends ─> acks_add: says which epoch it waits for, then urges the agent ─> its coordinator serves others
  *     agent publishes ─> wakes the worker ─> acks_look ─> ended(), or pending
  */
 #include "acks.h"

@@ -380,7 +380,7 @@ static int look_restore(struct restoring *run, bool restored)
 /* It may have been the newest, and rows that were loaded before it are in no log. */
 static void broken_tell(const struct durable *durable)
 {
-    if (!durable->db) return; /* who looks at files has its own line for each */
+    if (!durable->db) return; /* a command that looks at files has its own line for each */
     for (uint32_t slot = 0; slot < CHECKPOINT_FILES; slot++)
         if (durable->broken[slot])
             node_log(&durable->db->opening, CELLAR_LOG_WARNING,

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #define POLL_NS 200000         /* while an epoch is to be closed, */
-#define URGED_POLL_NS 50000    /* ... and somebody waits for it: those in flight may have landed */
+#define URGED_POLL_NS 50000    /* ... and a call waits for it: those in flight may have landed */
 #define FULL_POLL_NS 10000000  /* while the disk has no space */
 #define IDLE_POLL_NS 100000000 /* while there is nothing to do */
 #define LINE_READ 64
@@ -221,7 +221,7 @@ static int epoch_close(struct coro *co, struct durable_thread *thread, uint64_t 
     return rc ? rc : sync_now(durable);
 }
 
-/* The word moves on when its epoch is in use, and somebody waits for that, or it was in use for so long. */
+/* The word moves on when its epoch is in use, and a call waits for that, or it was in use for so long. */
 static void word_raise(struct durable_thread *thread)
 {
     struct durable *durable = thread->durable;
@@ -234,7 +234,7 @@ static void word_raise(struct durable_thread *thread)
     durable->raised_ns = now_ns;
 }
 
-/* Of a full log: a checkpoint frees it, and those who would log more wait for that. */
+/* A checkpoint frees a log that is full, and transactions that would log more wait for that. */
 static void log_bound(struct durable *durable)
 {
     struct epochs *epochs = &durable->epochs;
@@ -265,7 +265,7 @@ static void step(struct coro *co, struct durable_thread *thread)
     if (epochs_settled(epochs, epoch) && !loads_wait(epochs, epoch)) (void)epoch_close(co, thread, epoch);
 }
 
-/* Until it looks again, if nobody calls it. */
+/* Until it looks again, if it is not called. */
 static uint64_t rest_ns(struct durable *durable)
 {
     struct epochs *epochs = &durable->epochs;

@@ -168,7 +168,7 @@ void durable_keeper_main(struct coro *co, void *arg)
         int rc = wanted ? checkpoint_make(co, thread, &error) : 0;
         if (rc == 0 && wanted) atomic_store(&epochs->checkpoints, asked);
         if (rc && rc != CELLAR_RETRY && atomic_load(&epochs->refused) != CELLAR_SYSTEM) refuse(durable, rc, &error);
-        if (wanted) epochs_call(&epochs->agent, &thread->sched); /* it frees the log, and tells those who wait */
+        if (wanted) epochs_call(&epochs->agent, &thread->sched); /* it frees the log, and tells those that wait */
         sleep_some(co, thread);
     }
     atomic_store(&thread->over, true);

@@ -3,70 +3,12 @@
  * they read, but before they tell it (INV-DURABLE-16). On a simulated disk, in virtual time, with epochs so long that
  * nothing is durable before a call waits for it.
  */
-#include "durable_sim.h"
-#include "face_calls.h"
 #include "plant.h"
+#include "purses.h"
 
-#define CAPACITY (256ull << 20)
-#define EPOCH_NS 1000000000 /* far longer than a test's calls take in virtual time */
-#define SYNC_NS 300000
-
-struct purse {
-    uint64_t id;
-    int64_t coins;
-};
-enum { ID, COINS };
-static const struct cellar_column columns[] = {{CELLAR_FIELD(struct purse, id), .flags = CELLAR_KEY},
-                                               {CELLAR_FIELD(struct purse, coins)}};
-enum { FIRST = 1, SECOND, PURSES = 4 };
-
-struct lab {
-    struct durable_sim sim;
-    const struct cellar_table *purses;
-    struct cellar_error error;
-    uint64_t told; /* epoch of the last change */
-    struct cellar_result result;
-};
-
-/* ---- the folder, and changes that are not yet on its disk ---- */
-
-static int filled(struct cellar_txn *txn, void *arg)
-{
-    const struct lab *lab = arg;
-    int rc = 0;
-    for (uint64_t id = FIRST; id <= PURSES && rc == 0; id++)
-        rc = cellar_insert(txn, lab->purses, &(struct purse){id, 0});
-    return rc;
-}
-
-static void lab_open(struct lab *lab, enum cellar_lab_cc cc)
-{
-    *lab = (struct lab){.sim = {.seed = 1, .sync_ns = SYNC_NS, .epoch_ns = EPOCH_NS, .cc = cc, .coros = 2}};
-    lab->sim.disk = disk_sim_open(1, CAPACITY);
-    assert_non_null(lab->sim.disk);
-    assert_int_equal(durable_sim_open(&lab->sim, &lab->error), 0);
-    ok(cellar_table_open(lab->sim.db, CELLAR_TABLE(struct purse, columns, .name = "purses", .flags = CELLAR_ORDERED), 0,
-                         &lab->purses));
-    ok(cellar_run(lab->sim.db, filled, lab, NULL, NULL));
-}
-
-static void lab_close(struct lab *lab)
-{
-    ok(cellar_close(lab->sim.db));
-    fabric_close(lab->sim.fabric);
-    disk_sim_close(lab->sim.disk);
-}
+/* ---- changes that are not yet on the disk ---- */
 
 static bool is_durable(const struct lab *lab, uint64_t epoch) { return cellar_durable_epoch(lab->sim.db) >= epoch; }
-
-static int paid(struct cellar_txn *txn, void *arg)
-{
-    const struct lab *lab = arg;
-    struct purse purse = {.id = FIRST};
-    int rc = cellar_get(txn, lab->purses, CELLAR_COL(COINS), 0, &purse);
-    purse.coins++;
-    return rc ? rc : cellar_put(txn, lab->purses, CELLAR_COL(COINS), &purse);
-}
 
 /* A coin more in the first purse: acknowledged in memory, and not yet on the disk. */
 static void pay(struct lab *lab)

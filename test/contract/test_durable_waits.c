@@ -1,12 +1,11 @@
 /*
- * test_durable_waits.c - how long a durable call waits: for the disk, whatever the length of an epoch; that those who
- * wait together share a sync; and that a folder which nobody uses costs no processor time. On a simulated disk, in
+ * test_durable_waits.c - how long a durable call waits: for the disk, whatever the length of an epoch; that calls which
+ * wait together share a sync; and that a folder at rest costs no processor time. On a simulated disk, in
  * virtual time, and on a real one.
  */
-#include "durable_sim.h"
-#include "why.h"
-#include "face_calls.h"
 #include "plant.h"
+#include "purses.h"
+#include "why.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -15,62 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CAPACITY (256ull << 20)
-#define EPOCH_NS 1000000000 /* far longer than a test's calls take */
-#define SYNC_NS 300000
 #define CALLS 20
-
-struct purse {
-    uint64_t id;
-    int64_t coins;
-};
-enum { ID, COINS };
-static const struct cellar_column columns[] = {{CELLAR_FIELD(struct purse, id), .flags = CELLAR_KEY},
-                                               {CELLAR_FIELD(struct purse, coins)}};
-enum { FIRST = 1 };
-
-struct lab {
-    struct durable_sim sim;
-    const struct cellar_table *purses;
-    struct cellar_error error;
-};
-
-static int filled(struct cellar_txn *txn, void *arg)
-{
-    const struct lab *lab = arg;
-    return cellar_insert(txn, lab->purses, &(struct purse){FIRST, 0});
-}
-
-static int paid(struct cellar_txn *txn, void *arg)
-{
-    const struct lab *lab = arg;
-    struct purse purse = {.id = FIRST};
-    int rc = cellar_get(txn, lab->purses, CELLAR_COL(COINS), 0, &purse);
-    purse.coins++;
-    return rc ? rc : cellar_put(txn, lab->purses, CELLAR_COL(COINS), &purse);
-}
 
 static int seen(struct cellar_txn *txn, void *arg)
 {
     const struct lab *lab = arg;
     return cellar_get(txn, lab->purses, 0, 0, &(struct purse){.id = FIRST});
-}
-
-static void lab_open(struct lab *lab, enum cellar_lab_cc cc)
-{
-    *lab = (struct lab){.sim = {.seed = 1, .sync_ns = SYNC_NS, .epoch_ns = EPOCH_NS, .cc = cc, .coros = 2}};
-    lab->sim.disk = disk_sim_open(1, CAPACITY);
-    assert_non_null(lab->sim.disk);
-    assert_int_equal(durable_sim_open(&lab->sim, &lab->error), 0);
-    ok(cellar_table_open(lab->sim.db, CELLAR_TABLE(struct purse, columns, .name = "purses"), 0, &lab->purses));
-    ok(cellar_run(lab->sim.db, filled, lab, NULL, NULL));
-}
-
-static void lab_close(struct lab *lab)
-{
-    ok(cellar_close(lab->sim.db));
-    fabric_close(lab->sim.fabric);
-    disk_sim_close(lab->sim.disk);
 }
 
 static uint64_t now_ns(const struct lab *lab) { return fabric_now_ns(lab->sim.timed.durable->agent.ep); }
@@ -111,7 +60,7 @@ static void a_call_waits_for_the_disk_alone(void **state)
     }
 }
 
-/* Nobody waits: an epoch is as long as the options say. */
+/* No call waits: an epoch is as long as the options say. */
 static void calls_of_memory_share_an_epoch(void **state)
 {
     struct lab lab;
@@ -264,7 +213,7 @@ static void place_open(struct place *place)
     strcpy(place->folder, "/tmp/cellar-waits-XXXXXX");
     assert_non_null(mkdtemp(place->folder));
     ok(cellar_open(place->folder, CELLAR_OPTIONS(.bytes = 16u << 20, .threads = 2), &place->db));
-    ok(cellar_table_open(place->db, CELLAR_TABLE(struct purse, columns, .name = "purses"), 0, &place->purses));
+    ok(cellar_table_open(place->db, CELLAR_TABLE(struct purse, purse_columns, .name = "purses"), 0, &place->purses));
 }
 
 static void place_close(struct place *place)
@@ -275,7 +224,7 @@ static void place_close(struct place *place)
     assert_int_equal(system(command), 0);
 }
 
-/* Only looks that nobody asked for: ten a second of each thread. More of them is what polling takes. */
+/* Only looks that were not asked for: ten a second of each thread. More of them is what polling takes. */
 static void a_folder_at_rest_sleeps(void **state)
 {
     struct place place;
