@@ -1,6 +1,6 @@
 /*
- * acks.c - a worker's calls that wait for the disk, the oldest first. One that rests on an older epoch than the one
- * before it waits for that one's, too: they are told in the order of their ends.
+ * acks.c - a worker's calls that wait for the disk, the oldest first: they are told in the order of their ends, though
+ * one may rest on an older epoch than the one before it.
  *
  *     call ends ─> acks_add: says which epoch it waits for, then urges the agent ─> its coordinator serves others
  *     agent publishes ─> wakes the worker ─> acks_look ─> ended(), or pending
@@ -20,8 +20,7 @@ int acks_open(struct worker *worker)
 void acks_add(struct worker *worker, struct db_request *request)
 {
     struct acks *acks = &worker->acks;
-    uint64_t epoch = request->result->epoch;
-    request->epoch = acks->last && acks->last->epoch > epoch ? acks->last->epoch : epoch;
+    request->epoch = request->result->epoch;
     request->next = NULL;
     *(acks->last ? &acks->last->next : &acks->first) = request;
     acks->last = request;

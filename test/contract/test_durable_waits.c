@@ -151,8 +151,10 @@ static void calls_in_flight_share_a_sync(void **state)
         struct cellar_lab_tally tally;
         lab_open(&lab, modes[i]);
         ok(cellar_lab_durable_read(lab.sim.db, &before));
+        uint64_t begin_ns = now_ns(&lab);
         flight_begin(&lab, &flight);
         assert_true(flight_end(&lab, &flight));
+        assert_in_range(now_ns(&lab) - begin_ns, SYNC_NS, IN_FLIGHT / 4 * SYNC_NS);
         ok(cellar_lab_durable_read(lab.sim.db, &after));
         assert_in_range(after.syncs - before.syncs, 1, IN_FLIGHT / 8);
         cellar_lab_proc_read(lab.sim.db, flight.proc, &tally);

@@ -100,15 +100,22 @@ static int page_got(struct cellar_cursor *cursor, struct hoard *hoard)
     return rc;
 }
 
+/* A transaction that has shown the first page. */
+static struct cellar_txn *page_shown(struct hoard *hoard, struct cellar_cursor **cursor)
+{
+    know(hoard);
+    struct cellar_txn *txn = face_begun(hoard->db);
+    ok(cellar_cursor_open(txn, CELLAR_SCAN(struct pot, hoard->pots), cursor));
+    hoard->left = 0;
+    assert_int_equal(page_got(*cursor, hoard), PAGE);
+    return txn;
+}
+
 /* Two pages, the second of which begins in a node that is noted. The calls that the coordinator has run for it. */
 static uint32_t calls_of_second_page(struct hoard *hoard)
 {
     struct cellar_cursor *cursor;
-    know(hoard);
-    struct cellar_txn *txn = face_begun(hoard->db);
-    ok(cellar_cursor_open(txn, CELLAR_SCAN(struct pot, hoard->pots), &cursor));
-    hoard->left = 0;
-    assert_int_equal(page_got(cursor, hoard), PAGE);
+    struct cellar_txn *txn = page_shown(hoard, &cursor);
     uint32_t calls = calls_of(txn);
     assert_int_equal(page_got(cursor, hoard), PAGE);
     assert_int_equal(page_got(cursor, hoard), 0);
@@ -266,11 +273,7 @@ static bool torn_anywhere_is_not_read(struct hoard *hoard)
 static bool pages_are_of_one_moment(struct hoard *hoard)
 {
     struct cellar_cursor *cursor;
-    know(hoard);
-    struct cellar_txn *txn = face_begun(hoard->db);
-    ok(cellar_cursor_open(txn, CELLAR_SCAN(struct pot, hoard->pots), &cursor));
-    hoard->left = 0;
-    assert_int_equal(page_got(cursor, hoard), PAGE);
+    struct cellar_txn *txn = page_shown(hoard, &cursor);
     ok(cellar_run(hoard->db, moved_to_new, hoard, NULL, NULL));
     int rc = 1;
     while (rc > 0) rc = page_got(cursor, hoard);
