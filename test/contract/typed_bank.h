@@ -46,12 +46,17 @@ struct bank {
 
 static const struct account ada = {-3, 7, 100, 0.5, "Ada", false};
 
-static inline void bank_open(struct bank *bank)
+static inline void bank_make(struct bank *bank)
 {
-    ok(cellar_open(NULL, CELLAR_OPTIONS(.bytes = BYTES), &bank->db));
     ok(cellar_table_open(bank->db, CELLAR_TABLE(struct account, columns, .name = "accounts"), 0, &bank->accounts));
     ok(cellar_table_open(bank->db, CELLAR_TABLE(struct balance, balance_columns, .name = "accounts"), CELLAR_EXISTING,
                          &bank->balances));
+}
+
+static inline void bank_open(struct bank *bank)
+{
+    ok(cellar_open(NULL, CELLAR_OPTIONS(.bytes = BYTES), &bank->db));
+    bank_make(bank);
 }
 
 static inline void bank_close(struct bank *bank) { face_close(bank->db); }
