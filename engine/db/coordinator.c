@@ -478,6 +478,9 @@ static __attribute__((noinline)) int tell(struct coro *co, struct coordinator *c
     return code;
 }
 
+/* Of an interactive transaction the attempt may wait for its client (hold.h): others are not to wait for that. */
+static inline bool goes_beside(const struct txn *txn) { return txn->draft || (txn->of_hold && !PLANT(hold_staged)); }
+
 int coordinator_exec(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args,
                      const struct cellar_call_options *options, uint64_t begin_ns, struct cellar_result *result)
 {
@@ -486,21 +489,20 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
 
     coordinator->calls++;
     txn->hurried = 0;
-    result->attempts = 0;
     uint64_t gone_ns = options && begin_ns ? fabric_now_ns(worker->ep) - begin_ns : 0;
-    if ((result->code = coordinator_allows(worker->db, options, gone_ns)) != 0) {
-        *result = coordinator_refused(options, result->code, gone_ns);
+    int code = coordinator_allows(worker->db, options, gone_ns);
+    if (code) {
+        *result = coordinator_refused(options, code, gone_ns);
         turn_end(co, coordinator, fabric_now_ns(worker->ep));
-        return result->code;
+        return code;
     }
-    /* Of an interactive transaction the attempt may wait for its client (hold.h): others are not to wait for that. */
-    bool beside = txn->draft || (txn->of_hold && !PLANT(hold_staged));
-    if (worker->home.coros_most && !coordinator->on_stage && !beside) stage_enter(co, coordinator, false);
+    if (worker->home.coros_most && !coordinator->on_stage && !goes_beside(txn)) stage_enter(co, coordinator, false);
+    code = attempt(co, coordinator, proc, args, 1);
+    result->code = code;
     result->attempts = 1;
-    result->code = attempt(co, coordinator, proc, args, 1);
-    if (!begin_ns) begin_ns = txn->begin_ns;
-    bool ended = result->code != CELLAR_RETRY || try_again(co, coordinator, proc, args, options, begin_ns, result);
     result->epoch = 0;
+    if (!begin_ns) begin_ns = txn->begin_ns;
+    bool ended = code != CELLAR_RETRY || try_again(co, coordinator, proc, args, options, begin_ns, result);
     bool unsure = worker->home.epochs && durable_end(co, coordinator, options, ended, result);
     result->latency_ns =
         (result->code == CELLAR_RETRY || txn->doomed ? fabric_now_ns(worker->ep) : txn->ack_ns) - begin_ns;
@@ -509,7 +511,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
     result->txn_id[1] = txn->log.sequence;
     if (!coordinator->waits) db_tally_end(worker, proc, result);
     bool plain = !result->code && !unsure && !tree_tidies(txn) && !tree_needs(txn);
-    int code = __builtin_expect(plain, 1) ? 0 : tell(co, coordinator, options, unsure, result);
+    code = __builtin_expect(plain, 1) ? 0 : tell(co, coordinator, options, unsure, result);
     if (txn->phase_start_ns) call_told(txn, proc, result);
     turn_end(co, coordinator, txn->begin_ns);
     return code;
