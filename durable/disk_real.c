@@ -167,21 +167,29 @@ bool disk_real_is_folder(const char *path)
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-/* Its name is its parent's to keep. */
+/* Its name is its parent's to keep. 0 or an errno. */
 static int parent_sync(const char *path)
 {
     char *copy = strdup(path);
-    int folder = copy ? descriptor_high(open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) : -1;
-    int rc = folder < 0 || fsync(folder) ? -1 : 0;
+    if (!copy) return ENOMEM;
+    int folder = descriptor_high(open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    int rc = folder < 0 || fsync(folder) ? errno : 0;
     if (folder >= 0) close(folder);
     free(copy);
     return rc;
 }
 
-int disk_real_make(const char *path, struct cellar_error *error)
+/*
+ * The parent of one that is there is synced, too: the process that made it may have been killed before that. Where it
+ * is not ours to read, or of a kind that has no syncs, another one has made the folder.
+ */
+int disk_real_make(const char *path, bool existing, struct cellar_error *error)
 {
-    if (mkdir(path, 0700) == 0 ? parent_sync(path) == 0 : errno == EEXIST) return 0;
-    return err_set(error, CELLAR_SYSTEM, "%s: %s", path, strerror(errno));
+    int rc = existing ? EEXIST : mkdir(path, 0700) ? errno : 0;
+    bool there = rc == EEXIST;
+    if (!rc || there) rc = parent_sync(path);
+    if (!rc || (there && (rc == EACCES || rc == EINVAL))) return 0;
+    return err_set(error, CELLAR_SYSTEM, "%s: %s", path, strerror(rc));
 }
 
 int disk_real_number(const struct disk_real *disk, uint64_t number[2], struct cellar_error *error)

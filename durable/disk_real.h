@@ -10,8 +10,8 @@ struct disk_real;
 
 /* Is there a folder of that name? */
 bool disk_real_is_folder(const char *path);
-/* Makes it, unless it is there; its name is on the disk then. SYSTEM. */
-NODISCARD int disk_real_make(const char *path, struct cellar_error *error);
+/* Makes it, unless it is there (`existing`: it is to be); its name is on the disk then, whoever has made it. SYSTEM. */
+NODISCARD int disk_real_make(const char *path, bool existing, struct cellar_error *error);
 
 /*
  * The folder must be there. EXISTS: another process has it open; SYSTEM: it is no folder, or cannot be written to.

@@ -170,6 +170,10 @@ if(TARGET test_memory)
   endforeach()
 endif()
 
+if(TARGET test_disk_folder)
+  target_link_options(test_disk_folder PRIVATE LINKER:--wrap=fsync)
+endif()
+
 # The example of lab/docs/locks.md, taken out of the page; the test has a table with its line.
 if(TARGET test_lock_template)
   set(template ${CMAKE_CURRENT_BINARY_DIR}/template_locks)

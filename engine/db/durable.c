@@ -196,7 +196,7 @@ int durable_open(struct engine_config *config, struct durable **out, struct cell
     uint64_t number[2];
     int rc = shape_check(config, error);
     *out = NULL;
-    if (rc == 0 && !config->existing && !config->pool_private) rc = disk_real_make(config->durable, error);
+    if (rc == 0 && !config->pool_private) rc = disk_real_make(config->durable, config->existing, error);
     if (rc) return rc;
     struct durable *durable = durable_new();
     if (!durable) return err_set(error, CELLAR_NOMEM, "no memory for a durable folder");
