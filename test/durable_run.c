@@ -212,6 +212,7 @@ static int client_work(struct cellar_lab_client *client, void *arg)
         next.to = (next.from + 1 + prng_below(&prng, ACCOUNTS - 1)) % ACCOUNTS;
         /* Some at level memory, which others then rest on. */
         bool memory = run->unawaited || own.client % 2 || i % run->every;
+        witness->begun[own.client] = next.number;
         struct cellar_call_options options = {.level = memory ? CELLAR_MEMORY : CELLAR_DURABLE};
         rc = cellar_lab_exec(client, run->work, &next, &options, &result);
         own.number = next.number;
@@ -311,12 +312,14 @@ static bool client_judge(struct durable_run *run, const struct sum *sum, int i)
     uint64_t number = (uint64_t)sum->counters[i].value, rows = sum->rows[i];
     uint64_t told = witness->acked[i] > witness->shown[i] ? witness->acked[i] : witness->shown[i];
     if (number < told) return WRONG("client %d: %llu were told, %llu are there", i, TEXT(told), TEXT(number));
+    if (number > witness->begun[i])
+        return WRONG("client %d: %llu are there, and %llu were begun", i, TEXT(number), TEXT(witness->begun[i]));
     bool fits = rows == (number < KEPT ? number : KEPT) &&
                 (!number || (sum->high[i] == number && sum->low[i] == number - rows + 1));
     if (!fits)
         return WRONG("client %d: %llu in its counter, and %llu rows from %llu to %llu", i, TEXT(number), TEXT(rows),
                      TEXT(sum->low[i]), TEXT(sum->high[i]));
-    witness->shown[i] = number; /* what is there now never goes back */
+    witness->shown[i] = witness->begun[i] = number; /* what is there now never goes back, nor does more come */
     return true;
 }
 

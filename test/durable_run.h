@@ -17,7 +17,9 @@
 
 struct durable_run_witness {
     _Atomic uint64_t acked[DURABLE_RUN_CLIENTS], shown[DURABLE_RUN_CLIENTS]; /* transactions */
-    _Atomic uint64_t life;                                                   /* counts the openings */
+    /* The last one that may be there: the one under way, or, when it was judged what is there, what was. */
+    _Atomic uint64_t begun[DURABLE_RUN_CLIENTS];
+    _Atomic uint64_t life; /* counts the openings */
     _Atomic int ready;
 };
 
@@ -39,7 +41,10 @@ struct durable_run {
 
 /* `run->db` was opened: tables and procedures. 0, or a code with run->error. */
 int durable_run_tables(struct durable_run *run);
-/* What is there: false with run->wrong; or run->error, where the database refuses. What is shown must not go back. */
+/*
+ * What is there: false with run->wrong; or run->error, where the database refuses. What is shown must not go back, and
+ * what is left out must not come back.
+ */
 bool durable_run_judge(struct durable_run *run);
 /* After that: loads what this life begins with. */
 int durable_run_load(struct durable_run *run);
