@@ -1,8 +1,9 @@
 #!/bin/bash
-# install-deps.sh [test|guest|browser|aarch64] - installs what building needs (with `test`: and what the tests need;
-# with `guest`: and what test/verbs/run.sh needs for its guests; with `browser`: only what lab/test/cli/test_exp_page.sh
-# looks at a page with; with `aarch64`: and what scripts/aarch64.sh compiles and runs with), if it is missing. Debian
-# and its kin; as root or through sudo. Elsewhere it says what is missing.
+# install-deps.sh [test|guest|browser|aarch64|powerloss] - installs what building needs (with `test`: and what the tests
+# need; with `guest`: and what test/verbs/run.sh needs for its guests; with `browser`: only what
+# lab/test/cli/test_exp_page.sh looks at a page with; with `aarch64`: and what scripts/aarch64.sh compiles and runs with;
+# with `powerloss`: and what scripts/powerloss.sh mounts its file system with), if it is missing. Debian and its kin; as
+# root or through sudo. Elsewhere it says what is missing.
 set -eu
 
 missing_packages() {
@@ -45,6 +46,10 @@ missing_packages() {
     if [ "$kind" = aarch64 ]; then
         command -v aarch64-linux-gnu-gcc >/dev/null || echo gcc-aarch64-linux-gnu
         command -v qemu-aarch64 >/dev/null || command -v qemu-aarch64-static >/dev/null || echo qemu-user
+    fi
+    if [ "$kind" = powerloss ]; then
+        have_library fuse3 || echo libfuse3-dev
+        command -v fusermount3 >/dev/null || echo fuse3
     fi
     [ "$kind" = guest ] || return 0
     command -v qemu-system-x86_64 >/dev/null || echo qemu-system-x86

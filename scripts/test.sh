@@ -67,8 +67,10 @@ if [ "$mode" = gate ]; then
         "-DTEST_MATCH=^contract/test_($watched)$|^example/|^unit/test_(coro|smallbank)|stress|without_verbs"
     filter=(-LE '^all$')
 else
-    # Without these, verbs.guest and cli.exp_page are skipped: there may be no network here, or no right to install.
+    # Without these, verbs.guest and cli.exp_page are skipped, and fault.powerloss is not built: there may be no network
+    # here, or no right to install.
     bash scripts/install-deps.sh guest || echo "no packages for guests: verbs.guest will be skipped"
+    bash scripts/install-deps.sh powerloss || echo "no libfuse: fault.powerloss is left out"
     bash scripts/install-deps.sh browser || echo "no browser: cli.exp_page will be skipped"
     target=all
     build "release, gcc" build -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc
