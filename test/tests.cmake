@@ -280,7 +280,7 @@ if(FUSE3_FOUND AND TARGET cellar AND NOT (ASAN OR UBSAN OR TSAN OR CMAKE_CROSSCO
   add_dependencies(powerloss forgetful cellar)
   add_dependencies(tests powerloss)
   cellar_test(fault powerloss powerloss 5 1)
-  cellar_test(fault powerloss_lies powerloss 10 1 lies)
+  cellar_test(fault powerloss_lies powerloss 10 5 lies)
   if(PLANTS)
     cellar_test(fault powerloss_planted powerloss 60 1 durable_acked_early)
   endif()

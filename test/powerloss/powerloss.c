@@ -206,7 +206,7 @@ static int judge_main(const struct bank *bank, bool closes)
 {
     struct durable_run run = {.witness = bank->witness};
     bool well = bank_open(bank, &run) == 0 && durable_run_judge(&run);
-    if (!well) fprintf(stderr, "%s: %s %s\n", bank->folder, run.error.text, run.wrong);
+    if (!well) fprintf(stderr, "%s: %s\n", bank->folder, run.wrong[0] ? run.wrong : run.error.text);
     if (well && closes) cellar_close(run.db);
     return !well;
 }
