@@ -170,25 +170,26 @@ bool disk_real_is_folder(const char *path)
 /* Its name is its parent's to keep. 0 or an errno. */
 static int parent_sync(const char *path)
 {
-    char *copy = strdup(path);
-    if (!copy) return ENOMEM;
-    int folder = descriptor_high(open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    char *whole = realpath(path, NULL); /* it may end in a dot, or be a link */
+    if (!whole) return errno;
+    int folder = descriptor_high(open(dirname(whole), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     int rc = folder < 0 || fsync(folder) ? errno : 0;
     if (folder >= 0) close(folder);
-    free(copy);
+    free(whole);
     return rc;
 }
 
 /*
  * The parent of one that is there is synced, too: the process that made it may have been killed before that. Where it
- * is not ours to read, or of a kind that has no syncs, another one has made the folder.
+ * is not ours to read, or of a kind that has no syncs, another one has made the folder. One that is to be there and is
+ * not is found by the opening.
  */
 int disk_real_make(const char *path, bool existing, struct cellar_error *error)
 {
     int rc = existing ? EEXIST : mkdir(path, 0700) ? errno : 0;
     bool there = rc == EEXIST;
     if (!rc || there) rc = parent_sync(path);
-    if (!rc || (there && (rc == EACCES || rc == EINVAL))) return 0;
+    if (!rc || (there && (rc == EACCES || rc == EINVAL)) || (existing && rc == ENOENT)) return 0;
     return err_set(error, CELLAR_SYSTEM, "%s: %s", path, strerror(rc));
 }
 

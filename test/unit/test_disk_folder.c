@@ -40,7 +40,18 @@ static void the_parent_is_synced(void **state)
         assert_int_equal(disk_real_make(folder, opening == 2, &error), 0);
         assert_true(last_synced == about.st_ino);
     }
+    char dotted[80], link[80];
+    snprintf(dotted, sizeof dotted, "%s/.", folder);
+    snprintf(link, sizeof link, "%s-link", parent);
+    assert_int_equal(symlink(folder, link), 0);
+    for (int opening = 0; opening < 2; opening++) {
+        last_synced = 0;
+        assert_int_equal(disk_real_make(opening ? link : dotted, true, &error), 0);
+        assert_true(last_synced == about.st_ino);
+    }
+    assert_int_equal(unlink(link), 0);
     assert_int_equal(rmdir(folder), 0);
+    assert_int_equal(disk_real_make(folder, true, &error), 0); /* the opening says that it is not there */
     assert_int_equal(rmdir(parent), 0);
     assert_int_equal(disk_real_make(folder, false, &error), CELLAR_SYSTEM);
 }
