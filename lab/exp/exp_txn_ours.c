@@ -66,7 +66,8 @@ const struct exp_sweep_study exp_txn_fairness = {
 
 #define MORTAL "--cns 4 --threads 8 " EXP_TXN_FABRIC
 #define LIFE "--warmup 0.001 --seconds 0.03 --kill-at 0.01"
-#define LIFE_QUICK "--warmup 0.0005 --seconds 0.012 --kill-at 0.004"
+/* The last quarter begins when all is taken over. */
+#define LIFE_QUICK "--warmup 0.0005 --seconds 0.016 --kill-at 0.004"
 
 /* Modes of our own: what others recover, and how, is not what is shown here. */
 #define DEATH(text, killed)                                                                                            \

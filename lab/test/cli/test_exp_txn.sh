@@ -107,9 +107,9 @@ gains 1.78 crest cell 1 smallbank --theta 0.99 --threads 40
 gains 1.05 cellar crest 1 $tpcc
 gains 1.25 cellar crest 3 smallbank --theta 0.99 --threads 40
 gains 1.5 cellar crest 3 smallbank --theta 1.11 --threads 40
-# 1.25 is wanted and missed, with backups (1.09) and without: the memory nodes' NICs are 84 % busy. The bound is three
-# deviations of a mean below it.
-gains 1.05 cellar crest 3 $ycsb --threads 40
+# 1.25 is wanted and missed, with backups (1.09) and without: the memory nodes' NICs are 84 % busy. One seed in twelve
+# is a tenth off, in either mode: of three together one such was more than the bound leaves.
+gains 1.05 cellar crest 6 $ycsb --threads 40
 # Many records that are a little warm, and nothing that is hot: nothing is lost.
 gains 1.00 cellar crest 1 smallbank --theta 0.8 --threads 40
 gains 0.99 cellar crest 1 smallbank --theta 0.1 --threads 40
