@@ -1,7 +1,7 @@
 #include "durable_run.h"
 
 #include "bulk.h"
-#include "cellar_lab.h"
+#include "db_open.h"
 #include "db_schema.h"
 #include "durable.h"
 #include "mode.h"
@@ -86,6 +86,19 @@ static int look_fn(struct cellar_txn *txn, void *args)
 
 /* ---- the pool ---- */
 
+int durable_run_open(struct durable_run *run, const char *folder, enum cellar_lab_cc cc)
+{
+    struct engine_config config = {.durable = folder,
+                                   .cc = cc,
+                                   .threads = 2,
+                                   .coros = CLIENTS / 2,
+                                   .log_bytes = 64u << 10,
+                                   .pool_bytes = 32u << 20,
+                                   .durable_bytes = 64u << 20};
+    int rc = db_open(&config, &run->db, &run->error);
+    return rc ? rc : durable_run_tables(run);
+}
+
 static int table_make(struct durable_run *run, const char *name, uint64_t records, const struct cellar_table **table)
 {
     static const struct cellar_schema_column columns[] = {
@@ -131,6 +144,22 @@ int durable_run_load(struct durable_run *run)
 }
 
 /* ---- work ---- */
+
+/* The next transaction of its client. */
+static void step_go_on(struct step *step, struct prng *prng)
+{
+    step->number++;
+    step->from = prng_below(prng, ACCOUNTS);
+    step->to = (step->from + 1 + prng_below(prng, ACCOUNTS - 1)) % ACCOUNTS;
+    step->run->witness->begun[step->client] = step->number;
+}
+
+/* It was told. */
+static void step_ended(const struct step *step, uint64_t epoch)
+{
+    step->run->ended[step->client].number = step->number;
+    step->run->ended[step->client].epoch = epoch;
+}
 
 static void shown(struct durable_run_witness *witness, uint64_t client, uint64_t number)
 {
@@ -206,19 +235,13 @@ static int client_work(struct cellar_lab_client *client, void *arg)
             rc = run->unawaited ? 0 : reader(client, run, &session, &prng);
             continue;
         }
-        struct step next = own;
-        next.number = own.number + 1;
-        next.from = prng_below(&prng, ACCOUNTS);
-        next.to = (next.from + 1 + prng_below(&prng, ACCOUNTS - 1)) % ACCOUNTS;
+        step_go_on(&own, &prng);
         /* Some at level memory, which others then rest on. */
         bool memory = run->unawaited || own.client % 2 || i % run->every;
-        witness->begun[own.client] = next.number;
         struct cellar_call_options options = {.level = memory ? CELLAR_MEMORY : CELLAR_DURABLE};
-        rc = cellar_lab_exec(client, run->work, &next, &options, &result);
-        own.number = next.number;
+        rc = cellar_lab_exec(client, run->work, &own, &options, &result);
         if (rc == 0 && !memory) witness->acked[own.client] = own.number;
-        if (rc == 0) run->ended[own.client].number = own.number;
-        if (rc == 0) run->ended[own.client].epoch = result.epoch;
+        if (rc == 0) step_ended(&own, result.epoch);
         struct later newest = {own.number, result.epoch};
         if (rc == 0 && own.client % 2)
             rc = acknowledge_later(client, run, &later, &newest, !run->unawaited && i % run->every == 0);
@@ -227,7 +250,76 @@ static int client_work(struct cellar_lab_client *client, void *arg)
     return rc;
 }
 
-int durable_run_work(struct durable_run *run) { return cellar_lab_run(run->db, client_work, run); }
+/* A client's calls of a queue. */
+struct caller {
+    struct step step;
+    uint64_t made;
+    bool memory; /* the one in flight is of that level */
+};
+
+/* 1: it has one in flight; 0: it has made all of its calls; or a code. */
+static int caller_go_on(struct caller *caller, struct cellar_queue *queue, struct prng *prng)
+{
+    struct durable_run *run = caller->step.run;
+    if (run->calls && caller->made == run->calls) return 0;
+    caller->memory = run->unawaited || (caller->step.client % 2 && caller->made % run->every);
+    caller->made++;
+    step_go_on(&caller->step, prng);
+    const struct cellar_call_options options = {.level = caller->memory ? CELLAR_MEMORY : CELLAR_DURABLE};
+    int rc = cellar_proc_submit(queue, run->work, &caller->step, &options, caller);
+    return rc ? rc : 1;
+}
+
+/* It has ended. */
+static int caller_told(const struct caller *caller, const struct cellar_result *result)
+{
+    const struct step *step = &caller->step;
+    if (result->code) return result->code;
+    if (!caller->memory) step->run->witness->acked[step->client] = step->number;
+    step_ended(step, result->epoch);
+    return 0;
+}
+
+/* Until all calls have ended: the code of the first that ended badly. */
+static int callers_work(struct durable_run *run, struct caller *callers, struct cellar_queue *queue)
+{
+    int rc = 0, in_flight = 0;
+    struct cellar_completion done;
+    struct prng prng;
+    prng_seed_stream(&prng, run->witness->life, CLIENTS);
+    for (int i = 0; i < CLIENTS - 1 && rc >= 0; i++) {
+        rc = caller_go_on(&callers[i], queue, &prng);
+        in_flight += rc > 0;
+    }
+    while (in_flight && cellar_proc_reap(queue, &done, 1, UINT64_MAX) == 1) {
+        int told = caller_told(done.user, &done.result);
+        if (rc >= 0 && told) rc = told;
+        in_flight--;
+        if (rc >= 0) rc = caller_go_on(done.user, queue, &prng);
+        in_flight += rc > 0;
+    }
+    return rc < 0 ? rc : 0;
+}
+
+static int queue_work(struct durable_run *run)
+{
+    struct caller callers[CLIENTS - 1];
+    struct cellar_queue *queue;
+    int rc = cellar_proc_queue_open(run->db, CLIENTS, NULL, NULL, &queue);
+    if (rc) return rc;
+    for (uint64_t i = 0; i < CLIENTS - 1 && rc == 0; i++) {
+        callers[i] = (struct caller){.step = {.run = run, .client = i, .life = run->witness->life}};
+        rc = cellar_proc_run(run->db, run->look, &callers[i].step, NULL, NULL);
+    }
+    if (rc == 0) rc = callers_work(run, callers, queue);
+    cellar_proc_queue_close(queue);
+    return rc;
+}
+
+int durable_run_work(struct durable_run *run)
+{
+    return run->queued ? queue_work(run) : cellar_lab_run(run->db, client_work, run);
+}
 
 int durable_run_sync(struct durable_run *run)
 {

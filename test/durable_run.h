@@ -5,10 +5,11 @@
  * Each client keeps a counter, which its n-th transaction sets to n; with it it inserts row n of its history, deletes
  * row n - KEPT, moves money between two accounts, and sets a row of its own that was loaded in this life. The last
  * client only reads others' counters. Clients of odd numbers acknowledge their calls later, by epochs. A witness
- * outside of it all knows what was acknowledged, and what readers were told.
+ * outside of it all knows what was acknowledged, and what readers were told. Or all but the last make calls of a queue.
  */
 #pragma once
 
+#include "cellar_lab.h"
 #include "cellar_proc.h"
 
 #include <stdbool.h>
@@ -31,6 +32,7 @@ struct durable_run {
     uint64_t calls; /* of each client; 0: for ever */
     uint64_t every; /* so many-th call is of level DURABLE, the others of level MEMORY */
     bool unawaited; /* all calls are of level MEMORY, none is waited for, and none only reads */
+    bool queued;    /* calls of a queue, one of each client in flight, and none only reads */
     bool found;     /* the accounts were there */
     struct {
         uint64_t number, epoch;
@@ -39,6 +41,8 @@ struct durable_run {
     struct cellar_error error;
 };
 
+/* Opens a small database of two threads in that folder, and does durable_run_tables. */
+int durable_run_open(struct durable_run *run, const char *folder, enum cellar_lab_cc cc);
 /* `run->db` was opened: tables and procedures. 0, or a code with run->error. */
 int durable_run_tables(struct durable_run *run);
 /*

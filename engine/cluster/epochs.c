@@ -174,8 +174,10 @@ static void rings_tell(struct epochs *epochs, struct sched *agent)
 static bool over(struct epochs *epochs, struct epochs_waiter *waiter)
 {
     bool durable = atomic_load(&epochs->durable) >= waiter->epoch;
-    if (durable && atomic_load(&epochs->checkpoints) >= waiter->checkpoint) return true;
+    bool counts = atomic_load(&epochs->checkpoints) >= waiter->checkpoint;
+    if (durable && counts) return true;
     waiter->rc = atomic_load(&epochs->refused);
+    if (!waiter->rc && !counts && atomic_load(&epochs->put_off) >= waiter->checkpoint) waiter->rc = CELLAR_FULL;
     return waiter->rc != 0;
 }
 

@@ -77,7 +77,8 @@ struct epochs {
     atomic_int refused;  /* 0, or a code: the disk takes nothing. FULL may pass, SYSTEM does not */
     atomic_bool crowded; /* the log is nearly as long as it may be, and a checkpoint that frees it is under way, */
     atomic_bool cramped; /* ... or is put off for lack of space */
-    _Atomic uint64_t asked, checkpoints;               /* checkpoints that were asked for, and that count */
+    _Atomic uint64_t asked, checkpoints;               /* checkpoints that were asked for, and that count, */
+    _Atomic uint64_t put_off;                          /* ... and for which there was no space when it was tried */
     _Atomic uint64_t loads, loads_over, loads_covered; /* rows loaded: begun, ended, in a checkpoint that is written, */
     _Atomic uint64_t loads_epoch;                      /* ... and counts when this epoch is durable */
     _Atomic uint64_t ending; /* no epoch from this one on is closed: INV-DURABLE-20. 0: any is */
@@ -141,7 +142,10 @@ static inline void epochs_watch_for(struct epochs_watch *watch, uint64_t epoch)
 }
 /* Suspends the ring's coordinator until that epoch is durable; or a code. */
 NODISCARD int epochs_await(struct coro *co, struct epochs *epochs, struct epochs_ring *ring, uint64_t epoch);
-/* Blocks a thread that is no worker's, until that epoch is durable and so many checkpoints count; or a code. */
+/*
+ * Blocks a thread that is no worker's, until that epoch is durable and so many checkpoints count; or a code. FULL: or
+ * there was no space for these.
+ */
 NODISCARD int epochs_wait(struct epochs *epochs, uint64_t epoch, uint64_t checkpoint);
 /* Wakes those whose wait is over. The agent's. */
 void epochs_tell(struct epochs *epochs, struct sched *agent);

@@ -519,13 +519,19 @@ int durable_stop(struct durable *durable, bool whole, struct cellar_error *error
     return rc ? rc : ended;
 }
 
+void durable_why_set(struct durable *durable, const struct cellar_error *why)
+{
+    struct epochs *epochs = &durable->epochs;
+    fabric_lock(epochs->fabric, &epochs->lock);
+    durable->why = *why;
+    fabric_unlock(epochs->fabric, &epochs->lock);
+}
+
 void durable_refuse(struct durable *durable, const struct cellar_error *why)
 {
     struct epochs *epochs = &durable->epochs;
     if (atomic_load(&epochs->refused) == why->code) return;
-    fabric_lock(epochs->fabric, &epochs->lock);
-    durable->why = *why;
-    fabric_unlock(epochs->fabric, &epochs->lock);
+    durable_why_set(durable, why);
     atomic_store(&epochs->refused, why->code);
     node_log(&durable->db->opening, CELLAR_LOG_ERROR, "nothing becomes durable any more: %s", why->text);
 }

@@ -109,6 +109,8 @@ NODISCARD int durable_start(struct durable *durable, struct cellar_error *error)
 NODISCARD int durable_stop(struct durable *durable, bool whole, struct cellar_error *error);
 /* Why nothing is written any more; or of space that is short. */
 void durable_why(const struct durable *durable, struct cellar_error *error);
+/* By its two threads. */
+void durable_why_set(struct durable *durable, const struct cellar_error *why);
 
 /* ---- durable_agent.c, durable_keeper.c: the two threads' tasks ---- */
 

@@ -18,10 +18,12 @@ struct copy {
 };
 
 /* Where space is short there may be some later, as long as the log has room; but nothing opens without a checkpoint. */
-static void refuse(struct durable *durable, int rc, const struct cellar_error *error)
+static void refuse(struct durable *durable, uint64_t asked, int rc, const struct cellar_error *error)
 {
     struct cellar_error why = *error;
     if (rc == CELLAR_FULL && atomic_load(&durable->epochs.checkpoints)) {
+        durable_why_set(durable, &why);
+        atomic_store(&durable->epochs.put_off, asked);
         if (!atomic_exchange(&durable->epochs.cramped, true))
             node_log(&durable->db->opening, CELLAR_LOG_WARNING, "a checkpoint is put off: %s", why.text);
         if (epochs_cramped(&durable->epochs)) durable_refuse(durable, &why);
@@ -167,7 +169,8 @@ void durable_keeper_main(struct coro *co, void *arg)
         bool wanted = asked != atomic_load(&epochs->checkpoints) && atomic_load(&epochs->refused) != CELLAR_SYSTEM;
         int rc = wanted ? checkpoint_make(co, thread, &error) : 0;
         if (rc == 0 && wanted) atomic_store(&epochs->checkpoints, asked);
-        if (rc && rc != CELLAR_RETRY && atomic_load(&epochs->refused) != CELLAR_SYSTEM) refuse(durable, rc, &error);
+        if (rc && rc != CELLAR_RETRY && atomic_load(&epochs->refused) != CELLAR_SYSTEM)
+            refuse(durable, asked, rc, &error);
         if (wanted) epochs_call(&epochs->agent, &thread->sched); /* it frees the log, and tells those that wait */
         sleep_some(co, thread);
     }

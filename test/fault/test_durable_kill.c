@@ -6,7 +6,6 @@
  * `test_durable_kill N` kills N times in each mode; without an argument 4 times. In builds with planted bugs some of
  * them are to be met.
  */
-#include "db_open.h"
 #include "durable.h"
 #include "durable_run.h"
 #include "mode.h"
@@ -33,25 +32,12 @@
 
 static int lives = LIVES_DEFAULT;
 
-static int run_open(struct durable_run *run, const char *folder, enum cellar_lab_cc cc)
-{
-    struct engine_config config = {.durable = folder,
-                                   .cc = cc,
-                                   .threads = 2,
-                                   .coros = DURABLE_RUN_CLIENTS / 2,
-                                   .log_bytes = 64u << 10,
-                                   .pool_bytes = 32u << 20,
-                                   .durable_bytes = 64u << 20};
-    int rc = db_open(&config, &run->db, &run->error);
-    return rc ? rc : durable_run_tables(run);
-}
-
 /* In a process that is to be killed. Half of the first loads wait, half leave it to the first commit. */
 static void victim_main(const char *folder, enum cellar_lab_cc cc, struct durable_run_witness *witness)
 {
-    struct durable_run run = {.witness = witness, .every = 3};
+    struct durable_run run = {.witness = witness, .every = 3, .queued = witness->life % 3 == 1};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    int rc = run_open(&run, folder, cc);
+    int rc = durable_run_open(&run, folder, cc);
     bool well = rc == 0 && durable_run_judge(&run);
     if (well) rc = durable_run_load(&run);
     if (well && rc == 0 && witness->life % 2) rc = db_sync(run.db, 0, &run.error);
@@ -65,7 +51,7 @@ static void victim_main(const char *folder, enum cellar_lab_cc cc, struct durabl
 static int survivor_main(const char *folder, enum cellar_lab_cc cc, struct durable_run_witness *witness, bool closes)
 {
     struct durable_run run = {.witness = witness};
-    bool well = run_open(&run, folder, cc) == 0 && durable_run_judge(&run);
+    bool well = durable_run_open(&run, folder, cc) == 0 && durable_run_judge(&run);
     if (!well) fprintf(stderr, "what is left: %s %s\n", run.error.text, run.wrong);
     if (well && closes) cellar_close(run.db);
     return !well;

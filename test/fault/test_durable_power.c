@@ -46,6 +46,7 @@ struct lab {
     struct mishap mishap; /* of this life */
     uint64_t before;      /* operations of the disk when it began */
     uint64_t epoch_ns;    /* 0: short */
+    bool queued;          /* durable_run.h */
 };
 
 static const enum cellar_lab_cc modes[] = {CELLAR_LAB_CC_RECORD, CELLAR_LAB_CC_CELL,  CELLAR_LAB_CC_CREST,
@@ -131,7 +132,8 @@ static bool life(struct lab *lab, struct mishap mishap)
     mishap_set(lab, mishap, prng_below(&lab->prng, 3) ? 0.1 : 0);
     lab->run = (struct durable_run){.witness = &lab->witness,
                                     .calls = 10 + prng_below(&lab->prng, prng_below(&lab->prng, 4) ? 40 : 160),
-                                    .every = prng_below(&lab->prng, 2) ? 3 : 60};
+                                    .every = prng_below(&lab->prng, 2) ? 3 : 60,
+                                    .queued = lab->queued};
     int rc = life_open(lab);
     bool well = excused(lab, rc);
     if (rc == 0) {
@@ -148,19 +150,19 @@ static bool life(struct lab *lab, struct mishap mishap)
     return well;
 }
 
-static void lab_open(struct lab *lab, uint64_t seed)
+static void lab_open(struct lab *lab, uint64_t seed, bool queued)
 {
-    *lab = (struct lab){.seed = seed, .sim.disk = disk_sim_open(seed, CAPACITY)};
+    *lab = (struct lab){.seed = seed, .queued = queued, .sim.disk = disk_sim_open(seed, CAPACITY)};
     assert_non_null(lab->sim.disk);
     prng_seed_stream(&lab->prng, seed, 19);
 }
 
 /* Lives with mishaps, and another one that finds all that it was told; *operations: of the disk, in each. */
-static bool lives(uint64_t seed, const struct mishap *mishaps, uint32_t count, uint64_t *operations)
+static bool lives(uint64_t seed, bool queued, const struct mishap *mishaps, uint32_t count, uint64_t *operations)
 {
     struct lab lab;
     bool well = true;
-    lab_open(&lab, seed);
+    lab_open(&lab, seed, queued);
     for (uint32_t i = 0; i <= count && well; i++) {
         well = life(&lab, i < count ? mishaps[i] : (struct mishap){NONE, 0});
         if (i < count) operations[i] = disk_sim_operations(lab.sim.disk) - lab.before;
@@ -172,7 +174,7 @@ static bool lives(uint64_t seed, const struct mishap *mishaps, uint32_t count, u
 
 /* ---- chance ---- */
 
-static bool cluster_lives(uint64_t seed)
+static bool lives_by_chance(uint64_t seed, bool queued)
 {
     struct mishap mishaps[LIVES];
     struct prng prng;
@@ -186,14 +188,24 @@ static bool cluster_lives(uint64_t seed)
                                                  : NONE,
                                      1 + prng_below(&prng, kind == 5 ? 10 * DURABLE_SIM_FILE_BYTES : OPERATIONS)};
     }
-    return lives(seed, mishaps, LIVES, operations);
+    return lives(seed, queued, mishaps, LIVES, operations);
 }
+
+static bool cluster_lives(uint64_t seed) { return lives_by_chance(seed, false); }
+static bool queue_lives(uint64_t seed) { return lives_by_chance(seed, true); }
 
 static void power_fails(void **state)
 {
     (void)state;
     for (uint64_t seed = from; seed <= to; seed++)
         if (share_has(seed)) assert_true(cluster_lives(seed));
+}
+
+static void power_fails_amid_calls_of_a_queue(void **state)
+{
+    (void)state;
+    for (uint64_t seed = from; seed <= to; seed++)
+        if (share_has(seed)) assert_true(queue_lives(seed));
 }
 
 /* ---- every operation ---- */
@@ -206,7 +218,7 @@ static bool at_each_operation(uint64_t seed, struct mishap *mishaps, uint32_t co
     for (uint64_t at = 1 + seed % MODES; well && operations[which] + MODES >= at; at += MODES) {
         mishaps[which].at = at;
         operations[which] = at; /* of one that this build leaves out */
-        if (share_has(at)) well = lives(seed, mishaps, count, operations);
+        if (share_has(at)) well = lives(seed, false, mishaps, count, operations);
     }
     return well;
 }
@@ -257,7 +269,7 @@ static void power_cut(struct lab *lab)
 static bool synced_lives(uint64_t seed)
 {
     struct lab lab;
-    lab_open(&lab, seed);
+    lab_open(&lab, seed, false);
     mishap_set(&lab, (struct mishap){NONE, 0}, 0);
     lab.epoch_ns = 100000000; /* only what is waited for is on the disk soon */
     lab.run = (struct durable_run){.witness = &lab.witness, .calls = 20, .every = 60, .unawaited = true};
@@ -297,7 +309,7 @@ static void space_ends_and_comes_back(void **state)
     (void)state;
     for (uint64_t seed = 5000; seed < 5000 + MODES; seed++) {
         struct lab lab;
-        lab_open(&lab, seed);
+        lab_open(&lab, seed, false);
         mishap_set(&lab, (struct mishap){NONE, 0}, 0);
         lab.run = (struct durable_run){.witness = &lab.witness, .calls = 20, .every = 3};
         assert_int_equal(life_open(&lab), 0);
@@ -316,6 +328,27 @@ static void space_ends_and_comes_back(void **state)
     }
 }
 
+/* A close makes a checkpoint, and goes without where there is no space: all is in the log. */
+static void a_full_disk_is_closed(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 7000; seed < 7000 + MODES; seed++) {
+        struct lab lab;
+        lab_open(&lab, seed, seed % 2);
+        mishap_set(&lab, (struct mishap){NONE, 0}, 0);
+        lab.run = (struct durable_run){.witness = &lab.witness, .calls = 5, .every = 1};
+        assert_int_equal(life_open(&lab), 0);
+        assert_true(life_lead(&lab));
+        assert_int_equal(db_sync(lab.run.db, 0, &lab.run.error), 0);
+        disk_sim_resize(lab.sim.disk, disk_sim_used(lab.sim.disk));
+        assert_int_equal(cellar_close(lab.run.db), 0);
+        fabric_close(lab.sim.fabric);
+        disk_sim_power_cycle(lab.sim.disk);
+        if (!life(&lab, (struct mishap){NONE, 0})) fail_msg("seed %llu: %s", (unsigned long long)seed, lab.run.wrong);
+        disk_sim_close(lab.sim.disk);
+    }
+}
+
 /* ---- planted bugs ---- */
 
 #ifdef CELLAR_PLANTS
@@ -327,16 +360,17 @@ static const struct hunt {
     bool (*search)(uint64_t seed);
     uint64_t first;
 } hunts[] = {
-    {"durable_acked_early", cluster_lives, 2},      {"epochs_cached", cluster_lives, 1},
-    {"epochs_closed_at_word", cluster_lives, 1},    {"epochs_ring_reused", cluster_lives, 23},
-    {"durable_rings_first", cluster_lives, 23},     {"durable_loads_ignored", cluster_lives, 1},
-    {"durable_freed_uncounted", cluster_lives, 2},  {"durable_begin_ignored", cluster_lives, 27},
-    {"replay_counters_kept", cluster_lives, 1},     {"journal_cut_ignored", cluster_lives, 13},
-    {"checkpoint_head_unsynced", cluster_lives, 1}, {"wal_sync_retried", cluster_lives, 18},
-    {"durable_runs_unlogged", cluster_lives, 1},    {"replay_as_logged", cluster_lives, 1},
-    {"journal_life_unsynced", cluster_lives, 2},    {"durable_reads_unawaited", cluster_lives, 5},
-    {"durable_last_first", cluster_lives, 461},     {"durable_loads_written", power_losses, 500},
-    {"durable_older_removed", lost_syncs, 3009},    {"durable_epoch_early", cluster_lives, 1},
+    {"durable_acked_early", queue_lives, 1},       {"durable_acked_early", cluster_lives, 2},
+    {"epochs_cached", cluster_lives, 1},           {"epochs_closed_at_word", cluster_lives, 1},
+    {"epochs_ring_reused", cluster_lives, 23},     {"durable_rings_first", cluster_lives, 23},
+    {"durable_loads_ignored", cluster_lives, 1},   {"durable_freed_uncounted", cluster_lives, 2},
+    {"durable_begin_ignored", cluster_lives, 27},  {"replay_counters_kept", cluster_lives, 1},
+    {"journal_cut_ignored", cluster_lives, 13},    {"checkpoint_head_unsynced", cluster_lives, 1},
+    {"wal_sync_retried", cluster_lives, 18},       {"durable_runs_unlogged", cluster_lives, 1},
+    {"replay_as_logged", cluster_lives, 1},        {"journal_life_unsynced", cluster_lives, 2},
+    {"durable_reads_unawaited", cluster_lives, 5}, {"durable_last_first", cluster_lives, 461},
+    {"durable_loads_written", power_losses, 500},  {"durable_older_removed", lost_syncs, 3009},
+    {"durable_epoch_early", cluster_lives, 1},
 };
 
 /* In a process of its own, which may end by an assertion: then the bug is met, too. */
@@ -368,16 +402,19 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(power_fails),
+        cmocka_unit_test(power_fails_amid_calls_of_a_queue),
         cmocka_unit_test(power_fails_at_each_operation),
         cmocka_unit_test(power_fails_amid_a_recovery),
         cmocka_unit_test(syncs_fail_at_each_operation),
         cmocka_unit_test(what_is_synced_is_there),
         cmocka_unit_test(space_ends_and_comes_back),
+        cmocka_unit_test(a_full_disk_is_closed),
 #ifdef CELLAR_PLANTS
         cmocka_unit_test(planted_bugs_are_met),
 #endif
     };
-    const struct CMUnitTest seeds[] = {cmocka_unit_test(power_fails)};
+    const struct CMUnitTest seeds[] = {cmocka_unit_test(power_fails),
+                                       cmocka_unit_test(power_fails_amid_calls_of_a_queue)};
     if (argc > 2) {
         from = strtoull(argv[1], NULL, 10);
         to = strtoull(argv[2], NULL, 10);

@@ -235,13 +235,21 @@ static void on_fallocate(fuse_req_t request, fuse_ino_t number, int mode, off_t 
         change_answer(request, unsynced_grow(node_of(request, number), (uint64_t)(offset + bytes)));
 }
 
+/* May that be a name of it? A line of what is saved has one word for it. */
+static int name_check(const struct unsynced_node *where, const char *name)
+{
+    if (strlen(name) > UNSYNCED_NAME_MAX) return ENAMETOOLONG;
+    if (strpbrk(name, " \t\n\v\f\r")) return EINVAL;
+    return unsynced_find(where, name) ? EEXIST : 0;
+}
+
 /* A new file or folder; NULL, and the request is answered. */
 static struct unsynced_node *make(fuse_req_t request, fuse_ino_t parent, const char *name, bool folder, mode_t mode)
 {
     struct forgetful *self = self_of(request);
     struct unsynced_node *where = node_of(request, parent), *node = NULL;
     if (dark(request)) return NULL;
-    int rc = strlen(name) > UNSYNCED_NAME_MAX ? ENAMETOOLONG : unsynced_find(where, name) ? EEXIST : 0;
+    int rc = name_check(where, name);
     if (!rc) rc = unsynced_make(&self->tree, folder, (folder ? S_IFDIR : S_IFREG) | (mode & 0777), &node);
     if (!rc) rc = unsynced_name(where, NULL, name, node);
     if (!rc && fails_here(self)) rc = EIO;
@@ -268,7 +276,7 @@ static void on_link(fuse_req_t request, fuse_ino_t number, fuse_ino_t parent, co
 {
     struct unsynced_node *node = node_of(request, number), *where = node_of(request, parent);
     if (dark(request)) return;
-    int rc = strlen(name) > UNSYNCED_NAME_MAX ? ENAMETOOLONG : unsynced_find(where, name) ? EEXIST : 0;
+    int rc = name_check(where, name);
     if (!rc) rc = unsynced_name(where, NULL, name, node);
     if (!rc && fails_here(self_of(request))) rc = EIO;
     if (rc)
@@ -295,12 +303,13 @@ static void on_rename(fuse_req_t request, fuse_ino_t parent, const char *name, f
 {
     struct unsynced_node *where = node_of(request, parent), *node = unsynced_find(where, name);
     if (dark(request)) return;
-    if (parent != new_parent || flags)
+    if (parent != new_parent || flags) {
         refuse(request, "a name that moves to another folder, or is exchanged");
-    else
-        change_answer(request, !node                                  ? ENOENT
-                               : strlen(new_name) > UNSYNCED_NAME_MAX ? ENAMETOOLONG
-                                                                      : unsynced_name(where, name, new_name, node));
+        return;
+    }
+    int rc = node ? name_check(where, new_name) : ENOENT;
+    if (!rc || rc == EEXIST) rc = unsynced_name(where, name, new_name, node);
+    change_answer(request, rc);
 }
 
 static void on_fsync(fuse_req_t request, fuse_ino_t number, int data_only, struct fuse_file_info *info)
@@ -389,7 +398,7 @@ int main(int count, char **arguments)
         fprintf(stderr, "usage: forgetful FOLDER MOUNT SEED [lies]\n");
         return 2;
     }
-    /* Whoever has started it ends it: by the end of the input, or the mount would stay. */
+    /* The process that has started it ends it, by the end of the input: a signal would leave the mount. */
     for (size_t i = 0; i < sizeof outlived / sizeof *outlived; i++) signal(outlived[i], SIG_IGN);
     int rc = unsynced_load(&self.tree, arguments[1]);
     if (rc) {

@@ -18,8 +18,6 @@
  *
  * Exit 0: nothing was lost, and something was forgotten (BUG: it was found). 1: else. 77: this machine cannot mount.
  */
-#include "db_open.h"
-#include "durable.h"
 #include "durable_run.h"
 #include "plant.h"
 #include "prng.h"
@@ -178,25 +176,12 @@ static bool power_awaited(struct powerloss *self, uint64_t ms)
 
 /* ---- the databases ---- */
 
-static int bank_open(const struct bank *bank, struct durable_run *run)
-{
-    struct engine_config config = {.durable = bank->folder,
-                                   .cc = bank->cc,
-                                   .threads = 2,
-                                   .coros = DURABLE_RUN_CLIENTS / 2,
-                                   .log_bytes = 64u << 10,
-                                   .pool_bytes = 32u << 20,
-                                   .durable_bytes = 64u << 20};
-    int rc = db_open(&config, &run->db, &run->error);
-    return rc ? rc : durable_run_tables(run);
-}
-
 /* In a process of its own, until it is killed, or its disk is gone. */
 static void writer_main(const struct bank *bank)
 {
-    struct durable_run run = {.witness = bank->witness, .every = bank->every};
+    struct durable_run run = {.witness = bank->witness, .every = bank->every, .queued = bank->witness->life % 2};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (bank_open(bank, &run) == 0 && durable_run_judge(&run) && durable_run_load(&run) == 0)
+    if (durable_run_open(&run, bank->folder, bank->cc) == 0 && durable_run_judge(&run) && durable_run_load(&run) == 0)
         (void)durable_run_work(&run);
     pause();
     _exit(1);
@@ -205,7 +190,7 @@ static void writer_main(const struct bank *bank)
 static int judge_main(const struct bank *bank, bool closes)
 {
     struct durable_run run = {.witness = bank->witness};
-    bool well = bank_open(bank, &run) == 0 && durable_run_judge(&run);
+    bool well = durable_run_open(&run, bank->folder, bank->cc) == 0 && durable_run_judge(&run);
     if (!well) fprintf(stderr, "%s: %s\n", bank->folder, run.wrong[0] ? run.wrong : run.error.text);
     if (well && closes) cellar_close(run.db);
     return !well;
