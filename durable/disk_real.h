@@ -10,7 +10,10 @@ struct disk_real;
 
 /* Is there a folder of that name? */
 bool disk_real_is_folder(const char *path);
-/* Makes it, unless it is there (`existing`: it is to be); its name is on the disk then, whoever has made it. SYSTEM. */
+/*
+ * Makes it, unless it is there (`existing`: it is to be); its name is on the disk then, also if another process has
+ * made it. SYSTEM.
+ */
 NODISCARD int disk_real_make(const char *path, bool existing, struct cellar_error *error);
 
 /*

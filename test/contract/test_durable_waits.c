@@ -255,7 +255,7 @@ static void *client_main(void *arg)
     return NULL;
 }
 
-/* All that wait are woken, whoever else waits, and what each has told is on the disk. */
+/* All that wait are woken, each by its own epoch, and what it has told is on the disk. */
 static void threads_wait_together(void **state)
 {
     struct place place;

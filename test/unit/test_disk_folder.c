@@ -1,6 +1,6 @@
 /*
- * test_disk_folder.c - a durable folder's own name is on the disk when it was opened, whoever has made it: a process
- * that made it may have been killed before it had synced the parent.
+ * test_disk_folder.c - a durable folder's own name is on the disk when it was opened: another process that made
+ * it may have been killed before it had synced the parent.
  */
 #include "disk_real.h"
 
