@@ -8,6 +8,7 @@
 
 #define SYNC_TXNS                                                                                                      \
     64 /* transactions between two looks at the fabric's clock, and two yields to the worker's other coordinators */
+#define LOOK_EVERY 16 /* ... and between two at what is on the disk, while there is room for more in flight */
 
 int driver_init(struct driver *driver, uint32_t session_count, struct cellar_error *error)
 {
@@ -210,7 +211,7 @@ static int room_make(struct loop *loop)
 {
     struct pending *pending = loop->pending;
     int code = 0;
-    acknowledge(loop);
+    if (++pending->added % LOOK_EVERY == 0) acknowledge(loop);
     while (code == 0 && !pending_has_room(pending)) {
         code = cellar_lab_wait_durable(loop->self, pending_first(pending)->epoch);
         acknowledge(loop);

@@ -65,6 +65,19 @@ struct logseg_room {
 };
 struct logseg_room logseg_room_of(const struct logseg *seg, uint64_t bytes);
 
+/* Bytes of the half in use that entries have taken. */
+static inline uint64_t logseg_used(const struct logseg *seg)
+{
+    uint64_t half = seg->bytes / 2 / LAYOUT_LINE * LAYOUT_LINE;
+    return seg->tail < half ? seg->tail : seg->tail - half;
+}
+/* The next entry goes to the beginning of the other half: nothing there is needed any more. */
+static inline void logseg_turn(struct logseg *seg)
+{
+    uint64_t half = seg->bytes / 2 / LAYOUT_LINE * LAYOUT_LINE;
+    seg->tail = seg->tail < half ? half : 0;
+}
+
 /* Bytes that a change takes in an entry. */
 static inline uint32_t logseg_write_bytes(uint32_t value_bytes)
 {

@@ -19,11 +19,12 @@
 #include "cluster_plants.h"
 #include "fabric.h"
 #include "layout.h"
+#include "logseg.h"
 #include "sched.h"
 
 #include <stdatomic.h>
 
-struct logseg;
+#define EPOCHS_TURN_BYTES 16384 /* in use of a ring's half before the other one is next; of a short one a quarter */
 
 /* A task that sleeps until it is called, from any thread; it stays until all threads that may call it have ended. */
 struct epochs_sleeper {
@@ -98,6 +99,19 @@ struct epochs_ring *epochs_join(struct epochs *epochs, struct sched *sched, stru
 static inline bool epochs_room(const struct epochs_ring *ring)
 {
     return PLANT(epochs_ring_reused) || atomic_load_explicit(&ring->taken, memory_order_acquire) >= ring->half_sequence;
+}
+/*
+ * Before space for the next entry is looked for: when the agent has taken all that there is, and the half in use has
+ * some, the other one is next. So a ring stays within few lines, which caches hold, however long it is. True: the
+ * segment's tail is elsewhere now.
+ */
+static inline bool epochs_turn(const struct epochs_ring *ring, struct logseg *log)
+{
+    uint64_t some = log->bytes / 8 < EPOCHS_TURN_BYTES ? log->bytes / 8 : EPOCHS_TURN_BYTES;
+    if (logseg_used(log) < some) return false;
+    if (atomic_load_explicit(&ring->taken, memory_order_acquire) != log->sequence) return false;
+    logseg_turn(log);
+    return true;
 }
 /* The entry of that sequence, the ring's next one, lies there in the ring. */
 static inline void epochs_placed_at(struct epochs_ring *ring, uint64_t sequence, bool second_half)

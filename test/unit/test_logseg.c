@@ -113,7 +113,8 @@ static void an_entry_never_exceeds_its_buffer(void **state)
 
 /* ---- the ring ---- */
 
-static void check_ring(uint64_t ring_bytes, uint32_t value_max)
+/* One in `turn_every` entries is followed by a turn. */
+static void check_ring(uint64_t ring_bytes, uint32_t value_max, uint64_t turn_every)
 {
     struct log log;
     uint64_t wraps = 0, last_start = 0, last_end = 0;
@@ -133,6 +134,7 @@ static void check_ring(uint64_t ring_bytes, uint32_t value_max)
         assert_int_equal(start % LAYOUT_LINE, 0);
         assert_true(end <= ring_bytes);
         assert_true(end <= last_start || start >= last_end);
+        if (logseg_used(&log.seg) && prng_below(&log.prng, turn_every) == 0) logseg_turn(&log.seg);
         wraps += start < last_start;
         last_start = start;
         last_end = end;
@@ -143,11 +145,14 @@ static void check_ring(uint64_t ring_bytes, uint32_t value_max)
 static void ring_entries_keep_off_the_last_one(void **state)
 {
     (void)state;
-    check_ring(RING_BYTES, 50);
-    check_ring(RING_BYTES, 400);
-    check_ring(4096, 300);
-    check_ring(4096 - 64, 300); /* a segment behind its chunk's header */
-    check_ring(1000, 60);
+    static const uint64_t turns[] = {UINT64_MAX, 5, 1};
+    for (int i = 0; i < 3; i++) {
+        check_ring(RING_BYTES, 50, turns[i]);
+        check_ring(RING_BYTES, 400, turns[i]);
+        check_ring(4096, 300, turns[i]);
+        check_ring(4096 - 64, 300, turns[i]); /* a segment behind its chunk's header */
+        check_ring(1000, 60, turns[i]);
+    }
 }
 
 /* The largest entries follow each other for ever. */

@@ -58,6 +58,7 @@ static __attribute__((noinline)) int log_wait(struct coro *co, struct txn *txn, 
 static inline int log_reserve(struct coro *co, struct txn *txn, uint32_t bytes)
 {
     crest_txn(txn)->log_reserved = bytes;
+    if (txn->ring && epochs_turn(txn->ring, &txn->log)) crest_txn(txn)->ring.clear_end = 0;
     return logring_is_clear(&crest_txn(txn)->ring, &txn->log, bytes) ? 0 : log_wait(co, txn, bytes);
 }
 
