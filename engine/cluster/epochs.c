@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LATE_NS 10000000 /* with a planted bug */
+
 void epochs_open(struct epochs *epochs, struct fabric *fabric, uint64_t first)
 {
     memset(epochs, 0, sizeof *epochs);
@@ -84,7 +86,7 @@ uint64_t epochs_draw(struct epochs *epochs, struct epochs_ring *ring)
     atomic_store(&ring->flight, bound);
     uint64_t epoch = atomic_load(&epochs->word);
     if (PLANT(epochs_cached) && epoch - 1 > atomic_load(&epochs->durable)) epoch--;
-    if (raise(&epochs->drawn, epoch)) epochs_call(&epochs->agent, ring->sleeper.sched);
+    if (raise(&epochs->drawn, epoch)) ring->begun = true;
     return epoch;
 }
 
@@ -96,10 +98,15 @@ int epochs_reached(struct epochs *epochs, uint64_t epoch)
     return atomic_load(&epochs->refused);
 }
 
-void epochs_want(struct epochs *epochs, uint64_t epoch, struct sched *from)
+void epochs_press(struct epochs *epochs, uint64_t epoch)
 {
     (void)raise(&epochs->drawn, epoch);
-    (void)raise(&epochs->urged, epoch);
+    if (!PLANT(epochs_unurged)) (void)raise(&epochs->urged, epoch);
+}
+
+void epochs_want(struct epochs *epochs, uint64_t epoch, struct sched *from)
+{
+    epochs_press(epochs, epoch);
     epochs_call(&epochs->agent, from);
 }
 
@@ -155,7 +162,7 @@ int epochs_await(struct coro *co, struct epochs *epochs, struct epochs_ring *rin
     epochs_hurry(epochs, ring);
     while (!(rc = epochs_reached(epochs, epoch))) {
         sleeper->task->why = "disk";
-        if (PLANT(epochs_waiter_late)) sched_sleep(co, sleeper->sched, sleeper->task, 10000000);
+        if (PLANT(epochs_waiter_late)) sched_sleep(co, sleeper->sched, sleeper->task, LATE_NS);
         atomic_store(&ring->awaited, epoch);
         (void)sched_wait(co, sleeper->sched, sleeper->task, &sleeper->called, UINT64_MAX);
     }
@@ -185,20 +192,23 @@ int epochs_wait(struct epochs *epochs, uint64_t epoch, uint64_t checkpoint)
 {
     struct epochs_waiter waiter = {.epoch = epoch, .checkpoint = checkpoint, .pending = 1};
     if (over(epochs, &waiter)) return waiter.rc;
+    bool late = PLANT(epochs_waiter_late);
+    if (late) (void)epochs->fabric->ops->wait(epochs->fabric, &waiter.pending, LATE_NS);
     fabric_lock(epochs->fabric, &epochs->lock);
+    bool waits = late || !over(epochs, &waiter); /* the agent publishes, then looks here: INV-DURABLE-22 */
     waiter.next = epochs->waiters;
-    epochs->waiters = &waiter;
+    if (waits) epochs->waiters = &waiter;
     fabric_unlock(epochs->fabric, &epochs->lock);
+    if (!waits) return waiter.rc;
     int rc = epochs->fabric->ops->wait(epochs->fabric, &waiter.pending, UINT64_MAX);
     must(rc == 0); /* else a wake-up was lost */
     return waiter.rc;
 }
 
-void epochs_tell(struct epochs *epochs, struct sched *agent)
+/* Takes those whose wait is over off the list: another one. */
+static struct epochs_waiter *waiters_take(struct epochs *epochs)
 {
-    rings_tell(epochs, agent);
-    watches_tell(epochs);
-    if (atomic_load(&epochs->asked) != atomic_load(&epochs->checkpoints)) epochs_call(&epochs->keeper, agent);
+    struct epochs_waiter *taken = NULL;
     fabric_lock(epochs->fabric, &epochs->lock);
     for (struct epochs_waiter **at = &epochs->waiters; *at;) {
         struct epochs_waiter *waiter = *at;
@@ -207,7 +217,26 @@ void epochs_tell(struct epochs *epochs, struct sched *agent)
             continue;
         }
         *at = waiter->next;
-        fabric_done(epochs->fabric, &waiter->pending);
+        waiter->next = taken;
+        taken = waiter;
     }
     fabric_unlock(epochs->fabric, &epochs->lock);
+    return taken;
+}
+
+/* Waking takes its time: others come to wait meanwhile. */
+static void waiters_tell(struct epochs *epochs)
+{
+    for (struct epochs_waiter *waiter = waiters_take(epochs), *next; waiter; waiter = next) {
+        next = waiter->next; /* it is gone when its thread is told */
+        fabric_done(epochs->fabric, &waiter->pending);
+    }
+}
+
+void epochs_tell(struct epochs *epochs, struct sched *agent)
+{
+    rings_tell(epochs, agent);
+    watches_tell(epochs);
+    if (atomic_load(&epochs->asked) != atomic_load(&epochs->checkpoints)) epochs_call(&epochs->keeper, agent);
+    waiters_tell(epochs);
 }

@@ -41,6 +41,7 @@ struct epochs_ring {
     /* likewise: the epoch that it waits for; 0: it does not wait */
     _Atomic uint64_t awaited;
     struct epochs_sleeper sleeper; /* its coordinator, which the agent calls */
+    bool begun;                    /* its coordinator's alone: it has begun an epoch, and the agent was not told yet */
     /* its coordinator's alone: the sequence before that of the first entry in the ring's half in use; and that half */
     uint64_t half_sequence;
     bool second_half;
@@ -120,10 +121,20 @@ static inline void epochs_placed_at(struct epochs_ring *ring, uint64_t sequence,
     ring->second_half = second_half;
     ring->half_sequence = sequence - 1;
 }
-/* In flight, with the epoch that is returned; until epochs_landed. */
+/*
+ * In flight, with the epoch that is returned; until epochs_landed. When the call has ended, something waits for the
+ * epoch, and sees to its end, or the agent is told that it was begun (epochs_begun).
+ */
 uint64_t epochs_draw(struct epochs *epochs, struct epochs_ring *ring);
 /* The agent is to look at the rings now. */
 void epochs_hurry(struct epochs *epochs, struct epochs_ring *ring);
+/* The agent ends the epoch in its time, if this one has begun it. */
+static inline void epochs_begun(struct epochs *epochs, struct epochs_ring *ring)
+{
+    if (!ring->begun) return;
+    ring->begun = false;
+    epochs_hurry(epochs, ring);
+}
 static inline void epochs_landed(struct epochs_ring *ring)
 {
     atomic_store_explicit(&ring->flight, 0, memory_order_release);
@@ -145,6 +156,8 @@ void epochs_want(struct epochs *epochs, uint64_t epoch, struct sched *from);
 uint64_t epochs_ask(struct epochs *epochs);
 /* No transaction in flight has an epoch up to this one, or will have (INV-DURABLE-7). The agent's. */
 bool epochs_settled(struct epochs *epochs, uint64_t epoch);
+/* Likewise, and the caller does the agent's work, or calls it. */
+void epochs_press(struct epochs *epochs, uint64_t epoch);
 /* That epoch is not to be kept open; from the thread of `from`. */
 void epochs_urge(struct epochs *epochs, uint64_t epoch, struct sched *from);
 /* For a worker; NULL without memory. */

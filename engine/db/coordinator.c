@@ -149,12 +149,18 @@ static __attribute__((noinline)) bool durable_end(struct coro *co, struct coordi
                                                   struct cellar_result *result)
 {
     struct worker *worker = coordinator->worker;
+    struct db_request *request = coordinator->request;
     struct txn *txn = coordinator->txn;
     result->epoch = rests_on(coordinator);
-    if (!ended || keeps_quiet(txn, result) || !waits_durable(worker->db, options)) return false;
-    if (!coordinator->request->fn) { /* it waits without its coordinator */
-        coordinator->waits = epochs_reached(worker->home.epochs, result->epoch) <= 0;
-        coordinator->request->logged = txn->log.epoch != 0;
+    if (!ended || keeps_quiet(txn, result) || !waits_durable(worker->db, options)) {
+        epochs_begun(worker->home.epochs, txn->ring);
+        return false;
+    }
+    txn->ring->begun = false;           /* what waits calls the agent, or does its work */
+    if (request->own || !request->fn) { /* it waits without its coordinator */
+        if (epochs_reached(worker->home.epochs, result->epoch) > 0) return false;
+        request->ack = (struct ack){result->epoch, txn->log.epoch != 0};
+        coordinator->waits = true;
         return false;
     }
     int refused = coordinator_await(co, coordinator, result->epoch);
@@ -538,8 +544,9 @@ void coordinator_main(struct coro *co, void *arg)
             coordinator_exec(co, coordinator, request->proc, request->arg, request->options, request->begin_ns,
                              request->result);
         if (coordinator->on_stage) stage_leave(coordinator);
+        if (coordinator->txn->ring) epochs_begun(worker->home.epochs, coordinator->txn->ring);
         counter_add(&worker->busy, (uint64_t)-1);
-        if (coordinator->waits)
+        if (coordinator->waits && !request->own)
             acks_add(worker, request);
         else
             db_request_end(worker->db, request);

@@ -187,14 +187,15 @@ int cellar_proc_run(struct cellar *db, const struct cellar_proc *proc, void *arg
         return db_result_last(rc, &result->detail);
     }
     struct worker *by, *first = db_first_worker(db);
-    struct db_request request = {.arg = args, .proc = proc, .options = options, .result = result, .pending = &pending};
+    struct db_request request = {
+        .arg = args, .proc = proc, .options = options, .result = result, .pending = &pending, .own = true};
     if (!serve_here(db, first, &request, &by) && !serve_soon(by = first, &request)) {
         by = least_loaded(db, first);
         request.begin_ns = fabric_now_ns(by->ep);
         worker_submit(by, &request);
     }
     if (fabric_count_left(&pending)) call_await(db, by, &request);
-    rc = result->code;
+    rc = acks_await(by, proc, request.ack, result);
     db_call_end(db, counted);
     return db_result_last(rc, &result->detail);
 }

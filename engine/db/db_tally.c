@@ -22,7 +22,9 @@ static uint64_t bucket_end(uint32_t bucket)
 }
 
 static uint32_t workers_of_node(const struct cellar *db) { return db->config.threads + db->config.sessions; }
-static uint64_t tally_count(const struct cellar *db) { return (uint64_t)db->config.cns * workers_of_node(db); }
+static uint64_t workers_most(const struct cellar *db) { return (uint64_t)db->config.cns * workers_of_node(db); }
+/* One for each worker; and the last, for all threads that have none. */
+static uint64_t tally_count(const struct cellar *db) { return workers_most(db) + 1; }
 
 /* Lazily: most sessions never call it. */
 int db_tallies_make(const struct cellar *db, struct cellar_proc *proc)
@@ -40,6 +42,16 @@ void db_tally_place(struct worker *worker)
 {
     const struct cellar *db = worker->db;
     worker->tally = (worker->cn - db->config.cn_index) * workers_of_node(db) + worker->thread;
+}
+
+static void count_beside(uint64_t *count, uint64_t by) { __atomic_fetch_add(count, by, __ATOMIC_RELAXED); }
+
+void db_tally_end_beside(const struct cellar *db, const struct cellar_proc *proc, const struct cellar_result *result)
+{
+    if (!proc->tallies) return;
+    struct cellar_lab_tally *counts = &proc->tallies[workers_most(db)].counts;
+    if (result->attempts > 1) count_beside(&counts->attempts, result->attempts - 1);
+    count_beside(result->code ? &counts->calls : &counts->latency[db_tally_bucket(result->latency_ns)], 1);
 }
 
 /* ---- cellar_lab.h ---- */

@@ -40,6 +40,8 @@ static inline void db_tally_end(const struct worker *worker, const struct cellar
     else
         counter_add(&counts->latency[db_tally_bucket(result->latency_ns)], 1);
 }
+/* Likewise, by a thread that has no worker's helm. */
+void db_tally_end_beside(const struct cellar *db, const struct cellar_proc *proc, const struct cellar_result *result);
 static inline void db_tally_abort(const struct worker *worker, const struct cellar_proc *proc,
                                   enum cellar_abort_reason reason)
 {

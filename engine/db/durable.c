@@ -264,6 +264,31 @@ static int epoch_await(struct epochs *epochs, uint64_t epoch)
     return epochs_wait(epochs, epoch, 0);
 }
 
+/* The agent's next step is done here, if its thread lends it; what is left then is for that one. */
+static bool agent_step(struct durable_thread *agent)
+{
+    if (!fabric_helm_borrow(agent->ep)) return false;
+    uint32_t seen = __atomic_load_n(&agent->ep->rung, __ATOMIC_SEQ_CST);
+    sched_signal(&agent->sched, &agent->sched, &agent->task, &agent->sleeper.called);
+    agent->lent = true;
+    counter_add(&agent->lendings, 1);
+    (void)sched_round(&agent->sched);
+    agent->lent = false;
+    bool more = agent->sched.ready_head || sched_next_ns(&agent->sched) < agent->until_ns;
+    fabric_helm_return(agent->ep, more, seen);
+    return true;
+}
+
+int durable_await(struct durable *durable, uint64_t epoch)
+{
+    struct epochs *epochs = &durable->epochs;
+    int reached = epochs_reached(epochs, epoch);
+    if (reached) return reached > 0 ? 0 : reached;
+    epochs_press(epochs, epoch);
+    if (!agent_step(&durable->agent)) epochs_call(&epochs->agent, NULL);
+    return epochs_wait(epochs, epoch, 0);
+}
+
 /* What was loaded, and what it wrote of runs and tables, too. */
 static int all_await(struct epochs *epochs)
 {
@@ -439,8 +464,11 @@ static void thread_main(void *arg)
 {
     struct durable_thread *thread = arg;
     sched_ready(&thread->sched, &thread->task);
-    while (!atomic_load(&thread->over))
-        if (!sched_round(&thread->sched)) fabric_idle(thread->ep, sched_next_ns(&thread->sched));
+    while (!atomic_load(&thread->over)) {
+        if (sched_round(&thread->sched)) continue;
+        thread->until_ns = sched_next_ns(&thread->sched);
+        fabric_idle(thread->ep, thread->until_ns);
+    }
     fabric_done(thread->durable->db->fabric, &thread->running);
 }
 
@@ -460,6 +488,7 @@ static int thread_start(struct durable *durable, struct durable_thread *thread, 
     rc = fabric_endpoint_open(db->fabric, db->config.cn_index, number, &thread->ep, error);
     if (rc) return rc;
     thread->ep->patient = true;
+    thread->ep->lends = thread == &durable->agent;
     sched_init(&thread->sched, thread->ep);
     thread->sleeper = (struct epochs_sleeper){.sched = &thread->sched, .task = &thread->task};
     atomic_store(sleeper, &thread->sleeper);

@@ -37,7 +37,10 @@ struct durable_thread {
     struct epochs_sleeper sleeper;
     uint8_t *piece; /* registered memory */
     uint32_t piece_bytes;
-    uint32_t running; /* atomically: 1 until its thread has ended */
+    uint32_t running;  /* atomically: 1 until its thread has ended */
+    uint64_t until_ns; /* it sleeps no longer than until then */
+    bool lent;         /* a thread that waits has its helm, for one step; */
+    uint64_t lendings; /* ... so often */
     atomic_bool stop, over;
 };
 
@@ -111,6 +114,12 @@ NODISCARD int durable_stop(struct durable *durable, bool whole, struct cellar_er
 void durable_why(const struct durable *durable, struct cellar_error *error);
 /* By its two threads. */
 void durable_why_set(struct durable *durable, const struct cellar_error *why);
+
+/*
+ * Blocks a thread that is no worker's until that epoch is durable; or the code for which it may never be. If the agent
+ * sleeps, the thread does the agent's work meanwhile: one that is alone is not woken, and wakes nothing.
+ */
+NODISCARD int durable_await(struct durable *durable, uint64_t epoch);
 
 /* ---- durable_agent.c, durable_keeper.c: the two threads' tasks ---- */
 

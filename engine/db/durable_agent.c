@@ -284,6 +284,7 @@ void durable_agent_main(struct coro *co, void *arg)
     while (!atomic_load(&thread->stop)) {
         step(co, thread);
         epochs_tell(epochs, &thread->sched);
+        if (thread->lent && atomic_load(&thread->sleeper.called)) sched_yield_task(co, &thread->sched, &thread->task);
         epochs_rest(co, &thread->sleeper, rest_ns(thread->durable));
     }
     if (atomic_load(&epochs->refused) != CELLAR_SYSTEM) log_bound(thread->durable); /* of the last checkpoint */

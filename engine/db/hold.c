@@ -172,7 +172,8 @@ static int start(struct session *session, struct coordinator *coordinator)
                                         .options = &hold->options,
                                         .result = &hold->result,
                                         .begin_ns = now_ns,
-                                        .ended = hold_ended};
+                                        .ended = hold_ended,
+                                        .own = !session->inside};
     session->holder->txn->of_hold = true; /* the draft is not yet its own */
     hold->until_ns = 0;
     hold->running = true;
@@ -217,6 +218,7 @@ static int commit_run(struct coro *co, struct coordinator *coordinator, void *ar
     session->holder->txn->draft = &session->draft;
     tell(session, HOLD_COMMIT);
     await_answer(co, coordinator, hold);
+    if (coordinator->request->own) coordinator->request->ack = hold->request.ack;
     return hold->result.code;
 }
 
@@ -233,6 +235,7 @@ int hold_commit(struct session *session, cellar_txn_fn commit, struct cellar_res
         *result = (struct cellar_result){.code = rc, .detail = interactive_detail(why, NULL, 0)};
         if (why == WHY_LOCK_BOUND) result->detail.limit = session->hold.bound_ns;
     }
+    rc = session_await(session, result);
     if (rc) session->last = *result;
     return db_result_last(rc, &result->detail);
 }

@@ -256,6 +256,7 @@ int interactive_serve(struct session *session, struct interactive_service *servi
     *service->result = (struct cellar_result){.detail = {.column = -1}};
     if (!service->log_bytes) service->log_bytes = db_log_bytes_least();
     int rc = session_run(session, service_run, service);
+    if (session->ack.epoch) rc = session_await(session, service->result);
     if (rc == CELLAR_CLOSED && service->result->code == 0) service->result->code = rc;
     if (rc) session->last = *service->result;
     if (rc && session->draft.conflict) session->over = CELLAR_RETRY;

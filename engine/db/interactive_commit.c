@@ -39,6 +39,10 @@ static int tell(struct session *session, struct cellar_result *result)
 {
     result->epoch = session->seen_epoch;
     if (coordinator_tells(session->coordinator, &session->options, session->seen_epoch)) return 0;
+    if (!session->inside) {
+        session->ack = (struct ack){.epoch = session->seen_epoch};
+        return session_await(session, result);
+    }
     result->code = session_run(session, seen_await, session);
     if (result->code) result->detail = interactive_detail(WHY_DISK, NULL, 0);
     return result->code;

@@ -92,19 +92,31 @@ static bool serve(struct worker *worker, struct db_request *request)
 
 int session_run(struct session *session, db_fn fn, void *arg)
 {
+    session->ack = (struct ack){0};
     if (session->inside) return fn(session->inside, session->coordinator, arg);
     if (session_is_amid(session)) return CELLAR_INVALID;
     struct worker *worker = session->worker;
     uint32_t pending = 1;
-    struct db_request request = {.target = session->coordinator, .fn = fn, .arg = arg, .pending = &pending};
+    struct db_request request = {
+        .target = session->coordinator, .fn = fn, .arg = arg, .pending = &pending, .own = true};
 
     atomic_store_explicit(&session->amid, true, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
     if (!serve(worker, &request)) worker_submit(worker, &request);
     if (fabric_count_left(&pending)) db_wait(session->db, &pending);
     atomic_signal_fence(memory_order_seq_cst);
-    atomic_store_explicit(&session->amid, false, memory_order_relaxed);
+    session->ack = request.ack;
+    if (!request.ack.epoch) atomic_store_explicit(&session->amid, false, memory_order_relaxed);
     return request.rc;
+}
+
+int session_await(struct session *session, struct cellar_result *result)
+{
+    if (!session->ack.epoch) return result->code;
+    atomic_store_explicit(&session->amid, true, memory_order_relaxed);
+    (void)acks_await(session->worker, NULL, session->ack, result);
+    atomic_store_explicit(&session->amid, false, memory_order_relaxed);
+    return result->code;
 }
 
 int session_call(struct session *session, db_fn fn, void *arg)

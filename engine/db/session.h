@@ -75,6 +75,7 @@ struct session { /* a handle */
     uint32_t flags;   /* CELLAR_READ_ONLY */
     uint64_t begin_ns;
     struct cellar_call_options options; /* of its transaction; the timeout counts from begin_ns */
+    struct ack ack;                     /* of its last call, which its thread waits for (acks.h) */
     uint64_t seen_epoch;                /* what it has read is on the disk once that epoch is (INV-DURABLE-16) */
     struct cellar_proc proc;            /* of the attempts that it makes */
     struct cellar_result last;          /* of the last call that failed */
@@ -105,6 +106,8 @@ bool session_take_over(struct session *session, uint64_t seen, enum session_stat
 void session_give(struct session *session);
 /* Runs fn on the coordinator of a session that is active, on this thread where the fabric can. Its code, or INVALID. */
 int session_run(struct session *session, db_fn fn, void *arg);
+/* Waits for the disk, if its last call is to (`ack`), and completes the result, whose code it returns. */
+int session_await(struct session *session, struct cellar_result *result);
 /*
  * ---- interactive.c: its transactions, as those of cellar.h (cellar_begin, cellar_commit, cellar_abort, cellar_run)
  * ----

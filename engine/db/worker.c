@@ -138,7 +138,7 @@ static __attribute__((noinline)) void drive(struct worker *worker, const struct 
         (void)sched_round(&worker->sched);
         if (worker->acks.first) acks_look(worker);
         messages_take(worker);
-    } while (!has_ended(request) && !request->epoch && fabric_now_ns(worker->ep) < until_ns);
+    } while (!has_ended(request) && !request->ack.epoch && fabric_now_ns(worker->ep) < until_ns);
 }
 
 void worker_visited(struct worker *worker, uint32_t seen)

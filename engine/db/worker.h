@@ -35,8 +35,8 @@ struct db_request {
     struct cellar_result *result;
     uint64_t begin_ns;                         /* of a call: when it was submitted, by its worker's clock */
     int rc;                                    /* of fn */
-    bool logged;                               /* of a call where there is a disk: it has changed something */
-    uint64_t epoch;                            /* among acks: that is to be durable; else 0 */
+    bool own;                                  /* its thread waits for the disk itself (acks.h) */
+    struct ack ack;                            /* of a call that has ended, where there is a disk */
     uint32_t *pending;                         /* fabric_done when served */
     void (*ended)(struct db_request *request); /* or this, by the thread that served it; NULL: pending */
 };

@@ -3,6 +3,9 @@
  * wait together share a sync; and that a folder at rest costs no processor time. On a simulated disk, in
  * virtual time, and on a real one.
  */
+#include "counter.h"
+#include "db.h"
+#include "durable.h"
 #include "plant.h"
 #include "purses.h"
 #include "why.h"
@@ -25,59 +28,6 @@ static int seen(struct cellar_txn *txn, void *arg)
 static uint64_t now_ns(const struct lab *lab) { return fabric_now_ns(lab->sim.timed.durable->agent.ep); }
 
 /* ---- one that is alone ---- */
-
-/* The longest of some calls. Each of them is on the disk when it returns. */
-static uint64_t slowest_ns(struct lab *lab, int (*fn)(struct cellar_txn *txn, void *arg), bool syncs)
-{
-    uint64_t most_ns = 0;
-    for (int i = 0; i < CALLS; i++) {
-        struct cellar_result result;
-        uint64_t begin_ns = now_ns(lab);
-        ok(cellar_run(lab->sim.db, fn, lab, syncs ? CELLAR_TXN(.durability = CELLAR_MEMORY) : NULL, &result));
-        if (syncs) ok(cellar_sync(lab->sim.db, result.epoch));
-        uint64_t ns = now_ns(lab) - begin_ns;
-        assert_true(cellar_durable_epoch(lab->sim.db) >= result.epoch);
-        if (ns > most_ns) most_ns = ns;
-    }
-    return most_ns;
-}
-
-static const enum cellar_lab_cc modes[] = {CELLAR_LAB_CC_RECORD, CELLAR_LAB_CC_CELL, CELLAR_LAB_CC_CREST,
-                                           CELLAR_LAB_CC_CELLAR};
-
-/* A sync may be under way when it comes. */
-static void a_call_waits_for_the_disk_alone(void **state)
-{
-    (void)state;
-    for (uint32_t i = 0; i < sizeof modes / sizeof *modes; i++) {
-        struct lab lab;
-        lab_open(&lab, modes[i]);
-        uint64_t writer_ns = slowest_ns(&lab, paid, false), syncer_ns = slowest_ns(&lab, paid, true);
-        assert_in_range(writer_ns, SYNC_NS, 3 * SYNC_NS);
-        assert_in_range(syncer_ns, SYNC_NS, 3 * SYNC_NS);
-        assert_in_range(slowest_ns(&lab, seen, false), 0, SYNC_NS / 3); /* what it has seen is there already */
-        lab_close(&lab);
-    }
-}
-
-/* No call waits: an epoch is as long as the options say. */
-static void calls_of_memory_share_an_epoch(void **state)
-{
-    struct lab lab;
-    struct cellar_result result;
-    struct cellar_lab_durable before, after;
-    (void)state;
-    lab_open(&lab, CELLAR_LAB_CC_CELLAR);
-    ok(cellar_lab_durable_read(lab.sim.db, &before));
-    for (int i = 0; i < CALLS; i++)
-        ok(cellar_run(lab.sim.db, paid, &lab, CELLAR_TXN(.durability = CELLAR_MEMORY), &result));
-    ok(cellar_lab_durable_read(lab.sim.db, &after));
-    assert_true(after.epochs <= before.epochs + 1);
-    ok(cellar_sync(lab.sim.db, result.epoch));
-    lab_close(&lab);
-}
-
-/* ---- many at once ---- */
 
 /* One of those that call; each has a purse of its own. */
 struct client {
@@ -106,6 +56,141 @@ static const struct cellar_proc *added_register(struct cellar *db)
     ok(cellar_proc_register(db, &def, &proc));
     return proc;
 }
+
+/* The longest of some calls. Each of them is on the disk when it returns. */
+static uint64_t slowest_ns(struct lab *lab, int (*fn)(struct cellar_txn *txn, void *arg), bool syncs)
+{
+    uint64_t most_ns = 0;
+    for (int i = 0; i < CALLS; i++) {
+        struct cellar_result result;
+        uint64_t begin_ns = now_ns(lab);
+        ok(cellar_run(lab->sim.db, fn, lab, syncs ? CELLAR_TXN(.durability = CELLAR_MEMORY) : NULL, &result));
+        if (syncs) ok(cellar_sync(lab->sim.db, result.epoch));
+        uint64_t ns = now_ns(lab) - begin_ns;
+        assert_true(cellar_durable_epoch(lab->sim.db) >= result.epoch);
+        assert_true(fn != paid || syncs || result.latency_ns >= SYNC_NS); /* it tells of its wait */
+        if (ns > most_ns) most_ns = ns;
+    }
+    return most_ns;
+}
+
+static const enum cellar_lab_cc modes[] = {CELLAR_LAB_CC_RECORD, CELLAR_LAB_CC_CELL, CELLAR_LAB_CC_CREST,
+                                           CELLAR_LAB_CC_CELLAR};
+
+/* A sync may be under way when it comes. */
+static void a_call_waits_for_the_disk_alone(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        struct lab lab;
+        lab_open(&lab, modes[i]);
+        uint64_t writer_ns = slowest_ns(&lab, paid, false), syncer_ns = slowest_ns(&lab, paid, true);
+        assert_in_range(writer_ns, SYNC_NS, 3 * SYNC_NS);
+        assert_in_range(syncer_ns, SYNC_NS, 3 * SYNC_NS);
+        assert_in_range(slowest_ns(&lab, seen, false), 0, SYNC_NS / 3); /* what it has seen is there already */
+        lab_close(&lab);
+    }
+}
+
+/* ... and its procedure counts it with its wait. */
+static void a_procedure_s_call_counts_its_wait(void **state)
+{
+    struct lab lab;
+    struct cellar_lab_tally tally;
+    (void)state;
+    lab_open(&lab, CELLAR_LAB_CC_CELLAR);
+    const struct cellar_proc *proc = added_register(lab.sim.db);
+    struct client client = {.purses = lab.purses, .id = FIRST};
+    for (int i = 0; i < CALLS; i++) {
+        struct cellar_result result;
+        ok(cellar_proc_run(lab.sim.db, proc, &client, NULL, &result));
+        assert_in_range(result.latency_ns, SYNC_NS, 3 * SYNC_NS);
+        assert_true(cellar_durable_epoch(lab.sim.db) >= result.epoch);
+    }
+    cellar_lab_proc_read(lab.sim.db, proc, &tally);
+    assert_int_equal(tally.committed, CALLS);
+    assert_int_equal(tally.calls, CALLS);
+    assert_true(cellar_lab_latency_ns(&tally, 0.01) >= SYNC_NS);
+    lab_close(&lab);
+}
+
+/* Of a client function, whose coordinator waits with it. */
+struct inside {
+    struct client client;
+    uint64_t most_ns;
+};
+
+static int calls_inside(struct cellar_lab_client *self, void *arg)
+{
+    struct inside *inside = arg;
+    struct cellar_result result;
+    int rc = 0;
+    for (int i = 0; i < CALLS && rc == 0 && cellar_lab_index(self) == 0; i++) {
+        uint64_t begin_ns = cellar_lab_now_ns(self);
+        rc = cellar_lab_exec(self, inside->client.proc, &inside->client, NULL, &result);
+        uint64_t ns = cellar_lab_now_ns(self) - begin_ns;
+        if (ns > inside->most_ns) inside->most_ns = ns;
+        if (rc == 0 && cellar_durable_epoch(inside->client.db) < result.epoch) rc = CELLAR_CORRUPT;
+    }
+    return rc;
+}
+
+static uint64_t slowest_inside_ns(struct lab *lab, const struct cellar_proc *proc)
+{
+    struct inside inside = {.client = {.db = lab->sim.db, .purses = lab->purses, .id = FIRST, .proc = proc}};
+    ok(cellar_lab_run(lab->sim.db, calls_inside, &inside));
+    return inside.most_ns;
+}
+
+static void a_client_function_waits_for_the_disk(void **state)
+{
+    struct lab lab;
+    (void)state;
+    lab_open(&lab, CELLAR_LAB_CC_CELLAR);
+    assert_in_range(slowest_inside_ns(&lab, added_register(lab.sim.db)), SYNC_NS, 3 * SYNC_NS);
+    lab_close(&lab);
+}
+
+/* The next one has not changed anything. */
+static void a_lost_disk_ends_a_call(void **state)
+{
+    (void)state;
+    for (int by_procedure = 0; by_procedure < 2; by_procedure++) {
+        struct lab lab;
+        struct cellar_result result;
+        lab_open(&lab, CELLAR_LAB_CC_CELLAR);
+        const struct cellar_proc *proc = added_register(lab.sim.db);
+        struct client client = {.purses = lab.purses, .id = FIRST};
+        disk_sim_off(lab.sim.disk, true);
+        for (int i = 0; i < 2; i++) {
+            int rc = by_procedure ? cellar_proc_run(lab.sim.db, proc, &client, NULL, &result)
+                                  : cellar_run(lab.sim.db, added, &client, NULL, &result);
+            assert_int_equal(rc, i ? CELLAR_SYSTEM : CELLAR_INDETERMINATE);
+            assert_int_equal(result.code, rc);
+            assert_int_equal(result.detail.why, WHY_DISK);
+        }
+        lab_close(&lab);
+    }
+}
+
+/* No call waits: an epoch is as long as the options say. */
+static void calls_of_memory_share_an_epoch(void **state)
+{
+    struct lab lab;
+    struct cellar_result result;
+    struct cellar_lab_durable before, after;
+    (void)state;
+    lab_open(&lab, CELLAR_LAB_CC_CELLAR);
+    ok(cellar_lab_durable_read(lab.sim.db, &before));
+    for (int i = 0; i < CALLS; i++)
+        ok(cellar_run(lab.sim.db, paid, &lab, CELLAR_TXN(.durability = CELLAR_MEMORY), &result));
+    ok(cellar_lab_durable_read(lab.sim.db, &after));
+    assert_true(after.epochs <= before.epochs + 1);
+    ok(cellar_sync(lab.sim.db, result.epoch));
+    lab_close(&lab);
+}
+
+/* ---- many at once ---- */
 
 enum { IN_FLIGHT = 64 };
 
@@ -193,10 +278,13 @@ static void planted_bugs_are_met(void **state)
     struct lab lab;
     (void)state;
     lab_open(&lab, CELLAR_LAB_CC_CELLAR);
-    assert_true(plant_choose("epochs_unurged"));
-    assert_true(slowest_ns(&lab, paid, false) > 10 * SYNC_NS);
-    assert_true(plant_choose("epochs_waiter_late"));
-    assert_true(slowest_ns(&lab, paid, false) > 10 * SYNC_NS);
+    const struct cellar_proc *proc = added_register(lab.sim.db);
+    static const char *const plants[] = {"epochs_unurged", "epochs_waiter_late"};
+    for (int i = 0; i < 2; i++) {
+        assert_true(plant_choose(plants[i]));
+        assert_true(slowest_ns(&lab, paid, false) > 10 * SYNC_NS);
+        assert_true(slowest_inside_ns(&lab, proc) > 10 * SYNC_NS);
+    }
     assert_true(plant_choose(NULL));
     lab_close(&lab);
 }
@@ -274,10 +362,30 @@ static void threads_wait_together(void **state)
     place_close(&place);
 }
 
+/* It does the agent's work itself, unless that is just looking around, as it does now and then. */
+static void one_that_is_alone_wakes_nothing(void **state)
+{
+    struct place place;
+    (void)state;
+    place_open(&place);
+    struct client client = {place.db, place.purses, 0, .proc = added_register(place.db)};
+    for (int turn = 0; turn < 2; turn++) {
+        uint64_t before = counter_read(&place.db->durable->agent.lendings);
+        client_main(&client);
+        assert_int_equal(client.rc, 0);
+        assert_true(counter_read(&place.db->durable->agent.lendings) - before > TURNS / 2);
+        client.proc = NULL; /* interactive ones, then */
+    }
+    place_close(&place);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_waits_for_the_disk_alone),
+        cmocka_unit_test(a_procedure_s_call_counts_its_wait),
+        cmocka_unit_test(a_client_function_waits_for_the_disk),
+        cmocka_unit_test(a_lost_disk_ends_a_call),
         cmocka_unit_test(calls_of_memory_share_an_epoch),
         cmocka_unit_test(calls_in_flight_share_a_sync),
         cmocka_unit_test(a_lost_disk_ends_calls_in_flight),
@@ -286,6 +394,7 @@ int main(void)
 #endif
         cmocka_unit_test(a_folder_at_rest_sleeps),
         cmocka_unit_test(threads_wait_together),
+        cmocka_unit_test(one_that_is_alone_wakes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
