@@ -8,7 +8,7 @@
 
 #define SYNC_TXNS                                                                                                      \
     64 /* transactions between two looks at the fabric's clock, and two yields to the worker's other coordinators */
-#define LOOK_EVERY 16 /* ... and between two at what is on the disk, while there is room for more in flight */
+#define LOOK_NS 10000 /* between two looks at what is on the disk, while there is room for more calls in flight */
 
 int driver_init(struct driver *driver, uint32_t session_count, struct cellar_error *error)
 {
@@ -140,6 +140,7 @@ struct loop {
     uint64_t boundary_ns; /* end of warm-up, then of the window (UINT64_MAX: bounded by count) */
     uint64_t left;        /* transactions still to measure (UINT64_MAX: bounded by time) */
     uint32_t until_sync;
+    uint64_t looked_ns; /* when it last saw what is on the disk */
 };
 
 static int sync_clock(struct loop *loop)
@@ -194,6 +195,7 @@ static void acknowledge(struct loop *loop)
     struct driver *driver = loop->driver;
     struct pending *pending = loop->pending;
     uint64_t epoch = cellar_durable_epoch(driver->db);
+    loop->looked_ns = loop->now_ns;
     const struct pending_call *call = pending_first(pending);
     if (!call || call->epoch > epoch) return;
     loop->now_ns = cellar_lab_now_ns(loop->self);
@@ -211,7 +213,7 @@ static int room_make(struct loop *loop)
 {
     struct pending *pending = loop->pending;
     int code = 0;
-    if (++pending->added % LOOK_EVERY == 0) acknowledge(loop);
+    if (loop->now_ns - loop->looked_ns >= LOOK_NS) acknowledge(loop);
     while (code == 0 && !pending_has_room(pending)) {
         code = cellar_lab_wait_durable(loop->self, pending_first(pending)->epoch);
         acknowledge(loop);

@@ -22,7 +22,6 @@ struct pending_call {
 struct pending {
     _Alignas(64) uint32_t capacity; /* calls in flight, those that its coordinators run now included */
     uint32_t running, first, count;
-    uint32_t added; /* so far; wraps */
     struct pending_call *calls;
 };
 

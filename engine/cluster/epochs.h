@@ -150,14 +150,14 @@ static inline bool epochs_cramped(struct epochs *epochs)
     bool loaded = atomic_load(&epochs->loads) != atomic_load(&epochs->loads_covered);
     return atomic_load(&epochs->cramped) && (loaded || atomic_load(&epochs->crowded));
 }
-/* Epochs up to this one are to be closed now, whether or not a transaction has them; from the thread of `from`. */
+/* Epochs up to this one are to be closed now, whether or not a transaction has them: the agent is yet to be called, */
+void epochs_press(struct epochs *epochs, uint64_t epoch);
+/* ... or is, from the thread of `from`. */
 void epochs_want(struct epochs *epochs, uint64_t epoch, struct sched *from);
 /* One more checkpoint is to be made: its number. */
 uint64_t epochs_ask(struct epochs *epochs);
 /* No transaction in flight has an epoch up to this one, or will have (INV-DURABLE-7). The agent's. */
 bool epochs_settled(struct epochs *epochs, uint64_t epoch);
-/* Likewise, and the caller does the agent's work, or calls it. */
-void epochs_press(struct epochs *epochs, uint64_t epoch);
 /* That epoch is not to be kept open; from the thread of `from`. */
 void epochs_urge(struct epochs *epochs, uint64_t epoch, struct sched *from);
 /* For a worker; NULL without memory. */

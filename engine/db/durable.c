@@ -257,13 +257,6 @@ int cellar_lab_durable_read(struct cellar *db, struct cellar_lab_durable *durabl
     return err_last_code(rc);
 }
 
-static int epoch_await(struct epochs *epochs, uint64_t epoch)
-{
-    if (PLANT(durable_sync_early)) return 0;
-    epochs_want(epochs, epoch, NULL);
-    return epochs_wait(epochs, epoch, 0);
-}
-
 /* The agent's next step is done here, if its thread lends it; what is left then is for that one. */
 static bool agent_step(struct durable_thread *agent)
 {
@@ -306,7 +299,8 @@ static int sync_to(struct cellar *db, uint64_t epoch, struct cellar_error *error
     if (epoch > now)
         return err_set(error, CELLAR_INVALID, "no transaction has epoch %llu yet: it is %llu",
                        (unsigned long long)epoch, (unsigned long long)now);
-    int rc = epoch ? epoch_await(&durable->epochs, epoch) : all_await(&durable->epochs);
+    if (epoch && PLANT(durable_sync_early)) return 0;
+    int rc = epoch ? durable_await(durable, epoch) : all_await(&durable->epochs);
     if (rc) durable_why(durable, error);
     return rc;
 }

@@ -514,11 +514,11 @@ static int epoch_room(struct coro *co, struct txn *txn)
     }
 }
 
-/* It is in flight from here on, if 0 is returned, with an epoch. */
+/* It is in flight from here on, if 0 is returned, with an epoch. Modes that share turned when they reserved room. */
 static int epoch_begin(struct coro *co, struct txn *txn)
 {
     int rc = txn->ring ? epoch_room(co, txn) : 0;
-    if (rc == 0 && txn->ring && !txn->home->mode->shares) (void)epochs_turn(txn->ring, &txn->log); /* others have */
+    if (rc == 0 && txn->ring && !txn->home->mode->shares) (void)epochs_turn(txn->ring, &txn->log);
     if (rc == 0 && txn->ring) txn->log.epoch = epochs_draw(txn->home->epochs, txn->ring);
     return rc;
 }
