@@ -21,12 +21,20 @@ struct sim_file {
     bool there, open;
 };
 
-struct disk_sim {
-    struct disk disk;
-    struct prng prng;
-    uint64_t capacity, operations;
+/* What disks of one machine have in common. */
+struct sim_machine {
+    struct disk_sim *disks;
+    uint64_t operations;
     struct disk_sim_faults faults;
     bool power_lost, off;
+};
+
+struct disk_sim {
+    struct disk disk;
+    struct disk_sim *next;
+    struct sim_machine *machine;
+    struct prng prng;
+    uint64_t capacity;
     struct sim_file files[FILES_MAX];
 };
 
@@ -109,10 +117,11 @@ static int file_make(struct disk_sim *sim, const char *name, uint64_t bytes)
 /* The next operation begins: false when the power is lost; *amid: it is lost now, amid this one. */
 static bool begins(struct disk_sim *sim, bool *amid)
 {
+    struct sim_machine *machine = sim->machine;
     *amid = false;
-    if (sim->power_lost || sim->off) return false;
-    *amid = ++sim->operations == sim->faults.power_lost_at;
-    sim->power_lost = *amid;
+    if (machine->power_lost || machine->off) return false;
+    *amid = ++machine->operations == machine->faults.power_lost_at;
+    machine->power_lost = *amid;
     return true;
 }
 
@@ -147,7 +156,7 @@ static int sim_read(struct disk *disk, int number, void *to, size_t bytes, uint6
 {
     struct disk_sim *sim = sim_of(disk);
     struct sim_file *file = &sim->files[number];
-    if (sim->power_lost) return EIO;
+    if (sim->machine->power_lost) return EIO;
     must(file->open);
     if (offset > file->bytes || bytes > file->bytes - offset) return EIO;
     memcpy(to, file->shown + offset, bytes);
@@ -171,16 +180,18 @@ static int sim_sync(struct disk *disk, int number)
 {
     struct disk_sim *sim = sim_of(disk);
     struct sim_file *file = &sim->files[number];
+    struct disk_sim_faults *faults = &sim->machine->faults;
+    uint64_t *operations = &sim->machine->operations;
     bool amid;
     if (!begins(sim, &amid) || amid) return EIO;
     must(file->open);
-    if (sim->faults.sync_lies_at && sim->operations >= sim->faults.sync_lies_at) {
-        sim->faults.sync_lies_at = 0;
+    if (faults->sync_lies_at && *operations >= faults->sync_lies_at) {
+        faults->sync_lies_at = 0;
         return 0;
     }
-    if (sim->faults.sync_fails_at && sim->operations >= sim->faults.sync_fails_at) {
-        sim->faults.sync_fails_at = 0;
-        if (!sim->faults.sync_drops) file_tear(sim, file, 0);
+    if (faults->sync_fails_at && *operations >= faults->sync_fails_at) {
+        faults->sync_fails_at = 0;
+        if (!faults->sync_drops) file_tear(sim, file, 0);
         memset(file->dirty, 0, sectors_of(file->bytes) * sizeof(bool)); /* the next sync finds nothing to do */
         return EIO;
     }
@@ -214,7 +225,7 @@ static int sim_remove(struct disk *disk, const char *name)
 static int sim_list(struct disk *disk, int (*each)(void *arg, const char *name), void *arg)
 {
     struct disk_sim *sim = sim_of(disk);
-    if (sim->power_lost) return EIO;
+    if (sim->machine->power_lost) return EIO;
     int rc = 0;
     for (int i = FILES_MAX - 1; i >= 0 && !rc; i--)
         if (sim->files[i].there) rc = each(arg, sim->files[i].name);
@@ -233,52 +244,75 @@ static const struct disk_ops sim_ops = {.create = sim_create,
 
 /* ---- the disk as a whole ---- */
 
-struct disk_sim *disk_sim_open(uint64_t seed, uint64_t capacity)
+static struct disk_sim *disk_add(struct sim_machine *machine, uint64_t seed, uint64_t capacity)
 {
     struct disk_sim *sim = calloc(1, sizeof *sim);
     if (!sim) return NULL;
     sim->disk.ops = &sim_ops;
     sim->capacity = capacity;
     prng_seed(&sim->prng, seed);
+    sim->machine = machine;
+    sim->next = machine->disks;
+    machine->disks = sim;
     return sim;
+}
+
+struct disk_sim *disk_sim_open(uint64_t seed, uint64_t capacity)
+{
+    struct sim_machine *machine = calloc(1, sizeof *machine);
+    struct disk_sim *sim = machine ? disk_add(machine, seed, capacity) : NULL;
+    if (!sim) free(machine);
+    return sim;
+}
+
+struct disk_sim *disk_sim_open_beside(struct disk_sim *first, uint64_t seed, uint64_t capacity)
+{
+    return disk_add(first->machine, seed, capacity);
 }
 
 struct disk *disk_sim_disk(struct disk_sim *sim) { return &sim->disk; }
 
 void disk_sim_close(struct disk_sim *sim)
 {
-    if (!sim) return;
-    for (int i = 0; i < FILES_MAX; i++) file_free(&sim->files[i]);
-    free(sim);
+    struct sim_machine *machine = sim ? sim->machine : NULL;
+    for (struct disk_sim *next; sim && (sim = machine->disks); machine->disks = next) {
+        next = sim->next;
+        for (int i = 0; i < FILES_MAX; i++) file_free(&sim->files[i]);
+        free(sim);
+    }
+    free(machine);
 }
 
-void disk_sim_set(struct disk_sim *sim, struct disk_sim_faults faults) { sim->faults = faults; }
+void disk_sim_set(struct disk_sim *sim, struct disk_sim_faults faults) { sim->machine->faults = faults; }
 
-uint64_t disk_sim_operations(const struct disk_sim *sim) { return sim->operations; }
+uint64_t disk_sim_operations(const struct disk_sim *sim) { return sim->machine->operations; }
 
 void disk_sim_resize(struct disk_sim *sim, uint64_t capacity) { sim->capacity = capacity; }
 
-void disk_sim_off(struct disk_sim *sim, bool off) { sim->off = off; }
+void disk_sim_off(struct disk_sim *sim, bool off) { sim->machine->off = off; }
 
-bool disk_sim_power_is_lost(const struct disk_sim *sim) { return sim->power_lost; }
+bool disk_sim_power_is_lost(const struct disk_sim *sim) { return sim->machine->power_lost; }
 
-void disk_sim_process_ends(struct disk_sim *sim)
+void disk_sim_process_ends(struct disk_sim *any)
 {
-    for (int i = 0; i < FILES_MAX; i++) sim->files[i].open = false;
+    for (struct disk_sim *sim = any->machine->disks; sim; sim = sim->next)
+        for (int i = 0; i < FILES_MAX; i++) sim->files[i].open = false;
 }
 
-void disk_sim_power_cycle(struct disk_sim *sim)
+void disk_sim_power_cycle(struct disk_sim *any)
 {
-    for (int i = 0; i < FILES_MAX; i++) {
-        struct sim_file *file = &sim->files[i];
-        if (!file->there) continue;
-        file_tear(sim, file, sim->faults.garbled);
-        memset(file->dirty, 0, sectors_of(file->bytes) * sizeof(bool));
-        memcpy(file->shown, file->stored, file->bytes);
-    }
-    disk_sim_process_ends(sim);
-    sim->power_lost = false;
-    sim->faults = (struct disk_sim_faults){0};
+    struct sim_machine *machine = any->machine;
+    for (struct disk_sim *sim = machine->disks; sim; sim = sim->next)
+        for (int i = 0; i < FILES_MAX; i++) {
+            struct sim_file *file = &sim->files[i];
+            if (!file->there) continue;
+            file_tear(sim, file, machine->faults.garbled);
+            memset(file->dirty, 0, sectors_of(file->bytes) * sizeof(bool));
+            memcpy(file->shown, file->stored, file->bytes);
+        }
+    disk_sim_process_ends(any);
+    machine->power_lost = false;
+    machine->faults = (struct disk_sim_faults){0};
 }
 
 static struct sim_file *file_of(struct disk_sim *sim, const char *name)

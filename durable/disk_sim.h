@@ -22,23 +22,26 @@ struct disk_sim_faults {
 };
 
 struct disk_sim *disk_sim_open(uint64_t seed, uint64_t capacity); /* bytes; NULL: no memory */
+/* One more disk of that machine, whose power they have in common; it is closed with the first one. */
+struct disk_sim *disk_sim_open_beside(struct disk_sim *first, uint64_t seed, uint64_t capacity);
 struct disk *disk_sim_disk(struct disk_sim *disk);
 void disk_sim_close(struct disk_sim *disk); /* NULL is allowed */
 
+/* Of the machine: its disks' operations are numbered together. */
 void disk_sim_set(struct disk_sim *disk, struct disk_sim_faults faults);
 uint64_t disk_sim_operations(const struct disk_sim *disk); /* that have begun */
 bool disk_sim_power_is_lost(const struct disk_sim *disk);
 /* All operations fail with EIO, and count for nothing, until this is called again: for a process that is no more. */
 void disk_sim_off(struct disk_sim *disk, bool off);
 
-/* From now on; what is there stays where it is. */
-void disk_sim_resize(struct disk_sim *disk, uint64_t capacity);
-uint64_t disk_sim_used(const struct disk_sim *disk);
-
-/* The power fails now, if it has not, and comes back; open files are closed. No fault is set any more. */
+/* Of the machine: the power fails now, if it has not, and comes back; files are closed. No fault is set any more. */
 void disk_sim_power_cycle(struct disk_sim *disk);
 /* The process ends and another one begins: open files are closed, and what was written is still shown by reads. */
 void disk_sim_process_ends(struct disk_sim *disk);
+
+/* Of the one disk, from now on; what is there stays where it is. */
+void disk_sim_resize(struct disk_sim *disk, uint64_t capacity);
+uint64_t disk_sim_used(const struct disk_sim *disk);
 
 /* What tests do to a file at rest. A name that is not there is a mistake of the test. */
 uint64_t disk_sim_bytes(struct disk_sim *disk, const char *name); /* 0: there is none */
