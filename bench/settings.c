@@ -178,7 +178,6 @@ static int refuse_durable_conflicts(const struct settings *settings, uint64_t gi
     if (strcmp(db->fabric, "shm") != 0) CONFLICT("--durable is for --fabric shm, not %s", db->fabric);
     if (db->pool_path) CONFLICT("--durable and --pool exclude each other");
     if (db->memnodes) CONFLICT("--durable and --memnodes exclude each other");
-    if (db->mns > 1) CONFLICT("--durable keeps one memory node; --mns is %u", db->mns);
     if (settings->inflight < db->coros)
         CONFLICT("--inflight %u is less than --coros %u: each of them has a call in flight", settings->inflight,
                  db->coros);

@@ -8,7 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-_Static_assert(sizeof(struct folder) == 56, "folder");
+_Static_assert(sizeof(struct folder) == 80, "folder");
 
 union block {
     struct folder folder;
@@ -114,10 +114,9 @@ static int log_see(void *arg, const char *name)
     return 0;
 }
 
-int folder_settle(struct disk *disk, struct folder *folder, struct cellar_error *error)
+int folder_logged(struct disk *disk, bool *logged, struct cellar_error *error)
 {
-    bool logged = false;
-    int rc = disk->ops->list(disk, log_see, &logged);
-    if (rc) return refused(error, rc);
-    return logged ? 0 : folder_make(disk, folder, error);
+    *logged = false;
+    int rc = disk->ops->list(disk, log_see, logged);
+    return rc ? refused(error, rc) : 0;
 }

@@ -9,14 +9,17 @@
 
 #define FOLDER_FILE "cellar"
 #define FOLDER_MAGIC 0x52494452414c4c43ull /* "CLLARDIR" read as a little-endian word */
-#define FOLDER_VERSION 1
+#define FOLDER_VERSION 2
 #define FOLDER_BYTES 4096
 
 /* The first bytes of the block; zeros follow. */
 struct folder {
     uint64_t magic;
     uint32_t version;
-    uint32_t node;         /* the memory node whose bytes are kept here */
+    uint32_t node;         /* the memory node whose bytes are kept here, */
+    uint32_t nodes;        /* ... of so many, */
+    uint32_t replicas;     /* ... each with so many backups on others */
+    uint64_t pool[2];      /* which folders belong together: the number of the first one */
     uint64_t number[2];    /* that no other folder has */
     uint64_t fingerprint;  /* of the layouts of what is kept */
     uint64_t memory_bytes; /* of the memory node */
@@ -28,12 +31,10 @@ struct folder {
  * another version or layout. CORRUPT, SYSTEM.
  */
 NODISCARD int folder_read(struct disk *disk, uint64_t fingerprint, struct folder *folder, struct cellar_error *error);
+/* Has it a log? Then it has been used. SYSTEM. */
+NODISCARD int folder_logged(struct disk *disk, bool *logged, struct cellar_error *error);
 /*
- * Of one that was read: if it has no log yet, the process that made it may have failed at the sync of its file, which
- * is written once more. FULL, SYSTEM.
- */
-NODISCARD int folder_settle(struct disk *disk, struct folder *folder, struct cellar_error *error);
-/*
- * Makes its file, of a folder that is empty; number, node, fingerprint and memory_bytes are the caller's. FULL, SYSTEM.
+ * Makes its file, of a folder that is empty; or once more, as it was read: the process that made it may have failed at
+ * the sync. What lies between version and checksum is the caller's. FULL, SYSTEM.
  */
 NODISCARD int folder_make(struct disk *disk, struct folder *folder, struct cellar_error *error);

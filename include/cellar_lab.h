@@ -23,7 +23,7 @@ struct cellar_lab {
     uint32_t size; /* CELLAR_LAB sets it */
     enum cellar_lab_cc cc;
     uint32_t cns, mns; /* compute nodes in this process (1), memory nodes (1) where no cluster has them */
-    uint32_t replicas; /* backups on these (0); less than mns */
+    uint32_t replicas; /* backups on these (0); less than mns. A folder that is there has its own numbers of both */
     uint32_t coros;    /* coordinators of each worker (4) */
     uint32_t sim;      /* 1: a cluster in virtual time, inside this thread */
     uint32_t reserved;

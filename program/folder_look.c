@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 int folder_look_open(const char *path, struct durable **durable, struct cellar_error *error)
 {
@@ -16,28 +17,36 @@ int folder_look_open(const char *path, struct durable **durable, struct cellar_e
     return durable_open(&config, durable, error);
 }
 
-static struct folder_line *line_new(struct folder_look *look, const char *name, uint64_t bytes)
+static struct folder_line *line_new(struct folder_look *look, const struct durable_node *node, const char *name,
+                                    uint64_t bytes)
 {
     struct folder_line *line = &look->lines[look->count++];
-    snprintf(line->name, sizeof line->name, "%s", name);
+    char folder[16] = "";
+    if (node->durable->node_count > 1) snprintf(folder, sizeof folder, "node-%u/", node->number);
+    snprintf(line->name, sizeof line->name, "%s%s", folder, name);
     line->bytes = bytes;
     return line;
 }
 
-static void head_tell(const struct folder *folder, struct folder_look *look)
+static void head_tell(const struct durable_node *node, struct folder_look *look)
 {
-    struct folder_line *line = line_new(look, FOLDER_FILE, FOLDER_BYTES);
+    const struct folder *folder = &node->folder;
+    struct folder_line *line = line_new(look, node, FOLDER_FILE, FOLDER_BYTES);
     char bytes[STYLE_BYTES];
-    snprintf(line->says, sizeof line->says,
-             "folder %016" PRIx64 "%016" PRIx64 ", layouts %016" PRIx64 ", memory node %u of %s", folder->number[1],
-             folder->number[0], folder->fingerprint, folder->node, style_bytes(bytes, (double)folder->memory_bytes));
+    int used = snprintf(line->says, sizeof line->says,
+                        "folder %016" PRIx64 "%016" PRIx64 ", layouts %016" PRIx64 ", memory node %u of %s",
+                        folder->number[1], folder->number[0], folder->fingerprint, folder->node,
+                        style_bytes(bytes, (double)folder->memory_bytes));
+    if (folder->nodes > 1)
+        snprintf(line->says + used, sizeof line->says - (size_t)used, ", one of %u, with %u backup%s", folder->nodes,
+                 folder->replicas, folder->replicas == 1 ? "" : "s");
 }
 
-static void log_tell(const struct survey_log *log, struct folder_look *look)
+static void log_tell(const struct durable_node *node, const struct survey_log *log, struct folder_look *look)
 {
     char name[DISK_NAME_MAX];
     snprintf(name, sizeof name, "wal-%016" PRIx64, log->number);
-    struct folder_line *line = line_new(look, name, log->bytes);
+    struct folder_line *line = line_new(look, node, name, log->bytes);
     char *text = line->says;
     size_t room = sizeof line->says;
     int used = 0;
@@ -61,21 +70,22 @@ static void log_tell(const struct survey_log *log, struct folder_look *look)
         snprintf(text + used, room - (size_t)used, "; %" PRIu64 " blocks behind that do not count", log->left);
 }
 
-static void checkpoint_tell(const struct durable *durable, const struct survey_checkpoint *checkpoint, uint32_t slot,
+static void checkpoint_tell(const struct durable_node *node, const struct survey_checkpoint *checkpoint, uint32_t slot,
                             struct folder_look *look)
 {
+    const struct durable *durable = node->durable;
     const struct checkpoint *head = &checkpoint->head;
     char name[DISK_NAME_MAX];
     if (checkpoint->state == SURVEY_HEAD_NONE) return;
     snprintf(name, sizeof name, "checkpoint-%u", slot + 1);
-    struct folder_line *line = line_new(look, name, checkpoint->bytes);
+    struct folder_line *line = line_new(look, node, name, checkpoint->bytes);
     if (checkpoint->state != SURVEY_HEAD_WHOLE) {
         snprintf(line->says, sizeof line->says, "does not count: %s",
                  checkpoint->state == SURVEY_HEAD_BLANK ? "it was being written"
                                                         : "its head is damaged, or power failed as it was written");
         return;
     }
-    bool counts = durable->found.pieces_max && durable->slot == slot;
+    bool counts = durable->restores && durable->slot == slot;
     snprintf(line->says, sizeof line->says,
              "%s: life %" PRIu64 ", begin %" PRIu64 ", last %" PRIu64 ", log from group %" PRIu64
              ", incarnations to %" PRIu64 ", %" PRIu64 " pieces",
@@ -83,45 +93,66 @@ static void checkpoint_tell(const struct durable *durable, const struct survey_c
              head->pieces);
 }
 
-static void end_tell(const struct durable *durable, const struct survey *survey, struct folder_look *look)
+static void end_tell(const struct durable *durable, struct folder_look *look)
 {
     snprintf(look->end, sizeof look->end, "%s; what counts ends with epoch %" PRIu64 " of life %" PRIu64,
-             survey->closed ? "closed"
-             : survey->torn ? "not closed: a torn tail, of a group that was never acknowledged, is cut off"
-                            : "not closed",
+             !look->open  ? "closed"
+             : look->torn ? "not closed: a torn tail, of a group that was never acknowledged, is cut off"
+                          : "not closed",
              durable->cut.epoch, durable->cut.life);
+}
+
+static int lines_room(struct folder_look *look, const struct survey *survey, struct cellar_error *error)
+{
+    size_t count = look->count + 1u + survey->log_count + CHECKPOINT_FILES + survey->other_count;
+    struct folder_line *lines = realloc(look->lines, count * sizeof *lines);
+    if (!lines) return err_set(error, CELLAR_NOMEM, "no memory to list a folder");
+    memset(lines + look->count, 0, (count - look->count) * sizeof *lines);
+    look->lines = lines;
+    return 0;
+}
+
+static void node_tell(const struct durable_node *node, const struct survey *survey, struct folder_look *look)
+{
+    head_tell(node, look);
+    for (uint32_t i = 0; i < survey->log_count; i++) log_tell(node, &survey->logs[i], look);
+    for (uint32_t i = 0; i < CHECKPOINT_FILES; i++) checkpoint_tell(node, &survey->checkpoints[i], i, look);
+    for (uint32_t i = 0; i < survey->other_count; i++)
+        snprintf(line_new(look, node, survey->others[i].name, 0)->says, sizeof look->lines->says,
+                 "no file of a folder's: not looked at");
+    look->open = look->open || !survey->closed;
+    look->torn = look->torn || survey->torn;
 }
 
 int folder_look_read(const char *path, const struct durable *durable, struct folder_look *look,
                      struct cellar_error *error)
 {
-    struct survey survey;
-    struct cellar_error inner = {0};
+    int rc = 0;
     *look = (struct folder_look){0};
-    int rc = survey_read(&durable->wal, &durable->cut, durable->folder.memory_bytes, &survey, &inner);
-    if (rc) rc = err_set(error, rc, "%.100s: %.130s", path, inner.text);
-    if (rc == 0) {
-        look->lines = calloc(1 + survey.log_count + CHECKPOINT_FILES + survey.other_count, sizeof *look->lines);
-        if (!look->lines) rc = err_set(error, CELLAR_NOMEM, "no memory to list a folder");
+    for (uint32_t i = 0; i < durable->node_count && rc == 0; i++) {
+        const struct durable_node *node = &durable->nodes[i];
+        struct survey survey;
+        struct cellar_error inner = {0};
+        char name[160];
+        durable_name(node, path, name, sizeof name);
+        rc = survey_read(&node->wal, &durable->cut, node->folder.memory_bytes, &survey, &inner);
+        if (rc) rc = err_set(error, rc, "%.100s: %.130s", name, inner.text);
+        if (rc == 0) rc = lines_room(look, &survey, error);
+        if (rc == 0) node_tell(node, &survey, look);
+        survey_free(&survey);
     }
-    if (rc == 0) {
-        head_tell(&durable->folder, look);
-        for (uint32_t i = 0; i < survey.log_count; i++) log_tell(&survey.logs[i], look);
-        for (uint32_t i = 0; i < CHECKPOINT_FILES; i++) checkpoint_tell(durable, &survey.checkpoints[i], i, look);
-        for (uint32_t i = 0; i < survey.other_count; i++)
-            snprintf(line_new(look, survey.others[i].name, 0)->says, sizeof look->lines->says,
-                     "no file of a folder's: not looked at");
-        end_tell(durable, &survey, look);
-    }
-    survey_free(&survey);
+    if (rc == 0) end_tell(durable, look);
     return rc;
 }
 
 void folder_look_print(const struct folder_look *look, FILE *out)
 {
     char bytes[STYLE_BYTES];
+    int width = 20;
     for (uint32_t i = 0; i < look->count; i++)
-        fprintf(out, "  %-20s %11s  %s\n", look->lines[i].name, style_bytes(bytes, (double)look->lines[i].bytes),
+        if ((int)strlen(look->lines[i].name) > width) width = (int)strlen(look->lines[i].name);
+    for (uint32_t i = 0; i < look->count; i++)
+        fprintf(out, "  %-*s %11s  %s\n", width, look->lines[i].name, style_bytes(bytes, (double)look->lines[i].bytes),
                 look->lines[i].says);
     if (look->end[0]) fprintf(out, "  %s\n", look->end);
 }

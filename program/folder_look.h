@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 struct folder_line {
-    char name[DISK_NAME_MAX];
+    char name[DISK_NAME_MAX + 16]; /* with the folder of its memory node, where there are several */
     uint64_t bytes;
     char says[200];
 };
@@ -14,7 +14,8 @@ struct folder_line {
 struct folder_look {
     struct folder_line *lines; /* a file each, in the order of a reader's interest */
     uint32_t count;
-    char end[200]; /* where it ends: closed or not, and the cut */
+    bool torn, open; /* a memory node's log ends in a torn tail; is not closed */
+    char end[200];   /* where it ends: closed or not, and the cut */
 };
 
 /* What of it counts; no process has it in use meanwhile. Errors: as db_open; nothing is ever changed. */

@@ -119,7 +119,9 @@ static int locks_bytes_read(struct inspect *inspect, uint64_t *bytes)
 static int catalog_read(struct inspect *inspect)
 {
     bool restored;
-    struct catalog_shape shape = {.mn_count = 1,
+    const struct folder *folder = inspect->durable ? &inspect->durable->nodes[0].folder : NULL;
+    struct catalog_shape shape = {.mn_count = inspect->fabric->mn_count,
+                                  .replicas = folder ? folder->replicas : 0,
                                   .cn_count = 1,
                                   .mn_bytes = inspect->fabric->mn_bytes,
                                   .known_versions = mode_versions(),
@@ -144,8 +146,10 @@ static int folder_open(struct inspect *inspect)
     int code = folder_look_open(inspect->path, &inspect->durable, inspect->error);
     if (code == 0) code = folder_look_read(inspect->path, inspect->durable, &inspect->files, inspect->error);
     if (code) return code;
-    const struct fabric_shm_config config = {
-        .mn_count = 1, .cn_count = 1, .mn_bytes = inspect->durable->folder.memory_bytes, .seed = 1};
+    const struct fabric_shm_config config = {.mn_count = inspect->durable->node_count,
+                                             .cn_count = 1,
+                                             .mn_bytes = inspect->durable->nodes[0].folder.memory_bytes,
+                                             .seed = 1};
     code = fabric_shm_open(&config, &inspect->fabric, inspect->error);
     return code ? code : catalog_read(inspect);
 }
@@ -202,11 +206,15 @@ static int pool_print(struct inspect *inspect)
 {
     const struct catalog *catalog = inspect->catalog;
     char all[STYLE_BYTES], used[STYLE_BYTES];
-    uint64_t chunks;
-    int code = catalog_chunks_used(NULL, inspect->ep, catalog, 0, &inspect->memory->word, &chunks);
+    uint64_t chunks = 0, of_node;
+    int code = 0;
+    for (uint32_t i = 0; i < catalog->mn_count && code == 0; i++) {
+        code = catalog_chunks_used(NULL, inspect->ep, catalog, i, &inspect->memory->word, &of_node);
+        if (code == 0) chunks += of_node;
+    }
     if (code) return err_set(inspect->error, code, "its heap: %s", cellar_strerror(code));
     printf("%s: %s, %s; %s of its heap handed out; for %u compute node%s%s\n", inspect->path,
-           style_bytes(all, (double)catalog->mn_bytes),
+           style_bytes(all, (double)catalog->mn_bytes * catalog->mn_count),
            inspect->durable  ? "as an opening restores it"
            : catalog->closed ? "closed"
                              : "not closed",
@@ -301,13 +309,13 @@ static void record_print(const struct table *table, uint64_t offset, const uint8
     for (uint32_t cell = 0; cell < table->schema.cell_count; cell++) cell_print(&table->schema, image, cell);
 }
 
-/* All slots with that key: a deleted one and a live one may be there. */
-static int record_find(struct inspect *inspect, const struct table *table)
+/* Those of one memory node. */
+static int slots_find(struct inspect *inspect, const struct table *table, uint32_t node, uint64_t *found)
 {
     struct heap_walk walk;
     uint8_t *slot;
-    uint64_t offset, found = 0;
-    int code = heap_walk_begin(NULL, &walk, inspect->ep, inspect->catalog, 0, inspect->memory);
+    uint64_t offset;
+    int code = heap_walk_begin(NULL, &walk, inspect->ep, inspect->catalog, node, inspect->memory);
     if (code) return err_set(inspect->error, code, "its heap: %s", cellar_strerror(code));
     while ((code = heap_walk_next(NULL, &walk, inspect->error)) == 1) {
         if (inspect->memory->run.kind != LAYOUT_RUN_RECORDS || inspect->memory->run.table_id != table->id ||
@@ -316,11 +324,22 @@ static int record_find(struct inspect *inspect, const struct table *table)
         while ((code = heap_slot_next(NULL, &walk, &slot, &offset, inspect->error)) == 1) {
             const struct record_wire *header = (const struct record_wire *)(const void *)slot;
             if (header->table_id != table->id || header->key != inspect->key) continue;
+            if (inspect->catalog->mn_count > 1) printf("memory node %u: ", node);
             record_print(table, offset, slot);
-            found++;
+            ++*found;
         }
         if (code < 0) return code;
     }
+    return code;
+}
+
+/* All slots with that key: a deleted one and a live one may be there. */
+static int record_find(struct inspect *inspect, const struct table *table)
+{
+    uint64_t found = 0;
+    int code = 0;
+    for (uint32_t node = 0; node < inspect->catalog->mn_count && code == 0; node++)
+        code = slots_find(inspect, table, node, &found);
     if (code == 0 && !found)
         return err_set(inspect->error, CELLAR_NOT_FOUND, "table %s: no slot holds key %llu", table->name,
                        TEXT(inspect->key));
@@ -403,8 +422,11 @@ static int item_print(void *arg, const struct journal_item *item)
 static int folder_log_inspect(struct inspect *inspect)
 {
     struct durable *durable = inspect->durable;
-    int code = journal_items(&durable->wal, &durable->cut, item_print, inspect, inspect->error);
-    if (code) return code;
+    for (uint32_t i = 0; i < durable->node_count; i++) {
+        if (durable->node_count > 1) printf("memory node %u\n", i);
+        int code = journal_items(&durable->nodes[i].wal, &durable->cut, item_print, inspect, inspect->error);
+        if (code) return code;
+    }
     printf("%llu entries of compute node %u in the log of the folder\n", TEXT(inspect->entries), inspect->log_cn);
     return 0;
 }

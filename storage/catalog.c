@@ -230,7 +230,7 @@ static int shape_set(struct catalog *catalog, const struct catalog_shape *shape,
     catalog->versions = shape->versions;
     catalog->known_versions = shape->known_versions;
     catalog->mn_bytes = shape->mn_bytes;
-    catalog->area_bytes = shape->mn_bytes / (shape->replicas + 1) / LAYOUT_CHUNK_BYTES * LAYOUT_CHUNK_BYTES;
+    catalog->area_bytes = catalog_area_bytes(shape->mn_bytes, shape->replicas);
     uint64_t locks_bytes = shape->locks_bytes > LAYOUT_LOCKS_BYTES ? shape->locks_bytes : LAYOUT_LOCKS_BYTES;
     catalog->heap_offset =
         (LAYOUT_LOCKS_OFFSET + locks_bytes + LAYOUT_CHUNK_BYTES - 1) / LAYOUT_CHUNK_BYTES * LAYOUT_CHUNK_BYTES;

@@ -225,6 +225,11 @@ bool catalog_run_sane(const struct catalog *catalog, const struct chunk_wire *ru
 /* The memory node of a compute node's first log segment. */
 static inline uint32_t catalog_log_node(const struct catalog *catalog, uint32_t cn) { return cn % catalog->mn_count; }
 
+/* Of each of a memory node's areas. */
+static inline uint64_t catalog_area_bytes(uint64_t mn_bytes, uint32_t replicas)
+{
+    return mn_bytes / (replicas + 1) / LAYOUT_CHUNK_BYTES * LAYOUT_CHUNK_BYTES;
+}
 /* The i-th replica of a primary address, i in [0, replicas]; 0 is the address itself. */
 static inline struct fabric_addr catalog_replica(const struct catalog *catalog, struct fabric_addr addr, uint32_t i)
 {

@@ -10,7 +10,7 @@ static void pass(struct disk_timed *timed, int file, uint64_t ns)
 {
     struct durable *durable = timed->durable;
     if (!durable) return;
-    struct durable_thread *thread = timed->of_keeper[file] ? &durable->keeper : &durable->agent;
+    struct durable_thread *thread = timed->of_keeper[file] ? &durable->keeper : &durable->nodes[timed->node].agent;
     if (!thread->ep || !thread->running) return; /* an opening, or a close */
     uint64_t end_ns = fabric_now_ns(thread->ep) + ns;
     while (fabric_now_ns(thread->ep) < end_ns) fabric_idle(thread->ep, end_ns);

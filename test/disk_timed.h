@@ -12,7 +12,8 @@
 struct disk_timed {
     struct disk disk;
     struct disk *below;
-    struct durable *durable; /* whose threads wait; NULL: nobody does */
+    struct durable *durable; /* whose threads wait; NULL: none does */
+    uint32_t node;           /* the memory node whose disk it is */
     uint64_t sync_ns;
     bool of_keeper[DISK_TIMED_FILES]; /* by number of the file: a checkpoint, else a part of the log */
 };

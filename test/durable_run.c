@@ -90,6 +90,8 @@ int durable_run_open(struct durable_run *run, const char *folder, enum cellar_la
 {
     struct engine_config config = {.durable = folder,
                                    .cc = cc,
+                                   .mns = run->mns,
+                                   .replicas = run->replicas,
                                    .threads = 2,
                                    .coros = CLIENTS / 2,
                                    .log_bytes = 64u << 10,

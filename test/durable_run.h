@@ -29,11 +29,12 @@ struct durable_run {
     const struct cellar_table *accounts, *counters, *history, *loaded;
     const struct cellar_proc *work, *look;
     struct durable_run_witness *witness;
-    uint64_t calls; /* of each client; 0: for ever */
-    uint64_t every; /* so many-th call is of level DURABLE, the others of level MEMORY */
-    bool unawaited; /* all calls are of level MEMORY, none is waited for, and none only reads */
-    bool queued;    /* calls of a queue, one of each client in flight, and none only reads */
-    bool found;     /* the accounts were there */
+    uint64_t calls;         /* of each client; 0: for ever */
+    uint64_t every;         /* so many-th call is of level DURABLE, the others of level MEMORY */
+    bool unawaited;         /* all calls are of level MEMORY, none is waited for, and none only reads */
+    bool queued;            /* calls of a queue, one of each client in flight, and none only reads */
+    uint32_t mns, replicas; /* of the database that durable_run_open makes; 0: one memory node, without backups */
+    bool found;             /* the accounts were there */
     struct {
         uint64_t number, epoch;
     } ended[DURABLE_RUN_CLIENTS]; /* each client's last call that was told, and what it waits for to be durable */

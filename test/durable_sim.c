@@ -14,6 +14,8 @@ int durable_sim_open(struct durable_sim *sim, struct cellar_error *error)
         .group_bytes = 64u << 10, .file_bytes = DURABLE_SIM_FILE_BYTES, .files = 8};
     struct engine_config config = {.fabric = "sim",
                                    .cc = sim->cc,
+                                   .mns = sim->nodes ? sim->nodes : 1,
+                                   .replicas = sim->replicas,
                                    .threads = 2,
                                    .coros = sim->coros,
                                    .log_bytes = 64u << 10,
@@ -22,18 +24,23 @@ int durable_sim_open(struct durable_sim *sim, struct cellar_error *error)
                                    .epoch_ns = sim->epoch_ns,
                                    .log = sim->log,
                                    .durable = "simulated"};
-    struct durable *durable;
+    struct disk *disks[DURABLE_SIM_NODES];
     struct fabric_sim_config fabric;
     fabric_sim_config_default(&fabric);
+    fabric.mn_count = config.mns;
     fabric.mn_bytes = DURABLE_SIM_POOL_BYTES;
     fabric.seed = sim->fabric_seed;
     fabric.torn = sim->torn;
     assert_int_equal(fabric_sim_open(&fabric, &sim->fabric, error), 0);
-    disk_timed_init(&sim->timed, disk_sim_disk(sim->disk), sim->sync_ns);
-    int rc = durable_open_on(&sim->timed.disk, (uint64_t[2]){sim->seed, 1}, &shape, &config, &durable, error);
+    for (uint32_t i = 0; i < config.mns; i++) {
+        disk_timed_init(&sim->timed[i], disk_sim_disk(i ? sim->others[i - 1] : sim->disk), sim->sync_ns);
+        sim->timed[i].node = i;
+        disks[i] = &sim->timed[i].disk;
+    }
+    int rc = durable_open_on(disks, (uint64_t[2]){sim->seed, 1}, &shape, &config, &sim->durable, error);
     if (rc) return rc;
-    sim->timed.durable = durable;
-    rc = db_open_durable(sim->fabric, &config, durable, &sim->db, error);
-    if (rc) durable_free(durable);
+    for (uint32_t i = 0; i < config.mns; i++) sim->timed[i].durable = sim->durable;
+    rc = db_open_durable(sim->fabric, &config, sim->durable, &sim->db, error);
+    if (rc) durable_free(sim->durable);
     return rc;
 }

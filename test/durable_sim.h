@@ -1,5 +1,6 @@
 /*
- * durable_sim.h - a simulated cluster whose memory node has a durable folder on a simulated disk: all in virtual time.
+ * durable_sim.h - a simulated cluster whose memory nodes have durable folders on simulated disks of one machine: all in
+ * virtual time.
  */
 #pragma once
 
@@ -10,6 +11,7 @@
 
 #define DURABLE_SIM_POOL_BYTES (8u << 20)
 #define DURABLE_SIM_FILE_BYTES (128u << 10)
+#define DURABLE_SIM_NODES 3
 
 struct durable_sim {
     /* before it is opened */
@@ -19,9 +21,12 @@ struct durable_sim {
     uint32_t coros; /* of each of two threads */
     bool torn;
     void (*log)(void *arg, enum cellar_log_level level, const char *text); /* NULL: none */
-    struct disk_sim *disk;
+    uint32_t nodes, replicas;                                              /* memory nodes, 0: one; backups of each */
+    struct disk_sim *disk;                                                 /* of the first memory node, */
+    struct disk_sim *others[DURABLE_SIM_NODES - 1];                        /* ... and of the others */
     /* then */
-    struct disk_timed timed;
+    struct durable *durable;
+    struct disk_timed timed[DURABLE_SIM_NODES];
     struct fabric *fabric; /* the test's to close, also if the opening fails; after the database */
     struct cellar *db;
 };

@@ -43,9 +43,9 @@ struct engine_config {
     /*
      * NULL, or a folder, which is made if it is not there, that keeps what is durable (a pool_path that names a folder
      * is one, too): a log of what commits, and checkpoints. The pool itself is anonymous memory, restored from there.
-     * One process has it at a time. For one memory node of its own, on shm; pool_bytes is the folder's. What
-     * cellar_lab_load and cellar_index_create have made, and tables, are durable after the next durable transaction,
-     * after cellar_sync, or after cellar_close.
+     * One process has it at a time. For memory nodes of its own, on shm; mns, replicas and pool_bytes of one that is
+     * there are the folder's. What cellar_lab_load and cellar_index_create have made, and tables, are durable after the
+     * next durable transaction, after cellar_sync, or after cellar_close.
      */
     const char *durable;
     uint64_t durable_bytes;       /* of its log, which a checkpoint frees at half (pool_bytes, 256 MiB to 4 GiB) */

@@ -10,10 +10,12 @@
 
 #define LATE_NS 10000000 /* with a planted bug */
 
-void epochs_open(struct epochs *epochs, struct fabric *fabric, uint64_t first)
+void epochs_open(struct epochs *epochs, struct fabric *fabric, uint32_t node_count, uint64_t first)
 {
     memset(epochs, 0, sizeof *epochs);
     epochs->fabric = fabric;
+    epochs->node_count = node_count;
+    for (uint32_t i = 0; i < node_count; i++) atomic_init(&epochs->nodes[i].published, first - 1);
     atomic_init(&epochs->word, first);
     atomic_init(&epochs->drawn, first - 1);
     atomic_init(&epochs->durable, first - 1);
@@ -34,14 +36,17 @@ void epochs_close(struct epochs *epochs)
 }
 
 struct epochs_ring *epochs_join(struct epochs *epochs, struct sched *sched, struct sched_task *task,
-                                const struct logseg *log)
+                                const struct logseg *log, const struct fabric_addr *copies, uint32_t copy_count)
 {
-    struct epochs_ring *ring = aligned_alloc(64, (sizeof *ring + 63) & ~(size_t)63);
+    size_t bytes = sizeof(struct epochs_ring) + copy_count * sizeof(struct epochs_copy);
+    struct epochs_ring *ring = aligned_alloc(64, bytes);
     if (!ring) return NULL;
-    memset(ring, 0, sizeof *ring);
+    memset(ring, 0, bytes);
     ring->sleeper.sched = sched;
     ring->sleeper.task = task;
-    ring->addr = log->addr;
+    ring->node = fabric_addr_node(log->addr);
+    ring->copy_count = copy_count;
+    for (uint32_t i = 0; i < copy_count; i++) ring->copies[i].addr = copies[i];
     ring->bytes = log->bytes;
     ring->cn = log->cn;
     ring->coordinator = log->coordinator;
@@ -64,6 +69,11 @@ void epochs_call(_Atomic(struct epochs_sleeper *) *sleeper, struct sched *from)
     if (there) call(there, from);
 }
 
+void epochs_call_agents(struct epochs *epochs, uint32_t first, struct sched *from)
+{
+    for (uint32_t i = first; i < epochs->node_count; i++) epochs_call(&epochs->nodes[i].agent, from);
+}
+
 void epochs_rest(struct coro *co, struct epochs_sleeper *sleeper, uint64_t ns)
 {
     uint64_t until_ns = fabric_now_ns(sleeper->sched->ep) + ns;
@@ -79,7 +89,7 @@ static bool raise(_Atomic uint64_t *word, uint64_t to)
     return now < to;
 }
 
-/* The bound first, then the word: the agent moves the word on first, then looks at the bounds (Dekker). */
+/* The bound first, then the word: an agent moves the word on first, then looks at the bounds (Dekker). */
 uint64_t epochs_draw(struct epochs *epochs, struct epochs_ring *ring)
 {
     uint64_t bound = atomic_load(&epochs->word);
@@ -90,7 +100,22 @@ uint64_t epochs_draw(struct epochs *epochs, struct epochs_ring *ring)
     return epoch;
 }
 
-void epochs_hurry(struct epochs *epochs, struct epochs_ring *ring) { epochs_call(&epochs->agent, ring->sleeper.sched); }
+void epochs_hurry(struct epochs *epochs, struct epochs_ring *ring)
+{
+    epochs_call_agents(epochs, 0, ring->sleeper.sched);
+}
+
+/* Its own first, then all: of two that publish at once one at least sees both. */
+bool epochs_publish(struct epochs *epochs, uint32_t node, uint64_t epoch)
+{
+    atomic_store(&epochs->nodes[node].published, epoch);
+    uint64_t least = epoch;
+    for (uint32_t i = 0; i < epochs->node_count && !PLANT(epochs_one_node); i++) {
+        uint64_t published = atomic_load(&epochs->nodes[i].published);
+        if (published < least) least = published;
+    }
+    return raise(&epochs->durable, least);
+}
 
 int epochs_reached(struct epochs *epochs, uint64_t epoch)
 {
@@ -107,7 +132,7 @@ void epochs_press(struct epochs *epochs, uint64_t epoch)
 void epochs_want(struct epochs *epochs, uint64_t epoch, struct sched *from)
 {
     epochs_press(epochs, epoch);
-    epochs_call(&epochs->agent, from);
+    epochs_call_agents(epochs, 0, from);
 }
 
 uint64_t epochs_ask(struct epochs *epochs)
@@ -131,7 +156,7 @@ bool epochs_settled(struct epochs *epochs, uint64_t epoch)
 
 void epochs_urge(struct epochs *epochs, uint64_t epoch, struct sched *from)
 {
-    if (!PLANT(epochs_unurged) && raise(&epochs->urged, epoch)) epochs_call(&epochs->agent, from);
+    if (!PLANT(epochs_unurged) && raise(&epochs->urged, epoch)) epochs_call_agents(epochs, 0, from);
 }
 
 struct epochs_watch *epochs_watch(struct epochs *epochs, struct fabric_ep *ep)
@@ -195,7 +220,7 @@ int epochs_wait(struct epochs *epochs, uint64_t epoch, uint64_t checkpoint)
     bool late = PLANT(epochs_waiter_late);
     if (late) (void)epochs->fabric->ops->wait(epochs->fabric, &waiter.pending, LATE_NS);
     fabric_lock(epochs->fabric, &epochs->lock);
-    bool waits = late || !over(epochs, &waiter); /* the agent publishes, then looks here: INV-DURABLE-22 */
+    bool waits = late || !over(epochs, &waiter); /* an agent publishes, then looks here: INV-DURABLE-22 */
     waiter.next = epochs->waiters;
     if (waits) epochs->waiters = &waiter;
     fabric_unlock(epochs->fabric, &epochs->lock);

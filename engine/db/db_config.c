@@ -32,7 +32,7 @@
 #define EPOCH_NS_DEFAULT 2000000ull
 #define EPOCH_NS_MIN 100000ull
 #define EPOCH_NS_MAX 1000000000ull
-#define DURABLE_THREADS 2                 /* which have endpoints, as workers have */
+#define DURABLE_THREADS(mns) ((mns) + 1u) /* which have endpoints, as workers have */
 #define WORKERS_MAX (CELLAR_TXNS_MAX + 1) /* of a compute node, with those of sessions: what fabrics have room for */
 /* Of coordinators and workers: Linux lets a process map 65,530 areas, and a stack takes 2 to 3. */
 #define STACKS_MAX 21000
@@ -44,7 +44,7 @@ static void defaults_set(struct engine_config *config)
     config->mns = config->mns ? config->mns : 1;
     config->threads = config->threads ? config->threads : 1;
     config->coros = config->coros ? config->coros : 4;
-    uint32_t workers_max = WORKERS_MAX - (config->durable ? DURABLE_THREADS : 0);
+    uint32_t workers_max = WORKERS_MAX - (config->durable ? DURABLE_THREADS(config->mns) : 0);
     uint32_t room = config->threads < workers_max ? workers_max - config->threads : 0;
     if (config->sessions == 0) config->sessions = room < SESSIONS_DEFAULT ? room : SESSIONS_DEFAULT;
     config->pool_bytes = config->pool_bytes ? config->pool_bytes : CONFIG_POOL_BYTES_DEFAULT;
@@ -129,9 +129,9 @@ static int durable_check(const struct engine_config *config, struct cellar_error
         return err_set(error, CELLAR_INVALID, "nothing can be durable: pool_private only looks at the folder");
     if (config->durable && config->pool_path)
         return err_set(error, CELLAR_INVALID, "durable: a folder and a pool file are one too many");
-    if (config->durable && config->threads + config->sessions > WORKERS_MAX - DURABLE_THREADS)
+    if (config->durable && config->threads + config->sessions > WORKERS_MAX - DURABLE_THREADS(config->mns))
         return err_set(error, CELLAR_INVALID, "durable: %u threads and txns_max %u: at most %d together",
-                       config->threads, config->sessions, WORKERS_MAX - DURABLE_THREADS);
+                       config->threads, config->sessions, WORKERS_MAX - DURABLE_THREADS(config->mns));
     return 0;
 }
 

@@ -60,11 +60,14 @@
       "epochs are closed after a load when the checkpoint is written, though it does not count")                       \
     X(durable_last_first, "a checkpoint names the word as it was when its copying began")                              \
     X(durable_older_removed, "an opening removes the older checkpoint before it is sure that the newer one counts")    \
+    X(durable_parts_mixed, "a checkpoint counts when the first memory node has its part of it")                        \
     X(durable_freed_uncounted, "a checkpoint frees the log before it counts")                                          \
     X(durable_begin_ignored, "entries that a checkpoint has are redone")                                               \
     X(durable_reads_unawaited, "a transaction that only read tells what may yet be lost")                              \
     X(durable_reads_awaited, "each read of an interactive transaction waits for the disk")                             \
     X(durable_epoch_early, "a call counts as durable when the epoch before its own is")                                \
-    X(durable_runs_unlogged, "headers of runs are not logged")
+    X(durable_runs_unlogged, "headers of runs are not logged")                                                         \
+    X(durable_pages_late, "headers of runs are logged with the epoch that ends, not with the first since the last "    \
+                          "end")
 
 DB_PLANTS(PLANT_DECLARE)

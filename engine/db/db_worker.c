@@ -64,6 +64,18 @@ void db_worker_free(struct worker *worker)
 
 /* ---- their logs, and what their mode has ---- */
 
+/* Each copy of it is for the agent of the memory node that it lies on. */
+static int ring_join(struct coordinator *coordinator, const struct logseg *log)
+{
+    struct worker *worker = coordinator->worker;
+    const struct catalog *catalog = worker->db->catalog;
+    struct fabric_addr copies[FABRIC_NODES_MAX];
+    for (uint32_t i = 0; i <= catalog->replicas; i++) copies[i] = catalog_replica(catalog, log->addr, i);
+    coordinator->txn->ring = epochs_join(&worker->db->durable->epochs, &worker->sched, &coordinator->task, log, copies,
+                                         catalog->replicas + 1);
+    return coordinator->txn->ring ? 0 : CELLAR_NOMEM;
+}
+
 static int log_open(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
 {
     struct worker *worker = coordinator->worker;
@@ -77,10 +89,7 @@ static int log_open(struct coro *co, struct coordinator *coordinator, struct cel
     logseg_init(&log, addr, PLANT_RING_BYTES(db->config.log_bytes - sizeof(struct chunk_wire)), worker->cn,
                 coordinator->cn_index, worker->db->opening.incarnation);
     rc = txn_open(coordinator->txn, &worker->home, &coordinator->task, &log);
-    if (rc == 0 && db->durable) {
-        coordinator->txn->ring = epochs_join(&db->durable->epochs, &worker->sched, &coordinator->task, &log);
-        rc = coordinator->txn->ring ? 0 : CELLAR_NOMEM;
-    }
+    if (rc == 0 && db->durable) rc = ring_join(coordinator, &log);
     return rc ? err_set(error, rc, "no memory for a coordinator's buffers") : 0;
 }
 

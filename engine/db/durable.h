@@ -1,18 +1,19 @@
 /*
  * durable.h - a database whose bytes are kept in a folder (docs/durability.md): it is restored from there when it
- * opens, and kept by two threads beside the workers. The *agent* is the memory node's: it takes entries out of log
- * rings, writes them to the journal, and closes epochs. The *keeper* makes checkpoints.
+ * opens, and kept by threads beside the workers. An *agent* is a memory node's: it takes entries out of log rings,
+ * writes them to the journal, and closes epochs. The *keeper* makes checkpoints, of all memory nodes at one moment.
  *
- *     open    folder, checkpoint that counts, cut ─> memory: pieces, pages, entries in the order of TS ─> recovery of
- *             the compute nodes that died with it ─> journal's new life ─> a checkpoint of its own ─> calls
- *     close   the last call ─> the pool is left ─> a checkpoint ─> the journal's end
+ *     open    folders, checkpoint that counts, cut ─> memory: pieces, pages, entries in the order of TS ─> recovery of
+ *             the compute nodes that died with it ─> journals' new life ─> a checkpoint of its own ─> calls
+ *     close   the last call ─> the pool is left ─> a checkpoint ─> the journals' end
  *
  * INV-DURABLE-17: an entry is redone if its epoch is above the checkpoint's `begin` and not above the cut.
  * INV-DURABLE-18: no epoch is closed while rows were loaded, which no log has, that no written checkpoint has; and a
  *                 checkpoint amid which a row was loaded is made anew. The first epoch to be closed after that makes
  *                 the checkpoint count.
- * INV-DURABLE-20: no epoch that would make a checkpoint count is closed before the sync of its head has returned: a
- *                 head whose sync has failed is shown by reads, and on no disk.
+ * INV-DURABLE-20: no epoch that would make a checkpoint count is closed before the syncs of its heads have returned,
+ *                 those of all memory nodes: a head whose sync has failed is shown by reads, and on no disk. So of a
+ *                 checkpoint that counts all memory nodes have their parts.
  */
 #pragma once
 
@@ -28,9 +29,10 @@
 struct cellar;
 struct durable;
 
-/* One of the two threads, with what it runs on. */
+/* An agent's thread or the keeper's, with what it runs on. */
 struct durable_thread {
     struct durable *durable;
+    struct durable_node *node; /* an agent's; the keeper has none */
     struct fabric_ep *ep;
     struct sched sched;
     struct sched_task task;
@@ -49,56 +51,88 @@ struct durable_page {
     uint64_t id, checksum, state;
 };
 
-struct durable {
-    struct cellar *db;
+/* A place's bytes on a memory node: its own, or the backup of another place's. Which of them its log has. */
+struct durable_area {
+    uint64_t chunks;                                      /* of the heap, whose runs' headers were logged, */
+    uint64_t vacant;                                      /* ... when so many runs had been made of vacant chunks */
+    struct durable_page pages[LAYOUT_CATALOG_TABLES_MAX]; /* of place 0 */
+};
+
+/* A memory node: its folder, its log and its agent. */
+struct durable_node {
+    struct durable *durable;
+    uint32_t number;
     struct disk_real *real; /* NULL: the disk is another one */
     struct disk *disk;
     struct folder folder;
-    bool first; /* the folder has never been used */
-    bool look;  /* nothing of it is changed: once restored, the database goes on without it */
     struct wal_config wal;
-    uint32_t files;                /* as of the shape */
-    struct checkpoint found;       /* the one that counts; pieces_max 0: none does */
-    uint32_t slot;                 /* where it is */
-    bool broken[CHECKPOINT_FILES]; /* heads that are not whole, and not blank */
-    bool beside;                   /* the other slot has a newer one, which does not count */
-    uint64_t begun_ns;             /* restoring */
+    struct checkpoint heads[CHECKPOINT_FILES]; /* pieces_max 0: there is none, */
+    bool broken[CHECKPOINT_FILES];             /* ... or not a whole one, and not blank */
+    struct journal *journal;                   /* the agent's, once its thread runs */
+    struct durable_thread agent;
+    _Atomic uint64_t group;         /* journal_group; by the agent, for the keeper */
+    _Atomic uint64_t below;         /* groups that a checkpoint has freed; by the keeper, for the agent */
+    bool full;                      /* the agent's: its disk has no space */
+    bool crowded;                   /* likewise: counted in epochs.crowded */
+    struct cellar_lab_durable told; /* counters, the agent's */
+    struct durable_area *areas;     /* replicas + 1; once its thread runs */
+};
+
+struct durable {
+    struct cellar *db;
+    bool look;         /* nothing of it is changed: once restored, the database goes on without it */
+    uint32_t files;    /* as of the shape */
+    uint32_t slot;     /* where the checkpoint is that counts, */
+    bool restores;     /* ... if one does */
+    bool beside;       /* the other slot has a newer one, which does not count */
+    uint64_t begun_ns; /* restoring */
     struct journal_cut cut;
     struct replay replay; /* what is to be done again, until the pool is open */
     struct epochs epochs;
-    struct journal *journal; /* the agent's, once its thread runs */
     struct cellar_error why; /* for which epochs.refused is set */
-    struct durable_thread agent, keeper;
-    _Atomic uint64_t group;         /* journal_group; by the agent, for the keeper */
-    _Atomic uint64_t below;         /* groups that a checkpoint has freed; by the keeper, for the agent */
-    struct cellar_lab_durable told; /* counters: those of checkpoints are the keeper's, the others the agent's */
-    /* the agent's */
-    uint64_t raised_ns;
-    uint64_t chunks; /* of the heap, whose runs' headers were logged, */
-    uint64_t vacant; /* ... when so many runs had been made of vacant chunks */
-    struct durable_page pages[LAYOUT_CATALOG_TABLES_MAX];
+    struct durable_thread keeper;
+    struct cellar_lab_durable told; /* counters, the keeper's */
+    _Atomic uint64_t raised_ns;     /* when an agent has moved the word on */
+    atomic_uint full;               /* memory nodes whose disks have no space */
+    struct disk_real *around;       /* the folder that those of several memory nodes lie in; NULL: of one, or none */
+    uint32_t node_count;
+    struct durable_node *nodes;
 };
 
-/* How its log is cut into files. */
+/* What counts of a memory node's checkpoints, if any does. */
+static inline const struct checkpoint *durable_found(const struct durable_node *node)
+{
+    return &node->heads[node->durable->slot];
+}
+
+/* How a log is cut into files. */
 struct durable_shape {
     uint32_t group_bytes; /* with room for an entry, and a page */
     uint64_t file_bytes;
     uint32_t files; /* that it may have: then a checkpoint frees it, and what is in the rings alone makes it longer */
 };
 
+/* ---- durable_folder.c ---- */
+
 /*
  * Reads a folder, which is made if there is none, and puts into *config what it says of the pool; no other process has
- * it then. With pool_private it only looks at one. INVALID, MISMATCH, CORRUPT, EXISTS, SYSTEM: nothing was changed.
+ * it then. Of several memory nodes each has a folder of its own in it, node-0, node-1, ... With pool_private it only
+ * looks at one. INVALID, MISMATCH, CORRUPT, EXISTS, SYSTEM: nothing was changed.
  */
 NODISCARD int durable_open(struct engine_config *config, struct durable **out, struct cellar_error *error);
 /*
- * The same on any disk, which outlives it: a folder that is empty gets that number, which no other one has. For tests;
- * config->durable is what messages call it.
+ * The same on any disks, one for each of config->mns memory nodes, which outlive it: one that is empty gets that
+ * number, whose second part grows by one from node to node; no other one has these. For tests; config->durable is what
+ * messages call it.
  */
-NODISCARD int durable_open_on(struct disk *disk, const uint64_t number[2], const struct durable_shape *shape,
+NODISCARD int durable_open_on(struct disk *const *disks, const uint64_t number[2], const struct durable_shape *shape,
                               struct engine_config *config, struct durable **out, struct cellar_error *error);
+/* How messages call a memory node's folder: by its name, or that of the one which it is in. */
+void durable_name(const struct durable_node *node, const char *path, char *text, size_t bytes);
 /* Also of what has opened in part only. NULL is allowed. */
 void durable_free(struct durable *durable);
+
+/* ---- durable_restore.c ---- */
 
 /* In the opener's coordinator, before the catalog is opened: the fresh memory gets what the folder has. */
 NODISCARD int durable_restore(struct coro *co, struct fabric_ep *ep, struct durable *durable, bool *restored,
@@ -106,22 +140,24 @@ NODISCARD int durable_restore(struct coro *co, struct fabric_ep *ep, struct dura
 /* Once it is: entries are redone. */
 NODISCARD int durable_redo(struct coro *co, struct fabric_ep *ep, struct durable *durable,
                            const struct catalog *catalog, struct cellar_error *error);
+/* ---- durable.c ---- */
+
 /* The workers are open: the threads start, and a checkpoint is made. From outside. */
 NODISCARD int durable_start(struct durable *durable, struct cellar_error *error);
 /* All calls have ended, and the pool was left: a checkpoint, if `whole`; then the threads end. From outside. */
 NODISCARD int durable_stop(struct durable *durable, bool whole, struct cellar_error *error);
 /* Why nothing is written any more; or of space that is short. */
 void durable_why(const struct durable *durable, struct cellar_error *error);
-/* By its two threads. */
+/* By its threads. */
 void durable_why_set(struct durable *durable, const struct cellar_error *why);
 
 /*
- * Blocks a thread that is no worker's until that epoch is durable; or the code for which it may never be. If the agent
- * sleeps, the thread does the agent's work meanwhile: one that is alone is not woken, and wakes nothing.
+ * Blocks a thread that is no worker's until that epoch is durable; or the code for which it may never be. If an agent
+ * sleeps, the thread does that one's work meanwhile: one that is alone is not woken, and wakes nothing.
  */
 NODISCARD int durable_await(struct durable *durable, uint64_t epoch);
 
-/* ---- durable_agent.c, durable_keeper.c: the two threads' tasks ---- */
+/* ---- durable_agent.c, durable_keeper.c: the threads' tasks ---- */
 
 void durable_agent_main(struct coro *co, void *thread);
 void durable_keeper_main(struct coro *co, void *thread);

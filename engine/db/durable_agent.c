@@ -1,10 +1,11 @@
 /*
- * durable_agent.c - the memory node's agent: out of the rings, into the journal, epoch by epoch.
+ * durable_agent.c - a memory node's agent: out of the rings, into the journal, epoch by epoch.
  *
  * INV-DURABLE-7: an epoch is closed below the word only, when none in flight is at or below it, and the rings are
  *                emptied after that was seen.
  * INV-DURABLE-19: an epoch's end comes behind the headers of all runs, and the catalog's entries, that its entries
- * need.
+ *                 need: those of the memory node, and those that it backs up. They count from the first epoch on that
+ *                 was not closed here: others may have closed less.
  */
 #include "batch.h"
 #include "cluster_plants.h"
@@ -28,46 +29,61 @@
 static uint64_t line_up(uint64_t bytes) { return (bytes + LAYOUT_LINE - 1) / LAYOUT_LINE * LAYOUT_LINE; }
 
 /* Of an epoch whose end found no space at first it is here that it is on the disk. */
-static void published(struct durable *durable)
+static void published(struct durable_node *node)
 {
-    uint64_t closed = journal_closed(durable->journal);
-    if (closed <= atomic_load(&durable->epochs.durable)) return;
-    atomic_store(&durable->epochs.durable, closed);
-    counter_add(&durable->told.epochs, 1);
+    struct epochs *epochs = &node->durable->epochs;
+    uint64_t closed = journal_closed(node->journal);
+    if (closed <= atomic_load(&epochs->nodes[node->number].published)) return;
+    (void)epochs_publish(epochs, node->number, closed);
+    counter_add(&node->told.epochs, 1);
 }
 
-static void sync_tell(struct durable *durable, uint64_t before, uint64_t begin_ns)
+static void sync_tell(struct durable_node *node, uint64_t before, uint64_t begin_ns)
 {
-    struct cellar_lab_durable *told = &durable->told;
-    uint64_t ns = fabric_now_ns(durable->agent.ep) - begin_ns;
-    counter_add(&told->log_bytes, journal_written(durable->journal) - before);
+    struct cellar_lab_durable *told = &node->told;
+    uint64_t ns = fabric_now_ns(node->agent.ep) - begin_ns;
+    counter_add(&told->log_bytes, journal_written(node->journal) - before);
     counter_add(&told->syncs, 1);
     counter_add(&told->sync_ns, ns);
     if (ns > told->sync_most_ns) __atomic_store_n(&told->sync_most_ns, ns, __ATOMIC_RELAXED);
 }
 
+static void full_set(struct durable_node *node, bool full)
+{
+    if (node->full != full) atomic_fetch_add(&node->durable->full, full ? 1u : -1u);
+    node->full = full;
+}
+
+/* This disk has space, and the others. */
+static void go_on(struct durable *durable)
+{
+    if (atomic_load(&durable->epochs.refused) != CELLAR_FULL || epochs_cramped(&durable->epochs) ||
+        atomic_load(&durable->full))
+        return;
+    atomic_store(&durable->epochs.refused, 0);
+    node_log(&durable->db->opening, CELLAR_LOG_WARNING, "the log has space again");
+}
+
 /* What the disk refuses ends it all, or, for lack of space, until there is some. */
-static int sync_now(struct durable *durable)
+static int sync_now(struct durable_node *node)
 {
     struct cellar_error error = {0};
-    uint64_t before = journal_written(durable->journal), begin_ns = fabric_now_ns(durable->agent.ep);
-    int rc = journal_sync(durable->journal, &error);
-    if (journal_written(durable->journal) > before) sync_tell(durable, before, begin_ns);
-    if (rc == CELLAR_SYSTEM && PLANT(wal_sync_retried)) rc = journal_sync(durable->journal, &error);
-    atomic_store(&durable->group, journal_group(durable->journal));
-    if (rc == 0 && atomic_load(&durable->epochs.refused) == CELLAR_FULL && !epochs_cramped(&durable->epochs)) {
-        atomic_store(&durable->epochs.refused, 0);
-        node_log(&durable->db->opening, CELLAR_LOG_WARNING, "the log has space again");
-    }
-    if (rc) durable_refuse(durable, &error);
-    if (rc == 0) published(durable);
+    uint64_t before = journal_written(node->journal), begin_ns = fabric_now_ns(node->agent.ep);
+    int rc = journal_sync(node->journal, &error);
+    if (journal_written(node->journal) > before) sync_tell(node, before, begin_ns);
+    if (rc == CELLAR_SYSTEM && PLANT(wal_sync_retried)) rc = journal_sync(node->journal, &error);
+    atomic_store(&node->group, journal_group(node->journal));
+    full_set(node, rc == CELLAR_FULL);
+    if (rc == 0) go_on(node->durable);
+    if (rc) durable_refuse(node->durable, &error);
+    if (rc == 0) published(node);
     return rc;
 }
 
-static int put(struct durable *durable, uint64_t epoch, const void *bytes, uint32_t count)
+static int put(struct durable_node *node, uint64_t epoch, const void *bytes, uint32_t count)
 {
-    while (!journal_entry(durable->journal, epoch, bytes, count)) {
-        int rc = sync_now(durable);
+    while (!journal_entry(node->journal, epoch, bytes, count)) {
+        int rc = sync_now(node);
         if (rc) return rc;
     }
     return 0;
@@ -75,41 +91,50 @@ static int put(struct durable *durable, uint64_t epoch, const void *bytes, uint3
 
 /* ---- entries ---- */
 
-static bool is_next(const struct epochs_ring *ring, const struct log_entry_wire *entry)
+/* The copy of a ring that lies on a memory node; -1: none does. */
+static int copy_of(const struct epochs_ring *ring, const struct durable_node *node)
+{
+    uint32_t nodes = node->durable->node_count, behind = (node->number + nodes - ring->node) % nodes;
+    return behind < ring->copy_count ? (int)behind : -1;
+}
+
+static bool is_next(const struct epochs_ring *ring, uint32_t copy, const struct log_entry_wire *entry)
 {
     return entry->magic == LAYOUT_LOG_MAGIC && entry->cn == ring->cn && entry->coordinator == ring->coordinator &&
            entry->incarnation == (uint32_t)ring->incarnation &&
-           entry->sequence == atomic_load_explicit(&ring->taken, memory_order_relaxed) + 1;
+           entry->sequence == atomic_load_explicit(&ring->copies[copy].taken, memory_order_relaxed) + 1;
 }
 
 /* Are they the entry's first bytes? Else it is not there yet. */
-static bool begins(const struct epochs_ring *ring, const struct log_entry_wire *entry, uint64_t room)
+static bool begins(const struct epochs_ring *ring, uint32_t copy, const struct log_entry_wire *entry, uint64_t room)
 {
-    return is_next(ring, entry) && entry->bytes >= LINE_READ && entry->bytes <= room;
+    return is_next(ring, copy, entry) && entry->bytes >= LINE_READ && entry->bytes <= room;
 }
 
 /* Entries one behind the other from that offset on, as far as they are whole: how many were taken. */
-static int run_take(struct coro *co, struct durable_thread *thread, struct epochs_ring *ring, uint64_t at)
+static int run_take(struct coro *co, struct durable_thread *thread, struct epochs_ring *ring, uint32_t copy,
+                    uint64_t at)
 {
     const struct log_entry_wire *entry = (const struct log_entry_wire *)(const void *)thread->piece;
-    struct cellar_lab_durable *told = &thread->durable->told;
-    struct fabric_addr addr = fabric_addr_plus(ring->addr, at);
+    struct cellar_lab_durable *told = &thread->node->told;
+    struct epochs_copy *from = &ring->copies[copy];
+    struct fabric_addr addr = fabric_addr_plus(from->addr, at);
     uint64_t room = ring->bytes - at, read = RUN_READ;
     int taken = 0, rc = room < LINE_READ ? 0 : batch_read(co, thread->ep, addr, thread->piece, LINE_READ);
-    if (rc || room < LINE_READ || !begins(ring, entry, room)) return rc;
+    if (rc || room < LINE_READ || !begins(ring, copy, entry, room)) return rc;
     if (read < entry->bytes) read = entry->bytes;
     if (read > room) read = room;
     rc = batch_read(co, thread->ep, addr, thread->piece, (uint32_t)read);
-    for (uint64_t from = 0; rc == 0 && from + LINE_READ <= read; from = ring->tail - at) {
-        entry = (const struct log_entry_wire *)(const void *)(thread->piece + from);
-        if (!begins(ring, entry, read - from) || !logseg_parse(thread->piece + from, read - from)) break;
+    for (uint64_t next = 0; rc == 0 && next + LINE_READ <= read; next = from->tail - at) {
+        entry = (const struct log_entry_wire *)(const void *)(thread->piece + next);
+        if (!begins(ring, copy, entry, read - next) || !logseg_parse(thread->piece + next, read - next)) break;
         uint32_t bytes = entry->bytes;
-        rc = put(thread->durable, entry->epoch, entry, bytes);
+        rc = put(thread->node, entry->epoch, entry, bytes);
         if (rc) break;
         counter_add(&told->entries, 1);
         counter_add(&told->entry_bytes, bytes);
-        ring->tail = at + from + line_up(bytes);
-        atomic_store_explicit(&ring->taken, entry->sequence, memory_order_release);
+        from->tail = at + next + line_up(bytes);
+        atomic_store_explicit(&from->taken, entry->sequence, memory_order_release);
         taken++;
     }
     return rc ? rc : taken;
@@ -118,10 +143,11 @@ static int run_take(struct coro *co, struct durable_thread *thread, struct epoch
 static int ring_take(struct coro *co, struct durable_thread *thread, struct epochs_ring *ring)
 {
     uint64_t half = logseg_half(ring->bytes);
-    int taken = 1;
+    int copy = copy_of(ring, thread->node), taken = copy >= 0;
     while (taken > 0) {
-        taken = ring->tail < 2 * half ? run_take(co, thread, ring, ring->tail) : 0;
-        if (taken == 0) taken = run_take(co, thread, ring, ring->tail < half ? half : 0);
+        uint64_t tail = ring->copies[copy].tail;
+        taken = tail < 2 * half ? run_take(co, thread, ring, (uint32_t)copy, tail) : 0;
+        if (taken == 0) taken = run_take(co, thread, ring, (uint32_t)copy, tail < half ? half : 0);
     }
     return taken;
 }
@@ -140,58 +166,74 @@ static int page_put(struct coro *co, struct durable_thread *thread, uint64_t epo
 {
     struct replay_page *page = (struct replay_page *)(void *)thread->piece;
     *page = (struct replay_page){.magic = REPLAY_PAGE_MAGIC, .bytes = bytes, .offset = offset};
-    int rc = batch_read(co, thread->ep, fabric_addr_of(0, offset), page + 1, bytes);
-    return rc ? rc : put(thread->durable, epoch, page, (uint32_t)sizeof *page + bytes);
+    int rc = batch_read(co, thread->ep, fabric_addr_of(thread->node->number, offset), page + 1, bytes);
+    return rc ? rc : put(thread->node, epoch, page, (uint32_t)sizeof *page + bytes);
 }
 
 /*
- * Of runs that were taken since. Where a header is not there yet no entry can lead to that run, but to runs behind it:
- * next time it goes on from there once more. Vacant chunks that became a run may be anywhere.
+ * Of runs that were taken since, at the place whose bytes this area has. Where a header is not there yet no entry can
+ * lead to that run, but to runs behind it: next time it goes on from there once more. Vacant chunks that became a run
+ * may be anywhere.
  */
-static int runs_put(struct coro *co, struct durable_thread *thread, uint64_t epoch)
+static int runs_put(struct coro *co, struct durable_thread *thread, uint64_t epoch, uint32_t place, uint64_t base,
+                    struct durable_area *area)
 {
-    struct durable *durable = thread->durable;
-    const struct catalog *catalog = durable->db->catalog;
+    const struct catalog *catalog = thread->durable->db->catalog;
     uint64_t count, *word = (uint64_t *)(void *)thread->piece;
     bool gap = false;
     uint64_t vacant = vacant_runs(catalog);
-    if (vacant != durable->vacant) durable->chunks = 0;
-    durable->vacant = vacant;
-    int rc = catalog_chunks_used(co, thread->ep, catalog, 0, word, &count);
-    for (uint64_t chunk = durable->chunks, runs = 1; chunk < count && rc == 0; chunk += runs) {
+    if (vacant != area->vacant) area->chunks = 0;
+    area->vacant = vacant;
+    int rc = catalog_chunks_used(co, thread->ep, catalog, place, word, &count);
+    for (uint64_t chunk = area->chunks, runs = 1; chunk < count && rc == 0; chunk += runs) {
         const struct chunk_wire *run =
             (const struct chunk_wire *)(const void *)(thread->piece + sizeof(struct replay_page));
-        uint64_t offset = catalog->heap_offset + chunk * LAYOUT_CHUNK_BYTES;
-        rc = batch_read(co, thread->ep, fabric_addr_of(0, offset), thread->piece + sizeof(struct replay_page),
-                        sizeof *run);
+        uint64_t offset = base + catalog->heap_offset + chunk * LAYOUT_CHUNK_BYTES;
+        rc = batch_read(co, thread->ep, fabric_addr_of(thread->node->number, offset),
+                        thread->piece + sizeof(struct replay_page), sizeof *run);
         bool there = run->magic == LAYOUT_CHUNK_MAGIC, idle = there && catalog_run_is_idle(run);
         runs = there && !idle && run->chunk_count ? run->chunk_count : 1;
         if (rc == 0 && there && !idle && !PLANT(durable_runs_unlogged))
             rc = page_put(co, thread, epoch, offset, sizeof(struct chunk_wire));
         gap = gap || !there;
-        if (!gap && rc == 0) durable->chunks = chunk + runs;
+        if (!gap && rc == 0) area->chunks = chunk + runs;
     }
     return rc;
 }
 
-static int catalog_put(struct coro *co, struct durable_thread *thread, uint64_t epoch)
+static int catalog_put(struct coro *co, struct durable_thread *thread, uint64_t epoch, uint64_t base,
+                       struct durable_page *pages)
 {
     uint64_t *word = (uint64_t *)(void *)thread->piece;
     int rc = 0;
     for (uint32_t i = 0; i < LAYOUT_CATALOG_TABLES_MAX && rc == 0; i++) {
-        struct durable_page *was = &thread->durable->pages[i];
-        uint64_t at = LAYOUT_MEMBERS_OFFSET - (LAYOUT_CATALOG_TABLES_MAX - i) * (uint64_t)LAYOUT_CATALOG_ENTRY_BYTES;
+        uint64_t end = (LAYOUT_CATALOG_TABLES_MAX - i) * (uint64_t)LAYOUT_CATALOG_ENTRY_BYTES;
+        struct fabric_addr at = fabric_addr_of(thread->node->number, base + LAYOUT_MEMBERS_OFFSET - end);
         struct fabric_op ops[2] = {
-            fabric_op_read(fabric_addr_of(0, at), word, 16),
-            fabric_op_read(fabric_addr_of(0, at + offsetof(struct catalog_entry_wire, state)), word + 2, 8)};
+            fabric_op_read(at, word, 16),
+            fabric_op_read(fabric_addr_plus(at, offsetof(struct catalog_entry_wire, state)), word + 2, 8)};
         rc = batch_run(co, thread->ep, ops, 2);
         struct durable_page now = {word[0], word[1], word[2]};
         /* What comes or goes without a transaction is in the checkpoint that follows. */
         bool comes = now.state == LAYOUT_TABLE_MAKING || now.state == LAYOUT_TABLE_BUILDING;
         bool there = now.id && (comes || now.state == LAYOUT_TABLE_WHOLE);
-        if (rc || !there || memcmp(&now, was, sizeof now) == 0) continue;
-        *was = now;
-        rc = page_put(co, thread, epoch, at, LAYOUT_CATALOG_ENTRY_BYTES);
+        if (rc || !there || memcmp(&now, &pages[i], sizeof now) == 0) continue;
+        pages[i] = now;
+        rc = page_put(co, thread, epoch, fabric_addr_offset(at), LAYOUT_CATALOG_ENTRY_BYTES);
+    }
+    return rc;
+}
+
+/* Of what it has itself, and of what it backs up. */
+static int pages_put(struct coro *co, struct durable_thread *thread, uint64_t epoch)
+{
+    const struct catalog *catalog = thread->durable->db->catalog;
+    int rc = 0;
+    for (uint32_t i = 0; i <= catalog->replicas && rc == 0; i++) {
+        uint32_t place = (thread->node->number + catalog->mn_count - i) % catalog->mn_count;
+        struct durable_area *area = &thread->node->areas[i];
+        rc = runs_put(co, thread, epoch, place, i * catalog->area_bytes, area);
+        if (rc == 0 && place == 0) rc = catalog_put(co, thread, epoch, i * catalog->area_bytes, area->pages);
     }
     return rc;
 }
@@ -211,14 +253,15 @@ static bool loads_wait(struct epochs *epochs, uint64_t epoch)
 
 static int epoch_close(struct coro *co, struct durable_thread *thread, uint64_t epoch)
 {
-    struct durable *durable = thread->durable;
+    struct durable_node *node = thread->node;
+    struct epochs *epochs = &thread->durable->epochs;
     int rc = PLANT(durable_rings_first) ? 0 : rings_take(co, thread);
-    if (rc == 0) rc = runs_put(co, thread, epoch);
-    if (rc == 0) rc = catalog_put(co, thread, epoch);
-    uint64_t known = journal_closed(durable->journal);
-    while (rc == 0 && !journal_close_epoch(durable->journal, epoch, known)) rc = sync_now(durable);
-    if (rc == 0 && PLANT(durable_acked_early)) atomic_store(&durable->epochs.durable, epoch);
-    return rc ? rc : sync_now(durable);
+    /* The cut may be at any epoch since its last one, if another memory node's log ends there: INV-DURABLE-19. */
+    if (rc == 0) rc = pages_put(co, thread, PLANT(durable_pages_late) ? epoch : journal_closed(node->journal) + 1);
+    uint64_t known = atomic_load(&epochs->durable);
+    while (rc == 0 && !journal_close_epoch(node->journal, epoch, known)) rc = sync_now(node);
+    if (rc == 0 && PLANT(durable_acked_early)) (void)epochs_publish(epochs, node->number, epoch);
+    return rc ? rc : sync_now(node);
 }
 
 /* The word moves on when its epoch is in use, and a call waits for that, or it was in use for so long. */
@@ -228,52 +271,55 @@ static void word_raise(struct durable_thread *thread)
     struct epochs *epochs = &durable->epochs;
     uint64_t word = atomic_load(&epochs->word), now_ns = fabric_now_ns(thread->ep);
     bool urged = atomic_load(&epochs->urged) >= word,
-         is_long = now_ns - durable->raised_ns >= durable->db->config.epoch_ns;
+         is_long = now_ns - atomic_load(&durable->raised_ns) >= durable->db->config.epoch_ns;
     if (atomic_load(&epochs->drawn) < word || (!urged && !is_long)) return;
-    atomic_compare_exchange_strong(&epochs->word, &word, word + 1);
-    durable->raised_ns = now_ns;
+    if (atomic_compare_exchange_strong(&epochs->word, &word, word + 1)) atomic_store(&durable->raised_ns, now_ns);
 }
 
 /* A checkpoint frees a log that is full, and transactions that would log more wait for that. */
-static void log_bound(struct durable *durable)
+static void log_bound(struct durable_node *node)
 {
+    struct durable *durable = node->durable;
     struct epochs *epochs = &durable->epochs;
-    uint32_t files = journal_files(durable->journal), most = durable->files;
-    uint64_t below = atomic_exchange(&durable->below, 0);
+    uint32_t files = journal_files(node->journal), most = durable->files;
+    uint64_t below = atomic_exchange(&node->below, 0);
     struct cellar_error error = {0};
-    if (below && journal_free(durable->journal, below, &error)) durable_refuse(durable, &error);
-    if (below) files = journal_files(durable->journal);
+    if (below && journal_free(node->journal, below, &error)) durable_refuse(durable, &error);
+    if (below) files = journal_files(node->journal);
     bool idle = atomic_load(&epochs->asked) == atomic_load(&epochs->checkpoints);
     if (files > most / 2 && idle) epochs_ask(epochs);
-    atomic_store(&epochs->crowded, files > most / 4 * 3);
+    bool crowded = files > most / 4 * 3;
+    if (crowded != node->crowded) atomic_fetch_add(&epochs->crowded, crowded ? 1u : -1u);
+    node->crowded = crowded;
 }
 
 static void step(struct coro *co, struct durable_thread *thread)
 {
-    struct durable *durable = thread->durable;
-    struct epochs *epochs = &durable->epochs;
+    struct durable_node *node = thread->node;
+    struct epochs *epochs = &thread->durable->epochs;
     if (atomic_load(&epochs->refused) == CELLAR_SYSTEM) return;
-    log_bound(durable);
-    int rc = atomic_load(&epochs->refused) ? sync_now(durable) : 0;
+    log_bound(node);
+    int rc = node->full || atomic_load(&epochs->refused) ? sync_now(node) : 0;
     word_raise(thread);
     if (rc == 0) rc = rings_take(co, thread);
     uint64_t epoch = atomic_load(&epochs->drawn), word = atomic_load(&epochs->word);
     if (epoch >= word) epoch = PLANT(epochs_closed_at_word) ? word : word - 1;
     uint64_t ending = atomic_load(&epochs->ending); /* after the word */
     if (ending && epoch >= ending) epoch = ending - 1;
-    if (rc || epoch <= journal_closed(durable->journal) || epoch <= atomic_load(&epochs->durable)) return;
+    if (rc || epoch <= journal_closed(node->journal) || epoch <= atomic_load(&epochs->nodes[node->number].published))
+        return;
     if (epochs_settled(epochs, epoch) && !loads_wait(epochs, epoch)) (void)epoch_close(co, thread, epoch);
 }
 
 /* Until it looks again, if it is not called. */
-static uint64_t rest_ns(struct durable *durable)
+static uint64_t rest_ns(const struct durable_node *node)
 {
-    struct epochs *epochs = &durable->epochs;
-    uint64_t part_ns = durable->db->config.epoch_ns / 8;
+    const struct epochs *epochs = &node->durable->epochs;
+    uint64_t part_ns = node->durable->db->config.epoch_ns / 8;
+    uint64_t published = atomic_load(&epochs->nodes[node->number].published);
     if (atomic_load(&epochs->refused) == CELLAR_FULL) return FULL_POLL_NS;
-    if (atomic_load(&epochs->refused) || atomic_load(&epochs->drawn) <= atomic_load(&epochs->durable))
-        return IDLE_POLL_NS;
-    if (atomic_load(&epochs->urged) > atomic_load(&epochs->durable)) return URGED_POLL_NS;
+    if (atomic_load(&epochs->refused) || atomic_load(&epochs->drawn) <= published) return IDLE_POLL_NS;
+    if (atomic_load(&epochs->urged) > published) return URGED_POLL_NS;
     return part_ns < POLL_NS ? POLL_NS : part_ns;
 }
 
@@ -285,9 +331,9 @@ void durable_agent_main(struct coro *co, void *arg)
         step(co, thread);
         epochs_tell(epochs, &thread->sched);
         if (thread->lent && atomic_load(&thread->sleeper.called)) sched_yield_task(co, &thread->sched, &thread->task);
-        epochs_rest(co, &thread->sleeper, rest_ns(thread->durable));
+        epochs_rest(co, &thread->sleeper, rest_ns(thread->node));
     }
-    if (atomic_load(&epochs->refused) != CELLAR_SYSTEM) log_bound(thread->durable); /* of the last checkpoint */
+    if (atomic_load(&epochs->refused) != CELLAR_SYSTEM) log_bound(thread->node); /* of the last checkpoint */
     epochs_tell(epochs, &thread->sched);
     atomic_store(&thread->over, true);
     sched_park(co, &thread->task);

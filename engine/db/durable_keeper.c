@@ -1,6 +1,7 @@
 /*
- * durable_keeper.c - checkpoints: all stand still for a moment, when all that is logged is applied; then the memory is
- * copied while transactions run.
+ * durable_keeper.c - checkpoints: all stand still for a moment, when all that is logged is applied; then the memory of
+ * one memory node after the other is copied while transactions run. Their heads are written when all copies are on the
+ * disks, so that all of them are of one moment (INV-DURABLE-20).
  */
 #include "batch.h"
 #include "counter.h"
@@ -12,9 +13,15 @@
 #define CRAMPED_POLL_NS 20000000
 #define IDLE_POLL_NS 100000000 /* while there is nothing to do */
 
-/* What a checkpoint is of, seen while all stand still. */
+_Static_assert(LAYOUT_CHUNK_BYTES == CHECKPOINT_PIECE, "heaps and areas begin with a piece");
+
+/* What a checkpoint is of, seen while all stand still; and its files, as they are written. */
 struct copy {
-    uint64_t begin, group, loads, chunks;
+    uint64_t begin, loads;
+    struct copy_node {
+        uint64_t group, chunks;
+        struct checkpoint_writer *writer;
+    } nodes[FABRIC_NODES_MAX];
 };
 
 /* Where space is short there may be some later, as long as the log has room; but nothing opens without a checkpoint. */
@@ -55,33 +62,45 @@ static int stand_still(struct coro *co, struct durable_thread *thread, struct co
         turned += rc == 0;
     }
     copy->loads = atomic_load(&epochs->loads);
-    copy->group = atomic_load(&durable->group);
+    for (uint32_t i = 0; i < durable->node_count; i++) copy->nodes[i].group = atomic_load(&durable->nodes[i].group);
     copy->begin = atomic_fetch_add(&epochs->word, 1);
-    if (rc == 0)
-        rc = catalog_chunks_used(co, thread->ep, db->catalog, 0, (uint64_t *)(void *)thread->piece, &copy->chunks);
+    for (uint32_t i = 0; i < durable->node_count && rc == 0; i++)
+        rc = catalog_chunks_used(co, thread->ep, db->catalog, i, (uint64_t *)(void *)thread->piece,
+                                 &copy->nodes[i].chunks);
     for (uint32_t cn = 0; cn < turned; cn++) gate_turned(&db->nodes[cn].gate);
     return rc;
 }
 
-static int range_copy(struct coro *co, struct durable_thread *thread, struct checkpoint_writer *writer, uint64_t first,
-                      uint64_t end, struct cellar_error *error)
+static int range_copy(struct coro *co, struct durable_thread *thread, struct fabric_addr first, uint64_t bytes,
+                      struct checkpoint_writer *writer, struct cellar_error *error)
 {
     int rc = 0;
-    for (uint64_t at = first; at < end && rc == 0; at += CHECKPOINT_PIECE) {
-        rc = batch_read(co, thread->ep, fabric_addr_of(0, at), thread->piece, CHECKPOINT_PIECE);
-        if (rc == 0) rc = checkpoint_add(writer, at, thread->piece, error);
+    for (uint64_t at = 0; at < bytes && rc == 0; at += CHECKPOINT_PIECE) {
+        struct fabric_addr addr = fabric_addr_plus(first, at);
+        rc = batch_read(co, thread->ep, addr, thread->piece, CHECKPOINT_PIECE);
+        if (rc == 0) rc = checkpoint_add(writer, fabric_addr_offset(addr), thread->piece, error);
     }
     return rc;
 }
 
-/* What lies before the heap first: space that it says is handed out was copied after it. */
-static int memory_copy(struct coro *co, struct durable_thread *thread, struct checkpoint_writer *writer,
+/* Its own bytes, and those that it backs up. What lies before a heap first: space that it says is handed out was
+ * copied after it. */
+static int memory_copy(struct coro *co, struct durable_thread *thread, const struct durable_node *node,
                        const struct copy *copy, struct cellar_error *error)
 {
     const struct catalog *catalog = thread->durable->db->catalog;
+    struct checkpoint_writer *writer = copy->nodes[node->number].writer;
     uint64_t heap = catalog->heap_offset, spares = heap + catalog->chunk_count * LAYOUT_CHUNK_BYTES;
-    int rc = range_copy(co, thread, writer, 0, heap + copy->chunks * LAYOUT_CHUNK_BYTES, error);
-    return rc ? rc : range_copy(co, thread, writer, spares, spares + catalog->spare_count * LAYOUT_CHUNK_BYTES, error);
+    int rc = 0;
+    for (uint32_t i = 0; i <= catalog->replicas && rc == 0; i++) {
+        struct fabric_addr base = fabric_addr_of(node->number, i * catalog->area_bytes);
+        uint64_t chunks = copy->nodes[(node->number + catalog->mn_count - i) % catalog->mn_count].chunks;
+        rc = range_copy(co, thread, base, heap + chunks * LAYOUT_CHUNK_BYTES, writer, error);
+        if (rc == 0)
+            rc = range_copy(co, thread, fabric_addr_plus(base, spares), catalog->spare_count * LAYOUT_CHUNK_BYTES,
+                            writer, error);
+    }
+    return rc;
 }
 
 /* Rows that are loaded are in no log, and half of one may have been copied. */
@@ -91,22 +110,28 @@ static bool loaded_since(struct epochs *epochs, const struct copy *copy)
     return (loads != copy->loads || over != copy->loads);
 }
 
-/* INV-DURABLE-20. The agent looks at the word, then at what ends; here what ends comes first (Dekker). */
-static int head_write(struct durable *durable, struct checkpoint_writer *writer, const struct copy *copy,
-                      uint64_t *last, struct cellar_error *error)
+/* INV-DURABLE-20. Agents look at the word, then at what ends; here what ends comes first (Dekker). */
+static int heads_write(struct durable *durable, struct copy *copy, uint64_t *last, struct cellar_error *error)
 {
     struct epochs *epochs = &durable->epochs;
+    uint64_t bytes = 0;
+    int rc = 0;
     atomic_store(&epochs->ending, 1);
     *last = PLANT(durable_last_first) ? copy->begin : atomic_load(&epochs->word);
     atomic_store(&epochs->ending, *last);
-    struct checkpoint head = {.folder = {durable->folder.number[0], durable->folder.number[1]},
-                              .life = journal_life(durable->journal),
-                              .begin = copy->begin,
-                              .last = *last,
-                              .group = copy->group,
-                              .incarnation = durable->db->opening.incarnation};
-    uint64_t bytes = checkpoint_added(writer);
-    int rc = checkpoint_end(writer, &head, error);
+    for (uint32_t i = 0; i < durable->node_count && rc == 0; i++) {
+        struct durable_node *node = &durable->nodes[i];
+        struct copy_node *of = &copy->nodes[i];
+        struct checkpoint head = {.folder = {node->folder.number[0], node->folder.number[1]},
+                                  .life = journal_life(node->journal),
+                                  .begin = copy->begin,
+                                  .last = *last,
+                                  .group = of->group,
+                                  .incarnation = durable->db->opening.incarnation};
+        bytes += checkpoint_added(of->writer);
+        rc = checkpoint_end(of->writer, &head, error);
+        of->writer = NULL;
+    }
     if (rc) return rc; /* it is the disk's end */
     atomic_store(&epochs->ending, 0);
     counter_add(&durable->told.checkpoints, 1);
@@ -114,25 +139,42 @@ static int head_write(struct durable *durable, struct checkpoint_writer *writer,
     return 0;
 }
 
-/* RETRY: rows were loaded meanwhile. */
-static int write_all(struct coro *co, struct durable_thread *thread, const struct copy *copy, uint64_t *last,
-                     struct cellar_error *error)
+static int files_begin(struct durable *durable, struct copy *copy, struct cellar_error *error)
 {
-    struct durable *durable = thread->durable;
     const struct catalog *catalog = durable->db->catalog;
-    uint64_t pieces = catalog->heap_offset / CHECKPOINT_PIECE + copy->chunks + catalog->spare_count;
-    struct checkpoint_writer *writer;
-    int rc = checkpoint_begin(durable->disk, 1 - durable->slot, pieces, &writer, error);
-    if (rc) return rc;
-    rc = memory_copy(co, thread, writer, copy, error);
-    if (rc == 0 && loaded_since(&durable->epochs, copy)) rc = CELLAR_RETRY;
-    if (rc == 0) rc = checkpoint_sync(writer, error);
-    if (rc == 0) return head_write(durable, writer, copy, last, error);
-    checkpoint_drop(writer);
+    int rc = 0;
+    for (uint32_t i = 0; i < durable->node_count && rc == 0; i++) {
+        uint64_t pieces = 0;
+        for (uint32_t area = 0; area <= catalog->replicas; area++)
+            pieces += catalog->heap_offset / CHECKPOINT_PIECE + catalog->spare_count +
+                      copy->nodes[(i + catalog->mn_count - area) % catalog->mn_count].chunks;
+        rc = checkpoint_begin(durable->nodes[i].disk, 1 - durable->slot, pieces, &copy->nodes[i].writer, error);
+    }
     return rc;
 }
 
-/* 0: it counts, and the log is freed up to its beginning. RETRY; or a code: no checkpoint can be made any more. */
+/* RETRY: rows were loaded meanwhile. */
+static int write_all(struct coro *co, struct durable_thread *thread, struct copy *copy, uint64_t *last,
+                     struct cellar_error *error)
+{
+    struct durable *durable = thread->durable;
+    int rc = files_begin(durable, copy, error);
+    for (uint32_t i = 0; i < durable->node_count && rc == 0; i++)
+        rc = memory_copy(co, thread, &durable->nodes[i], copy, error);
+    if (rc == 0 && loaded_since(&durable->epochs, copy)) rc = CELLAR_RETRY;
+    for (uint32_t i = 0; i < durable->node_count && rc == 0; i++) rc = checkpoint_sync(copy->nodes[i].writer, error);
+    if (rc == 0) rc = heads_write(durable, copy, last, error);
+    for (uint32_t i = 0; i < durable->node_count; i++) checkpoint_drop(copy->nodes[i].writer);
+    return rc;
+}
+
+/* INV-DURABLE-11: all memory nodes have their parts of it. */
+static void logs_free(struct durable *durable, const struct copy *copy)
+{
+    for (uint32_t i = 0; i < durable->node_count; i++) atomic_store(&durable->nodes[i].below, copy->nodes[i].group);
+}
+
+/* 0: it counts, and the logs are freed up to its beginning. RETRY; or a code: no checkpoint can be made any more. */
 static int checkpoint_make(struct coro *co, struct durable_thread *thread, struct cellar_error *error)
 {
     struct durable *durable = thread->durable;
@@ -149,12 +191,12 @@ static int checkpoint_make(struct coro *co, struct durable_thread *thread, struc
     atomic_store(&epochs->loads_covered, copy.loads);
     /* For lack of space it waits: the epoch is in the log when there is some. */
     while ((rc = epochs_reached(epochs, last)) != 1 && rc != CELLAR_SYSTEM && !atomic_load(&thread->stop)) {
-        if (PLANT(durable_freed_uncounted)) atomic_store(&durable->below, copy.group);
+        if (PLANT(durable_freed_uncounted)) logs_free(durable, &copy);
         sleep_some(co, thread);
     }
     if (rc != 1) return rc == CELLAR_SYSTEM ? rc : CELLAR_RETRY;
     durable->slot = 1 - durable->slot;
-    atomic_store(&durable->below, copy.group);
+    logs_free(durable, &copy);
     return 0;
 }
 
@@ -171,7 +213,7 @@ void durable_keeper_main(struct coro *co, void *arg)
         if (rc == 0 && wanted) atomic_store(&epochs->checkpoints, asked);
         if (rc && rc != CELLAR_RETRY && atomic_load(&epochs->refused) != CELLAR_SYSTEM)
             refuse(durable, asked, rc, &error);
-        if (wanted) epochs_call(&epochs->agent, &thread->sched); /* it frees the log, and tells those that wait */
+        if (wanted) epochs_call_agents(epochs, 0, &thread->sched); /* they free the logs, and tell those that wait */
         sleep_some(co, thread);
     }
     atomic_store(&thread->over, true);

@@ -43,6 +43,7 @@
     X(failover_taker_awaited, "a node that stands still is waited for as a taker of a dead node's tags")               \
     /* replay of the write-ahead log */                                                                                \
     X(replay_counters_kept, "counters of chunks, incarnations and the clock stay behind what the log has")             \
-    X(replay_as_logged, "entries are redone as they lie, not in the order of their TS")
+    X(replay_as_logged, "entries are redone as they lie, not in the order of their TS")                                \
+    X(replay_backups_kept, "entries are redone on the primary, and not on its backups")
 
 RECOVERY_PLANTS(PLANT_DECLARE)

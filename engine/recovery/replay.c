@@ -43,12 +43,13 @@ static int item_new(struct replay *replay, const uint8_t *bytes, uint32_t count,
     return 0;
 }
 
-int replay_add(struct replay *replay, uint64_t epoch, const uint8_t *bytes, uint32_t count)
+int replay_add(struct replay *replay, uint32_t node, uint64_t epoch, const uint8_t *bytes, uint32_t count)
 {
     const struct replay_page *page = (const struct replay_page *)(const void *)bytes;
     struct replay_item *item;
     int rc = item_new(replay, bytes, count, &item);
     if (rc) return rc;
+    item->node = node;
     item->epoch = epoch;
     if (count >= sizeof *page && page->magic == REPLAY_PAGE_MAGIC && page->bytes == count - sizeof *page) {
         item->page = true;
@@ -89,55 +90,126 @@ static int write_at(struct replaying *run, struct fabric_addr addr, const void *
     return batch_run(run->co, run->ep, &op, 1);
 }
 
-/* ---- pages ---- */
-
-/* Behind the run whose header this page is: chunks counted from the heap's beginning. 0: it is none. */
-static uint64_t run_end(const struct replay_page *page, uint64_t heap_offset, uint64_t mn_bytes)
+static int write_all(struct replaying *run, struct fabric_addr addr, const void *bytes, uint32_t count)
 {
-    const struct chunk_wire *run = (const struct chunk_wire *)(const void *)(page + 1);
-    if (page->offset < heap_offset || page->bytes != sizeof *run || run->magic != LAYOUT_CHUNK_MAGIC) return 0;
-    uint64_t end = (page->offset - heap_offset) / LAYOUT_CHUNK_BYTES + run->chunk_count;
-    return end <= mn_bytes / LAYOUT_CHUNK_BYTES ? end : 0;
+    uint32_t copies = PLANT(replay_backups_kept) ? 1 : run->catalog->replicas + 1;
+    int rc = 0;
+    for (uint32_t i = 0; i < copies && rc == 0; i++)
+        rc = write_at(run, catalog_replica(run->catalog, addr, i), bytes, count);
+    return rc;
 }
 
-static int page_write(struct replaying *run, const struct replay_page *page, uint64_t mn_bytes)
+/* ---- pages ---- */
+
+/*
+ * Behind the run whose header this page is: chunks counted from the heap's beginning, of the memory node that the run
+ * is on, or has its backup here. 0: it is none.
+ */
+static uint64_t run_end(const struct replay_page *page, uint64_t heap_offset, const struct replay_shape *shape)
 {
-    if (page->offset % 8 || page->bytes % 8 || page->bytes > sizeof run->memory->image || page->offset > mn_bytes ||
-        page->bytes > mn_bytes - page->offset)
-        return err_set(run->error, CELLAR_CORRUPT, "log of a memory node: %u bytes at offset %#" PRIx64, page->bytes,
-                       page->offset);
+    const struct chunk_wire *run = (const struct chunk_wire *)(const void *)(page + 1);
+    uint64_t offset = page->offset % shape->area_bytes;
+    if (offset < heap_offset || page->bytes != sizeof *run || run->magic != LAYOUT_CHUNK_MAGIC) return 0;
+    uint64_t end = (offset - heap_offset) / LAYOUT_CHUNK_BYTES + run->chunk_count;
+    return end <= shape->area_bytes / LAYOUT_CHUNK_BYTES ? end : 0;
+}
+
+static int page_write(struct replaying *run, const struct replay_item *item, const struct replay_shape *shape)
+{
+    const struct replay_page *page = (const struct replay_page *)(const void *)item->bytes;
+    if (page->offset % 8 || page->bytes % 8 || page->bytes > sizeof run->memory->image ||
+        page->offset > shape->mn_bytes || page->bytes > shape->mn_bytes - page->offset)
+        return err_set(run->error, CELLAR_CORRUPT, "log of memory node %u: %u bytes at offset %#" PRIx64, item->node,
+                       page->bytes, page->offset);
     memcpy(run->memory->image, page + 1, page->bytes);
-    return write_at(run, fabric_addr_of(0, page->offset), run->memory->image, page->bytes);
+    return write_at(run, fabric_addr_of(item->node, page->offset), run->memory->image, page->bytes);
 }
 
 /* Atomics alone touch the superblock's counters. */
-static int counter_raise(struct replaying *run, uint64_t field, uint64_t least)
+static int counter_raise(struct replaying *run, uint32_t node, uint64_t field, uint64_t least)
 {
     if (PLANT(replay_counters_kept)) return 0;
-    int rc = batch_faa(run->co, run->ep, fabric_addr_of(0, field), 0, &run->memory->word);
+    struct fabric_addr addr = fabric_addr_of(node, field);
+    int rc = batch_faa(run->co, run->ep, addr, 0, &run->memory->word);
     if (rc || run->memory->word >= least) return rc;
-    return batch_faa(run->co, run->ep, fabric_addr_of(0, field), least - run->memory->word, &run->memory->word);
+    return batch_faa(run->co, run->ep, addr, least - run->memory->word, &run->memory->word);
 }
 
-int replay_pages(struct coro *co, struct fabric_ep *ep, const struct replay *replay, uint64_t mn_bytes,
+/* How many chunks of each memory node are handed out at least. */
+struct handed {
+    uint64_t heap_offset, chunks[FABRIC_NODES_MAX];
+};
+
+static int pages_write(struct replaying *run, const struct replay *replay, const struct replay_shape *shape,
+                       struct handed *handed)
+{
+    int rc = 0;
+    for (uint64_t i = 0; i < replay->count && rc == 0; i++) {
+        const struct replay_item *item = &replay->items[i];
+        const struct replay_page *page = (const struct replay_page *)(const void *)item->bytes;
+        if (!item->page) continue;
+        rc = page_write(run, item, shape);
+        if (rc) break;
+        uint64_t area = page->offset / shape->area_bytes, end_chunk = run_end(page, handed->heap_offset, shape);
+        uint64_t *chunks = &handed->chunks[(item->node + shape->nodes - area % shape->nodes) % shape->nodes];
+        if (end_chunk > *chunks) *chunks = end_chunk;
+    }
+    return rc;
+}
+
+/* ---- backups ---- */
+
+/* What backups have there becomes what the primary has. */
+static int settle(struct replaying *run, const struct replay_shape *shape, struct fabric_addr addr, uint32_t bytes)
+{
+    uint8_t *image = run->memory->image;
+    uint32_t place = fabric_addr_node(addr);
+    int rc = batch_read(run->co, run->ep, addr, image, bytes);
+    for (uint32_t i = 1; i <= shape->replicas && rc == 0; i++) {
+        uint64_t offset = fabric_addr_offset(addr) + i * shape->area_bytes;
+        rc = write_at(run, fabric_addr_of((place + i) % shape->nodes, offset), image, bytes);
+    }
+    return rc;
+}
+
+/*
+ * Headers of runs, and entries of the catalog, come in no transaction: each memory node has them as they were when it
+ * was copied, or ended its last epoch.
+ */
+static int headers_settle(struct replaying *run, const struct replay_shape *shape, uint32_t place, uint64_t heap_offset)
+{
+    uint64_t *word = &run->memory->word;
+    int rc = 0;
+    for (uint64_t at = sizeof(struct superblock_wire); place == 0 && at < LAYOUT_MEMBERS_OFFSET && rc == 0;
+         at += LAYOUT_CATALOG_ENTRY_BYTES)
+        rc = settle(run, shape, fabric_addr_of(place, at), LAYOUT_CATALOG_ENTRY_BYTES);
+    struct fabric_addr next = fabric_addr_of(place, offsetof(struct superblock_wire, chunk_next));
+    if (rc == 0) rc = batch_faa(run->co, run->ep, next, 0, word);
+    uint64_t room = (shape->area_bytes - heap_offset) / LAYOUT_CHUNK_BYTES, count = *word < room ? *word : room;
+    for (uint64_t chunk = 0; chunk < count && rc == 0; chunk++)
+        rc = settle(run, shape, fabric_addr_of(place, heap_offset + chunk * LAYOUT_CHUNK_BYTES),
+                    sizeof(struct chunk_wire));
+    return rc;
+}
+
+int replay_pages(struct coro *co, struct fabric_ep *ep, const struct replay *replay, const struct replay_shape *shape,
                  struct cellar_error *error)
 {
     struct replaying run = {.co = co, .ep = ep, .error = error};
-    uint64_t chunks = 0, heap_offset = 0;
+    struct handed handed = {0};
     int rc = begin(&run);
     if (rc == 0)
         rc = batch_read(co, ep, fabric_addr_of(0, offsetof(struct superblock_wire, heap_offset)), &run.memory->word, 8);
-    if (rc == 0) heap_offset = run.memory->word;
-    for (uint64_t i = 0; i < replay->count && rc == 0; i++) {
-        const struct replay_page *page = (const struct replay_page *)(const void *)replay->items[i].bytes;
-        if (!replay->items[i].page) continue;
-        uint64_t end_chunk = run_end(page, heap_offset, mn_bytes);
-        if (end_chunk > chunks) chunks = end_chunk;
-        rc = page_write(&run, page, mn_bytes);
+    if (rc == 0) {
+        handed.heap_offset = run.memory->word;
+        rc = pages_write(&run, replay, shape, &handed);
     }
-    if (rc == 0) rc = counter_raise(&run, offsetof(struct superblock_wire, chunk_next), chunks);
-    if (rc == 0) rc = counter_raise(&run, offsetof(struct superblock_wire, incarnation), replay->incarnation_last);
-    if (rc == 0) rc = counter_raise(&run, offsetof(struct superblock_wire, clock), replay->ts_last);
+    for (uint32_t i = 0; i < shape->nodes && rc == 0; i++)
+        rc = counter_raise(&run, i, offsetof(struct superblock_wire, chunk_next), handed.chunks[i]);
+    if (rc == 0) rc = counter_raise(&run, 0, offsetof(struct superblock_wire, incarnation), replay->incarnation_last);
+    if (rc == 0) rc = counter_raise(&run, 0, offsetof(struct superblock_wire, clock), replay->ts_last);
+    for (uint32_t i = 0; i < shape->nodes && shape->replicas && rc == 0; i++)
+        rc = headers_settle(&run, shape, i, handed.heap_offset);
     end(&run);
     return rc;
 }
@@ -177,11 +249,11 @@ static int cell_redo(struct replaying *run, const struct log_write_wire *write, 
     record_value_put(schema, image, write->cell, (const uint8_t *)(write + 1));
     if (schema_keeps_versions(schema)) { /* what they were is not known */
         schema_forget_versions(schema, image);
-        return write_at(run, fabric_addr_plus(addr, 8), image + 8, schema->record_bytes - 8);
+        return write_all(run, fabric_addr_plus(addr, 8), image + 8, schema->record_bytes - 8);
     }
     uint32_t en = (uint32_t)offsetof(struct record_wire, en) / 8 * 8;
-    int rc = write_at(run, fabric_addr_plus(addr, cell->offset), image + cell->offset, record_cell_bytes(cell));
-    return rc ? rc : write_at(run, fabric_addr_plus(addr, en), image + en, LAYOUT_LINE - en);
+    int rc = write_all(run, fabric_addr_plus(addr, cell->offset), image + cell->offset, record_cell_bytes(cell));
+    return rc ? rc : write_all(run, fabric_addr_plus(addr, en), image + en, LAYOUT_LINE - en);
 }
 
 /* A record that comes, or goes: all of it but the lock word, whose mark follows. */
@@ -207,7 +279,7 @@ static int whole_redo(struct replaying *run, const struct log_write_wire *write,
         value += comes ? schema->cells[cell].padded_bytes : 0;
         record_version_set(schema, image, cell, versions[cell]);
     }
-    int rc = write_at(run, fabric_addr_plus(addr, 8), image + 8, schema->record_bytes - 8);
+    int rc = write_all(run, fabric_addr_plus(addr, 8), image + 8, schema->record_bytes - 8);
     return rc ? rc : deleted_set(run, addr, !comes);
 }
 
@@ -240,7 +312,7 @@ static int bucket_redo(struct replaying *run, const struct log_write_wire *write
     if (rc) return rc;
     memcpy(image->entries, write + 1, LAYOUT_BUCKET_CELL_BYTES);
     if (write->cell) image->version = version_next(image->version, ts);
-    return write_at(run, fabric_addr_plus(addr, 8), &image->version, sizeof *image - 8);
+    return write_all(run, fabric_addr_plus(addr, 8), &image->version, sizeof *image - 8);
 }
 
 static int entry_redo(struct replaying *run, const struct log_entry_wire *entry)
@@ -263,6 +335,13 @@ static int by_ts(const void *left, const void *right)
     return (a->ts > b->ts) - (a->ts < b->ts);
 }
 
+/* Each memory node that has a copy of a ring logs its entries. */
+static bool is_copy(const struct replay_item *item, const struct replay_item *before)
+{
+    return !before->page && item->ts == before->ts && item->count == before->count &&
+           memcmp(item->bytes, before->bytes, item->count) == 0;
+}
+
 int replay_entries(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, struct replay *replay,
                    struct cellar_error *error)
 {
@@ -271,8 +350,9 @@ int replay_entries(struct coro *co, struct fabric_ep *ep, const struct catalog *
     if (replay->count && !PLANT(replay_as_logged)) qsort(replay->items, replay->count, sizeof *replay->items, by_ts);
     for (uint64_t i = 0; i < replay->count && rc == 0; i++) {
         if (replay->progress) replay->progress(replay->progress_arg, i);
-        if (!replay->items[i].page)
-            rc = entry_redo(&run, (const struct log_entry_wire *)(const void *)replay->items[i].bytes);
+        const struct replay_item *item = &replay->items[i];
+        if (!item->page && (i == 0 || !is_copy(item, item - 1)))
+            rc = entry_redo(&run, (const struct log_entry_wire *)(const void *)item->bytes);
     }
     end(&run);
     return rc;

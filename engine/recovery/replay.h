@@ -1,5 +1,5 @@
 /*
- * replay.h - what the log of a memory node says, done again in memory that no transaction uses: pages as they come,
+ * replay.h - what the logs of memory nodes say, done again in memory that no transaction uses: pages as they come,
  * redo entries in the order of their TS, whatever tags there are (docs/durability.md, "Recovery"). In order, since the
  * INSERT of a slot comes before the CELLs of its record, and overflow buckets carry no version.
  */
@@ -16,10 +16,17 @@ struct replay_page {
     uint64_t offset;
 };
 
+/* Of the pool whose pages these are. */
+struct replay_shape {
+    uint32_t nodes, replicas;
+    uint64_t mn_bytes, area_bytes; /* of a memory node, and of each area on it */
+};
+
 struct replay {
     struct replay_item {
         uint8_t *bytes;
         uint32_t count;
+        uint32_t node; /* on which it was logged; a page is of that one's memory */
         bool page;
         uint64_t epoch, ts;
     } * items;
@@ -30,12 +37,15 @@ struct replay {
     void *progress_arg;
 };
 
-/* Keeps a copy. CORRUPT: it is neither; NOMEM. */
-NODISCARD int replay_add(struct replay *replay, uint64_t epoch, const uint8_t *bytes, uint32_t count);
+/* Keeps a copy of what that memory node's log has. CORRUPT: it is neither; NOMEM. */
+NODISCARD int replay_add(struct replay *replay, uint32_t node, uint64_t epoch, const uint8_t *bytes, uint32_t count);
 void replay_free(struct replay *replay);
 /* Pages, in the order in which they were added; and space is handed out behind all runs that they name. */
-NODISCARD int replay_pages(struct coro *co, struct fabric_ep *ep, const struct replay *replay, uint64_t mn_bytes,
-                           struct cellar_error *error);
-/* Entries. CORRUPT: one that changes what cannot be. */
+NODISCARD int replay_pages(struct coro *co, struct fabric_ep *ep, const struct replay *replay,
+                           const struct replay_shape *shape, struct cellar_error *error);
+/*
+ * Entries, on all replicas; one that several memory nodes have logged is done once. CORRUPT: one that changes what
+ * cannot be.
+ */
 NODISCARD int replay_entries(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog,
                              struct replay *replay, struct cellar_error *error);

@@ -2,6 +2,7 @@
  * durable_folder.c - durable folders for test_durable_folder.sh, by the public API.
  *
  *     durable_folder make DIR N     a pool with table accounts; accounts 1 to N get 100 cents, each durable; closed
+ *     durable_folder make DIR N MNS BACKUPS       likewise, of so many memory nodes
  *     durable_folder add DIR N      each of them gets one more; closed
  *     durable_folder stay DIR N     likewise, then says `ready` and waits, to be killed
  *     durable_folder load DIR N     N further accounts are loaded, durable by a checkpoint; then as stay
@@ -120,7 +121,7 @@ static void look(const char *folder, uint64_t count)
     cellar_close(db);
 }
 
-/* Bytes as docs/durability.md has them: the fingerprint is at 32, the checksum at 48. */
+/* Bytes as docs/durability.md has them: the fingerprint is at 56, the checksum at 72. */
 static void older(const char *folder)
 {
     char path[4096];
@@ -128,9 +129,9 @@ static void older(const char *folder)
     snprintf(path, sizeof path, "%s/cellar", folder);
     FILE *file = fopen(path, "r+b");
     if (!file || fread(block, sizeof block, 1, file) != 1) fail(path, "cannot be read");
-    block[4]++;
-    block[6] = zero;
-    block[6] = XXH3_64bits(block, sizeof block);
+    block[7]++;
+    block[9] = zero;
+    block[9] = XXH3_64bits(block, sizeof block);
     rewind(file);
     if (fwrite(block, sizeof block, 1, file) != 1 || fclose(file)) fail(path, "cannot be written");
 }
@@ -147,8 +148,11 @@ int main(int count, char **arguments)
     if (count < 3) return 2;
     const char *what = arguments[1], *folder = arguments[2];
     uint64_t accounts = count > 3 ? strtoull(arguments[3], NULL, 10) : 0;
+    struct cellar_lab lab = {.size = sizeof lab};
+    if (count > 5) lab.mns = (uint32_t)strtoul(arguments[4], NULL, 10);
+    if (count > 5) lab.replicas = (uint32_t)strtoul(arguments[5], NULL, 10);
     const struct cellar_options *options =
-        CELLAR_OPTIONS(.bytes = 16u << 20, .log_bytes = 64u << 20, .log = said,
+        CELLAR_OPTIONS(.bytes = 16u << 20, .log_bytes = 64u << 20, .log = said, .lab = &lab,
                        .durability = strcmp(what, "fill") ? CELLAR_DURABLE : CELLAR_MEMORY);
     struct cellar *db;
     if (!strcmp(what, "older")) return older(folder), 0;

@@ -40,6 +40,9 @@ runs ycsb --records 2000 --core A --txns 1000 --epoch-ns 500000 --durable-bytes 
 runs smallbank --accounts 500 --seconds 0.3 --warmup 0.1 --threads 1 --html "$folder/page.html"
 grep -q '"elapsed_s": 0.3' "$folder/json" || fail "a run of 0.3 s lasted $(grep elapsed_s "$folder/json")"
 
+runs smallbank --accounts 500 --txns 2000 --mns 3 --replicas 1
+[ "$(ls "$dir")" = "$(printf 'node-%d\n' 0 1 2)" ] || fail "three memory nodes have these folders: $(ls "$dir")"
+
 # With one call in flight each commit waits for an epoch of its own, and its latency is that of the disk.
 runs ycsb --records 2000 --txns 40 --threads 1 --inflight 1
 at_least epochs 40
@@ -76,7 +79,6 @@ small="smallbank --accounts 500 --txns 100"
     untouched "--durable is for --fabric shm, not sim" $small --fabric sim --durable "$dir"
     untouched "--durable and --pool exclude each other" $small --pool "$folder/file" --durable "$dir"
     untouched "--durable and --memnodes exclude each other" $small --memnodes /tmp/none --durable "$dir"
-    untouched "--durable keeps one memory node; --mns is 2" $small --mns 2 --durable "$dir"
     untouched "--inflight 3 is less than --coros 4" $small --coros 4 --inflight 3 --durable "$dir"
     rm -rf "$dir"
     for mode in $(modes ford); do untouched "mode $mode" $small --cc "$mode" --durable "$dir"; done

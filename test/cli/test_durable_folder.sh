@@ -242,4 +242,35 @@ work "$closed"
 flip "$counts" 100000
 refused "$counts, offset " inspect "$dir"
 
+# ---- several memory nodes ----
+
+three=$folder/three
+made make "$three" 50 3 1
+killed stay "$three" 50
+dir=$three/node-1 # whose bytes `state` looks at
+run "three" check "$three"
+told 0 "^ok " "^  not closed; what counts ends with epoch" "accounts +50 " \
+    "^  node-2/cellar .*memory node 2 of 16.0 MiB, one of 3, with 1 backup$" "^  node-1/wal-0+[12] .* groups " \
+    "^  node-0/checkpoint-[12] .* counts: life 2"
+run "three, inspected" inspect "$three" --table accounts --key 17
+told 0 "memory node [012]: record 17 of table accounts" "cents .* = 101$"
+run "three logs" inspect "$three" --log 0
+told 0 "^memory node 0$" "^memory node 2$" "cell +accounts key 17 cell 0, 8 bytes"
+made add "$three" 50
+run "three, closed" check "$three"
+told 0 "^ok " "^  closed; what counts ends with epoch"
+for node in 0 1 2; do
+    work "$three"
+    flip "node-$node/cellar" 20
+    refused "work/node-$node: durable folder: cellar, offset 0" inspect "$dir"
+    work "$three"
+    rm -r "$dir/node-$node/"*
+    run "three, without node $node" check "$dir"
+    told 1 "^FAIL .*/node-$node is empty: what memory node $node kept is gone"
+    work "$three"
+    rm "$dir/node-$node/"wal-*
+    run "three, without a log" check "$dir"
+    told 1 "^FAIL .*/work.*"
+done
+
 [ $failures -eq 0 ]

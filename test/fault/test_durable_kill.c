@@ -32,12 +32,21 @@
 
 static int lives = LIVES_DEFAULT;
 
+struct cluster {
+    enum cellar_lab_cc cc;
+    uint32_t mns, replicas;
+};
+
 /* In a process that is to be killed. Half of the first loads wait, half leave it to the first commit. */
-static void victim_main(const char *folder, enum cellar_lab_cc cc, struct durable_run_witness *witness)
+static void victim_main(const char *folder, const struct cluster *cluster, struct durable_run_witness *witness)
 {
-    struct durable_run run = {.witness = witness, .every = 3, .queued = witness->life % 3 == 1};
+    struct durable_run run = {.witness = witness,
+                              .every = 3,
+                              .queued = witness->life % 3 == 1,
+                              .mns = cluster->mns,
+                              .replicas = cluster->replicas};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    int rc = durable_run_open(&run, folder, cc);
+    int rc = durable_run_open(&run, folder, cluster->cc);
     bool well = rc == 0 && durable_run_judge(&run);
     if (well) rc = durable_run_load(&run);
     if (well && rc == 0 && witness->life % 2) rc = db_sync(run.db, 0, &run.error);
@@ -48,23 +57,25 @@ static void victim_main(const char *folder, enum cellar_lab_cc cc, struct durabl
 }
 
 /* In a process of its own: 0, or it has said what is wrong. `closes`: cleanly, else it just ends. */
-static int survivor_main(const char *folder, enum cellar_lab_cc cc, struct durable_run_witness *witness, bool closes)
+static int survivor_main(const char *folder, const struct cluster *cluster, struct durable_run_witness *witness,
+                         bool closes)
 {
-    struct durable_run run = {.witness = witness};
-    bool well = durable_run_open(&run, folder, cc) == 0 && durable_run_judge(&run);
+    struct durable_run run = {.witness = witness}; /* the folder says of how many memory nodes it is */
+    bool well = durable_run_open(&run, folder, cluster->cc) == 0 && durable_run_judge(&run);
     if (!well) fprintf(stderr, "what is left: %s %s\n", run.error.text, run.wrong);
     if (well && closes) cellar_close(run.db);
     return !well;
 }
 
 /* False: it did not come so far that it could be killed. */
-static bool life_lead(const char *folder, enum cellar_lab_cc cc, struct durable_run_witness *witness, uint64_t work_us)
+static bool life_lead(const char *folder, const struct cluster *cluster, struct durable_run_witness *witness,
+                      uint64_t work_us)
 {
     int status = 0;
     pid_t pid, ended = 0;
     witness->ready = 0;
     pid = fork();
-    if (pid == 0) victim_main(folder, cc, witness);
+    if (pid == 0) victim_main(folder, cluster, witness);
     assert_true(pid > 0);
     for (int i = 0; i < 20000 && !witness->ready && !ended; i++) {
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -76,17 +87,18 @@ static bool life_lead(const char *folder, enum cellar_lab_cc cc, struct durable_
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
-static bool life_judge(const char *folder, enum cellar_lab_cc cc, struct durable_run_witness *witness, bool closes)
+static bool life_judge(const char *folder, const struct cluster *cluster, struct durable_run_witness *witness,
+                       bool closes)
 {
     int status;
     pid_t pid = fork();
-    if (pid == 0) _exit(survivor_main(folder, cc, witness, closes));
+    if (pid == 0) _exit(survivor_main(folder, cluster, witness, closes));
     assert_int_equal(waitpid(pid, &status, 0), pid);
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 /* Lives in one folder, until something is wrong: then false. */
-static bool killed(enum cellar_lab_cc cc, int count)
+static bool killed(const struct cluster *cluster, int count)
 {
     char folder[] = "/tmp/cellar-durable-XXXXXX", command[64];
     struct durable_run_witness *witness =
@@ -96,12 +108,12 @@ static bool killed(enum cellar_lab_cc cc, int count)
     uint64_t acked = 0;
     assert_true(witness != MAP_FAILED);
     assert_non_null(mkdtemp(folder));
-    prng_seed(&prng, (uint64_t)getpid() + (uint64_t)cc);
+    prng_seed(&prng, (uint64_t)getpid() + (uint64_t)cluster->cc);
     for (int life = 0; life < count && well; life++) {
-        well = life_lead(folder, cc, witness, prng_below(&prng, 400000));
-        if (well && life % 2) well = life_judge(folder, cc, witness, life % 4 == 1);
+        well = life_lead(folder, cluster, witness, prng_below(&prng, 400000));
+        if (well && life % 2) well = life_judge(folder, cluster, witness, life % 4 == 1);
     }
-    if (well) well = life_judge(folder, cc, witness, false);
+    if (well) well = life_judge(folder, cluster, witness, false);
     for (int i = 0; i < DURABLE_RUN_CLIENTS; i++) acked += witness->acked[i];
     munmap(witness, sizeof *witness);
     snprintf(command, sizeof command, "rm -r %s", folder);
@@ -109,18 +121,20 @@ static bool killed(enum cellar_lab_cc cc, int count)
     return well && acked > 0;
 }
 
-static void in_mode_record(void **state) { (void)state, assert_true(killed(CELLAR_LAB_CC_RECORD, lives)); }
-static void in_mode_cell(void **state) { (void)state, assert_true(killed(CELLAR_LAB_CC_CELL, lives)); }
-static void in_mode_crest(void **state) { (void)state, assert_true(killed(CELLAR_LAB_CC_CREST, lives)); }
-static void in_mode_cellar(void **state) { (void)state, assert_true(killed(CELLAR_LAB_CC_CELLAR, lives)); }
-static void in_mode_motor(void **state)
+/* One memory node; and several, half as often. */
+static void in_mode(enum cellar_lab_cc cc, uint32_t mns, uint32_t replicas)
 {
-    (void)state, assert_true(!mode_of(CELLAR_LAB_CC_MOTOR) || killed(CELLAR_LAB_CC_MOTOR, lives));
+    if (!mode_of(cc)) skip();
+    assert_true(killed(&(struct cluster){.cc = cc}, lives));
+    assert_true(killed(&(struct cluster){cc, mns, replicas}, (lives + 1) / 2));
 }
-static void in_mode_2pl(void **state)
-{
-    (void)state, assert_true(!mode_of(CELLAR_LAB_CC_TWOPL) || killed(CELLAR_LAB_CC_TWOPL, lives));
-}
+
+static void in_mode_record(void **state) { (void)state, in_mode(CELLAR_LAB_CC_RECORD, 3, 0); }
+static void in_mode_cell(void **state) { (void)state, in_mode(CELLAR_LAB_CC_CELL, 3, 2); }
+static void in_mode_crest(void **state) { (void)state, in_mode(CELLAR_LAB_CC_CREST, 2, 1); }
+static void in_mode_cellar(void **state) { (void)state, in_mode(CELLAR_LAB_CC_CELLAR, 3, 1); }
+static void in_mode_motor(void **state) { (void)state, in_mode(CELLAR_LAB_CC_MOTOR, 2, 0); }
+static void in_mode_2pl(void **state) { (void)state, in_mode(CELLAR_LAB_CC_TWOPL, 2, 1); }
 
 #ifdef CELLAR_PLANTS
 #define HUNT_LIVES 12
@@ -134,7 +148,7 @@ static void plants_are_met(void **state)
     if (!share_seeks()) skip();
     for (uint32_t i = 0; i < sizeof plants / sizeof *plants; i++) {
         assert_true(plant_choose(plants[i]));
-        share_tell(plants[i], killed(CELLAR_LAB_CC_CELL, HUNT_LIVES) ? 0 : 1, 1);
+        share_tell(plants[i], killed(&(struct cluster){.cc = CELLAR_LAB_CC_CELL}, HUNT_LIVES) ? 0 : 1, 1);
         assert_true(plant_choose(NULL));
     }
 }

@@ -1,9 +1,9 @@
 /*
- * test_durable_power.c - a simulated cluster whose memory node has a simulated disk: the power fails at any operation
- * of that disk, openings, commits, checkpoints and recoveries included, life after life; syncs fail, space ends, bits
- * turn over. Memory is gone each time. What was acknowledged is there, each transaction whole or not at all, and
- * nothing of what was left out comes back (durable_run.h, docs/durability.md). All of it in virtual time: same seed,
- * same lives. And planted bugs, each of which is met.
+ * test_durable_power.c - a simulated cluster of one to three memory nodes, with and without backups, each with a
+ * simulated disk: the power fails at any operation of these disks, openings, commits, checkpoints and recoveries
+ * included, life after life; syncs of one of them fail, its space ends. Memory is gone each time. What was acknowledged
+ * is there, each transaction whole or not at all, and nothing of what was left out comes back (durable_run.h,
+ * docs/durability.md). All of it in virtual time: same seed, same lives. And planted bugs, each of which is met.
  *
  * `test_durable_power FROM TO` tries those seeds; without arguments forty. With $DURABLE_POWER_LOG it shows what the
  * databases say.
@@ -27,11 +27,11 @@
 
 #define LIVES 6
 #define CAPACITY (256ull << 20)
-#define OPERATIONS 160 /* of a disk in one life, more or less */
+#define OPERATIONS 160 /* of a memory node's disk in one life, more or less */
 
 static uint64_t from = 1, to = 40;
 
-/* What happens to the disk in a life. */
+/* What happens to the disks in a life. */
 struct mishap {
     enum { NONE, POWER_LOST, SYNC_FAILS, DISK_FULL } kind;
     uint64_t at; /* the life's operation, from 1 on; DISK_FULL: so many bytes are left */
@@ -52,6 +52,20 @@ struct lab {
 static const enum cellar_lab_cc modes[] = {CELLAR_LAB_CC_RECORD, CELLAR_LAB_CC_CELL,  CELLAR_LAB_CC_CREST,
                                            CELLAR_LAB_CC_CELLAR, CELLAR_LAB_CC_MOTOR, CELLAR_LAB_CC_TWOPL};
 #define MODES (sizeof modes / sizeof *modes)
+
+/* Each mode meets each of these clusters. */
+static const struct shape {
+    uint32_t nodes, replicas;
+} shapes[] = {{1, 0}, {2, 1}, {3, 0}, {3, 2}};
+#define SHAPES (sizeof shapes / sizeof *shapes)
+
+static const struct shape *shape_of(uint64_t seed) { return &shapes[seed / MODES % SHAPES]; }
+
+/* The seed of the same mode, and about the same place, whose cluster that is. */
+static uint64_t shaped(uint64_t seed, uint64_t shape)
+{
+    return seed / (MODES * SHAPES) * (MODES * SHAPES) + shape * MODES + seed % MODES;
+}
 
 /* ---- one life ---- */
 
@@ -84,7 +98,10 @@ static int life_open(struct lab *lab)
                                 .coros = DURABLE_RUN_CLIENTS / 2,
                                 .torn = lab->seed % 2,
                                 .log = said,
-                                .disk = sim->disk};
+                                .nodes = shape_of(lab->seed)->nodes,
+                                .replicas = shape_of(lab->seed)->replicas,
+                                .disk = sim->disk,
+                                .others = {sim->others[0], sim->others[1]}};
     int rc = durable_sim_open(sim, &lab->run.error);
     lab->run.db = sim->db;
     return rc;
@@ -93,7 +110,7 @@ static int life_open(struct lab *lab)
 /* A checkpoint that begins as rows are loaded, or before, or amid. */
 static void checkpoint_ask(struct lab *lab)
 {
-    if (prng_below(&lab->prng, 2)) (void)epochs_ask(&lab->sim.timed.durable->epochs);
+    if (prng_below(&lab->prng, 2)) (void)epochs_ask(&lab->sim.durable->epochs);
 }
 
 /* What happens between opening and end. False: something is wrong. */
@@ -111,6 +128,11 @@ static bool life_lead(struct lab *lab)
     return excused(lab, rc);
 }
 
+static struct disk_sim *disk_of(struct lab *lab, uint32_t node)
+{
+    return node ? lab->sim.others[node - 1] : lab->sim.disk;
+}
+
 static void mishap_set(struct lab *lab, struct mishap mishap, double garbled)
 {
     lab->before = disk_sim_operations(lab->sim.disk);
@@ -118,7 +140,9 @@ static void mishap_set(struct lab *lab, struct mishap mishap, double garbled)
     struct disk_sim_faults faults = {.garbled = garbled};
     if (mishap.kind == POWER_LOST) faults.power_lost_at = at;
     if (mishap.kind == SYNC_FAILS) faults.sync_fails_at = at;
-    disk_sim_resize(lab->sim.disk, mishap.kind == DISK_FULL ? disk_sim_used(lab->sim.disk) + mishap.at : CAPACITY);
+    for (uint32_t i = 0; i < shape_of(lab->seed)->nodes; i++) disk_sim_resize(disk_of(lab, i), CAPACITY);
+    struct disk_sim *full = disk_of(lab, (uint32_t)(lab->seed % shape_of(lab->seed)->nodes));
+    if (mishap.kind == DISK_FULL) disk_sim_resize(full, disk_sim_used(full) + mishap.at);
     disk_sim_set(lab->sim.disk, faults);
     lab->mishap = mishap;
 }
@@ -154,6 +178,9 @@ static void lab_open(struct lab *lab, uint64_t seed, bool queued)
 {
     *lab = (struct lab){.seed = seed, .queued = queued, .sim.disk = disk_sim_open(seed, CAPACITY)};
     assert_non_null(lab->sim.disk);
+    for (uint32_t i = 1; i < shape_of(seed)->nodes; i++)
+        assert_non_null(lab->sim.others[i - 1] =
+                            disk_sim_open_beside(lab->sim.disk, seed + (uint64_t)i * 1000000, CAPACITY));
     prng_seed_stream(&lab->prng, seed, 19);
 }
 
@@ -182,11 +209,12 @@ static bool lives_by_chance(uint64_t seed, bool queued)
     prng_seed_stream(&prng, seed, 20);
     for (int i = 0; i < LIVES; i++) {
         uint64_t kind = prng_below(&prng, 8);
-        mishaps[i] = (struct mishap){kind < 4    ? POWER_LOST
-                                     : kind == 4 ? SYNC_FAILS
-                                     : kind == 5 ? DISK_FULL
-                                                 : NONE,
-                                     1 + prng_below(&prng, kind == 5 ? 10 * DURABLE_SIM_FILE_BYTES : OPERATIONS)};
+        mishaps[i] = (struct mishap){
+            kind < 4    ? POWER_LOST
+            : kind == 4 ? SYNC_FAILS
+            : kind == 5 ? DISK_FULL
+                        : NONE,
+            1 + prng_below(&prng, kind == 5 ? 10 * DURABLE_SIM_FILE_BYTES : OPERATIONS * shape_of(seed)->nodes)};
     }
     return lives(seed, queued, mishaps, LIVES, operations);
 }
@@ -246,7 +274,10 @@ static bool lost_syncs(uint64_t seed)
 
 static void in_each_mode(bool (*search)(uint64_t seed), uint64_t first)
 {
-    for (uint64_t mode = 0; mode < MODES; mode++) assert_true(search(first + mode));
+    for (uint64_t mode = 0; mode < MODES; mode++) {
+        assert_true(search(shaped(first + mode, 0)));
+        assert_true(search(shaped(first + mode, 1 + mode % (SHAPES - 1))));
+    }
 }
 
 static void power_fails_at_each_operation(void **state) { (void)state, in_each_mode(power_losses, 1000); }
@@ -307,18 +338,19 @@ static void pass(struct lab *lab, uint64_t ns)
 static void space_ends_and_comes_back(void **state)
 {
     (void)state;
-    for (uint64_t seed = 5000; seed < 5000 + MODES; seed++) {
+    for (uint64_t seed = 5000; seed < 5000 + MODES * SHAPES; seed++) {
         struct lab lab;
         lab_open(&lab, seed, false);
         mishap_set(&lab, (struct mishap){NONE, 0}, 0);
         lab.run = (struct durable_run){.witness = &lab.witness, .calls = 20, .every = 3};
         assert_int_equal(life_open(&lab), 0);
         assert_true(life_lead(&lab));
-        disk_sim_resize(lab.sim.disk, 0);
+        struct disk_sim *full = disk_of(&lab, (uint32_t)(seed % shape_of(seed)->nodes));
+        disk_sim_resize(full, 0);
         lab.run.calls = 0;
         int rc = durable_run_work(&lab.run);
         assert_true(rc == CELLAR_FULL || rc == CELLAR_INDETERMINATE);
-        disk_sim_resize(lab.sim.disk, CAPACITY);
+        disk_sim_resize(full, CAPACITY);
         pass(&lab, 100000000);
         lab.run.calls = 20;
         assert_int_equal(durable_run_work(&lab.run), 0);
@@ -332,7 +364,7 @@ static void space_ends_and_comes_back(void **state)
 static void a_full_disk_is_closed(void **state)
 {
     (void)state;
-    for (uint64_t seed = 7000; seed < 7000 + MODES; seed++) {
+    for (uint64_t seed = 7000; seed < 7000 + MODES * SHAPES; seed++) {
         struct lab lab;
         lab_open(&lab, seed, seed % 2);
         mishap_set(&lab, (struct mishap){NONE, 0}, 0);
@@ -340,7 +372,8 @@ static void a_full_disk_is_closed(void **state)
         assert_int_equal(life_open(&lab), 0);
         assert_true(life_lead(&lab));
         assert_int_equal(db_sync(lab.run.db, 0, &lab.run.error), 0);
-        disk_sim_resize(lab.sim.disk, disk_sim_used(lab.sim.disk));
+        struct disk_sim *full = disk_of(&lab, (uint32_t)(seed % shape_of(seed)->nodes));
+        disk_sim_resize(full, disk_sim_used(full));
         assert_int_equal(cellar_close(lab.run.db), 0);
         fabric_close(lab.sim.fabric);
         disk_sim_power_cycle(lab.sim.disk);
@@ -370,7 +403,9 @@ static const struct hunt {
     {"replay_as_logged", cluster_lives, 1},        {"journal_life_unsynced", cluster_lives, 2},
     {"durable_reads_unawaited", cluster_lives, 5}, {"durable_last_first", cluster_lives, 461},
     {"durable_loads_written", power_losses, 500},  {"durable_older_removed", lost_syncs, 3009},
-    {"durable_epoch_early", cluster_lives, 1},
+    {"durable_epoch_early", cluster_lives, 1},     {"epochs_one_node", cluster_lives, 6},
+    {"replay_backups_kept", cluster_lives, 6},     {"durable_parts_mixed", power_losses, 504},
+    {"durable_pages_late", power_losses, 1001},
 };
 
 /* In a process of its own, which may end by an assertion: then the bug is met, too. */

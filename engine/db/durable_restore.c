@@ -1,0 +1,189 @@
+/* durable_restore.c - the memory of a database from its folder: pieces, pages, entries. */
+#include "batch.h"
+#include "db.h"
+#include "db_plants.h"
+#include "durable.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PROGRESS_NS 1000000000
+
+struct restoring {
+    struct coro *co;
+    struct fabric_ep *ep;
+    struct durable *durable;
+    const struct durable_node *node; /* whose bytes are being read */
+    uint8_t *piece;                  /* registered */
+    struct cellar_error *error;
+    uint64_t pieces, piece_count, entries, told_ns; /* done so far, of so many; when that was said */
+};
+
+/* Once a second. */
+static void progress_tell(struct restoring *run, uint64_t done, uint64_t all, const char *what)
+{
+    const struct durable *durable = run->durable;
+    uint64_t now_ns = fabric_now_ns(run->ep);
+    if (!durable->db || now_ns - run->told_ns < PROGRESS_NS) return; /* or none is there to tell it */
+    run->told_ns = now_ns;
+    node_log(&durable->db->opening, CELLAR_LOG_INFO, "restoring %.100s: %llu of %llu %s", durable->db->config.durable,
+             (unsigned long long)done, (unsigned long long)all, what);
+}
+
+static void redone(void *arg, uint64_t done)
+{
+    struct restoring *run = arg;
+    progress_tell(run, done, run->durable->replay.count, "entries of the log");
+}
+
+/* ---- pieces ---- */
+
+static int piece_write(void *arg, uint64_t offset, const uint8_t *bytes)
+{
+    struct restoring *run = arg;
+    if (offset > run->node->folder.memory_bytes - CHECKPOINT_PIECE || offset % CHECKPOINT_PIECE)
+        return err_set(run->error, CELLAR_CORRUPT, "a checkpoint has a piece at %#llx", (unsigned long long)offset);
+    progress_tell(run, run->pieces++, run->piece_count, "pieces of the checkpoint");
+    memcpy(run->piece, bytes, CHECKPOINT_PIECE);
+    struct fabric_op op = fabric_op_write(fabric_addr_of(run->node->number, offset), run->piece, CHECKPOINT_PIECE);
+    int rc = batch_run(run->co, run->ep, &op, 1);
+    return rc ? err_set(run->error, rc, "memory node %u: %s", run->node->number, cellar_strerror(rc)) : 0;
+}
+
+static uint64_t pieces_of(const struct durable *durable)
+{
+    uint64_t pieces = 0;
+    for (uint32_t i = 0; i < durable->node_count; i++) pieces += durable_found(&durable->nodes[i])->pieces;
+    return pieces;
+}
+
+static int pieces_restore(struct restoring *run)
+{
+    struct durable *durable = run->durable;
+    run->piece_count = pieces_of(durable);
+    run->piece = aligned_alloc(LAYOUT_LINE, CHECKPOINT_PIECE);
+    if (!run->piece) return err_set(run->error, CELLAR_NOMEM, "no memory to read a checkpoint");
+    int rc = fabric_register_local(run->ep->fabric, run->piece, CHECKPOINT_PIECE);
+    for (uint32_t i = 0; i < durable->node_count && rc == 0; i++) {
+        run->node = &durable->nodes[i];
+        rc = checkpoint_read(run->node->disk, durable->slot, durable_found(run->node), piece_write, run, run->error);
+    }
+    fabric_forget_local(run->ep->fabric, run->piece, CHECKPOINT_PIECE);
+    free(run->piece);
+    return rc;
+}
+
+/* ---- logs ---- */
+
+/* INV-DURABLE-17. Pages of all that counts: they only grow. */
+static int entry_see(void *arg, uint64_t epoch, const uint8_t *bytes, uint32_t count)
+{
+    struct restoring *run = arg;
+    struct durable *durable = run->durable;
+    uint64_t begin = durable->restores ? durable_found(run->node)->begin : 0;
+    bool page = count >= sizeof(uint32_t) && *(const uint32_t *)(const void *)bytes == REPLAY_PAGE_MAGIC;
+    if (!page && epoch <= begin && !PLANT(durable_begin_ignored)) return 0;
+    run->entries++;
+    progress_tell(run, run->entries, run->entries, "entries of the log read");
+    int rc = replay_add(&durable->replay, run->node->number, epoch, bytes, count);
+    return rc ? err_set(run->error, rc, "log of memory node %u: %s", run->node->number, cellar_strerror(rc)) : 0;
+}
+
+/* INV-DURABLE-12: the cluster goes on when all memory nodes are in the new life. */
+static int logs_read(struct restoring *run)
+{
+    struct durable *durable = run->durable;
+    int rc = 0;
+    for (uint32_t i = 0; i < durable->node_count && rc == 0; i++) {
+        struct durable_node *node = &durable->nodes[i];
+        run->node = node;
+        rc = durable->look ? journal_show(&node->wal, &durable->cut, entry_see, run, run->error)
+                           : journal_open(&node->wal, &durable->cut, entry_see, run, &node->journal, run->error);
+        if (rc == 0 && !durable->look) atomic_store(&node->group, journal_group(node->journal));
+    }
+    uint64_t *last = &durable->replay.incarnation_last;
+    uint64_t found = durable->restores ? durable_found(&durable->nodes[0])->incarnation : 0;
+    if (*last < found) *last = found;
+    return rc;
+}
+
+/* What does not count now must not count later, when the cut of this life is past it: on no memory node. */
+static int others_remove(struct durable *durable, struct cellar_error *error)
+{
+    bool beside = durable->beside || PLANT(durable_older_removed);
+    int rc = 0;
+    for (uint32_t i = 0; i < durable->node_count && rc == 0; i++)
+        for (uint32_t slot = 0; slot < CHECKPOINT_FILES && rc == 0; slot++)
+            if (!durable->restores || (beside && slot != durable->slot))
+                rc = checkpoint_remove(durable->nodes[i].disk, slot, error);
+    return rc;
+}
+
+static int pages_write(struct restoring *run)
+{
+    const struct folder *first = &run->durable->nodes[0].folder;
+    struct replay_shape shape = {first->nodes, first->replicas, first->memory_bytes,
+                                 catalog_area_bytes(first->memory_bytes, first->replicas)};
+    return run->durable->restores ? replay_pages(run->co, run->ep, &run->durable->replay, &shape, run->error) : 0;
+}
+
+/* ---- restoring ---- */
+
+/* It may have been the newest, and rows that were loaded before it are in no log. */
+static void broken_tell(const struct durable *durable)
+{
+    if (!durable->db) return; /* a command that looks at files has its own line for each */
+    for (uint32_t i = 0; i < durable->node_count; i++)
+        for (uint32_t slot = 0; slot < CHECKPOINT_FILES; slot++) {
+            char name[160];
+            durable_name(&durable->nodes[i], durable->db->config.durable, name, sizeof name);
+            if (durable->nodes[i].broken[slot])
+                node_log(
+                    &durable->db->opening, CELLAR_LOG_WARNING,
+                    "%.100s: checkpoint-%u: its head is damaged, or power failed as it was written: %s", name, slot + 1,
+                    durable->restores ? "the other one is restored, with the log since" : "no checkpoint is there");
+        }
+}
+
+static uint64_t last_used(const struct durable *durable)
+{
+    uint64_t last = durable->cut.last > durable->cut.epoch ? durable->cut.last : durable->cut.epoch;
+    uint64_t found = durable->restores ? durable_found(&durable->nodes[0])->last : 0;
+    return last > found ? last : found;
+}
+
+int durable_restore(struct coro *co, struct fabric_ep *ep, struct durable *durable, bool *restored,
+                    struct cellar_error *error)
+{
+    struct restoring run = {.co = co, .ep = ep, .durable = durable, .error = error, .told_ns = fabric_now_ns(ep)};
+    durable->begun_ns = run.told_ns;
+    broken_tell(durable);
+    *restored = durable->restores;
+    if (durable->look && !*restored)
+        return err_set(error, CELLAR_NOT_FOUND, "the folder has no pool: none was ever whole");
+    int rc = *restored ? pieces_restore(&run) : 0;
+    if (rc == 0 && !durable->look) rc = others_remove(durable, error);
+    if (rc == 0) rc = logs_read(&run);
+    if (rc) return rc;
+    epochs_open(&durable->epochs, ep->fabric, durable->node_count, last_used(durable) + 1);
+    if (!*restored) { /* INV-DURABLE-18: what a pool begins with is no log's, either */
+        atomic_store(&durable->epochs.loads, 1);
+        atomic_store(&durable->epochs.loads_over, 1);
+    }
+    return pages_write(&run);
+}
+
+int durable_redo(struct coro *co, struct fabric_ep *ep, struct durable *durable, const struct catalog *catalog,
+                 struct cellar_error *error)
+{
+    struct restoring run = {.durable = durable, .ep = ep, .told_ns = fabric_now_ns(ep)};
+    durable->replay.progress = redone;
+    durable->replay.progress_arg = &run;
+    int rc = replay_entries(co, ep, catalog, &durable->replay, error);
+    if (rc == 0 && durable->db)
+        node_log(&durable->db->opening, CELLAR_LOG_INFO, "restored %.100s: %llu pieces, %llu entries, in %.1f s",
+                 durable->db->config.durable, (unsigned long long)pieces_of(durable),
+                 (unsigned long long)durable->replay.count, (double)(fabric_now_ns(ep) - durable->begun_ns) * 1e-9);
+    replay_free(&durable->replay);
+    return rc;
+}
