@@ -7,6 +7,7 @@
 #include "db_plants.h"
 #include "durable.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +25,16 @@
 #define PATH_BYTES 4096
 #define NODE_FOLDER "node-" /* and its number: a memory node's, where there are several */
 
+_Static_assert(_Alignof(struct durable_node) <= _Alignof(max_align_t), "calloc's");
+
 /* ---- what is asked for ---- */
 
 static int shape_check(const struct engine_config *config, struct cellar_error *error)
 {
     const char *fabric = config->fabric ? config->fabric : "shm";
     const struct mode *mode = mode_of(config->cc);
+    if (strlen(config->durable) >= PATH_BYTES - sizeof NODE_FOLDER "255/" FOLDER_FILE)
+        return err_set(error, CELLAR_INVALID, "durable: a path of so many bytes: %d at most", PATH_BYTES - 24);
     if (strcmp(fabric, "shm") || config->memnodes)
         return err_set(error, CELLAR_INVALID,
                        "durable: a folder keeps memory nodes of this process, on fabric shm, which are its own");
