@@ -128,8 +128,9 @@ static int together(const struct durable *durable, const char *path, struct cell
         if (folder->node != i || memcmp(folder->pool, first->pool, sizeof folder->pool))
             return err_set(error, CELLAR_MISMATCH, "durable: %.150s is memory node %u's of %s pool", name, folder->node,
                            folder->node == i ? "another" : "this or another");
-        if (folder->memory_bytes != first->memory_bytes || folder->replicas != first->replicas)
-            return err_set(error, CELLAR_CORRUPT, "durable: %.150s has another shape than that of memory node 0", name);
+        if (folder->memory_bytes != first->memory_bytes || folder->replicas != first->replicas ||
+            folder->replicas >= folder->nodes)
+            return err_set(error, CELLAR_CORRUPT, "durable: %.150s tells of a pool that this cannot be", name);
     }
     return 0;
 }

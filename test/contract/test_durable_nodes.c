@@ -3,10 +3,13 @@
  * is opened again, and what is refused, with nothing changed (docs/durability.md).
  */
 #include "cellar_lab.h"
+#include "bulk.h"
 #include "face_calls.h"
+#include "plant.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { ROWS = 200 };
@@ -129,6 +132,84 @@ static void a_first_use_that_was_cut_off_begins_anew(void **state)
     place_end(&place);
 }
 
+/* ---- parts ---- */
+
+/* In a process that ends without a close, so that only logs have what it did. */
+static void left(const struct place *place, int (*fn)(struct cellar_txn *txn, void *arg))
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct cellar *db;
+        int rc = opened(place, 0, 0, &db);
+        _exit(rc || cellar_run(db, fn, (void *)purses_of(db), NULL, NULL));
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static int emptied(struct cellar_txn *txn, void *arg)
+{
+    int rc = 0;
+    for (uint64_t id = 0; id < ROWS && rc == 0; id++) rc = cellar_delete(txn, arg, &(struct purse){.id = id});
+    return rc;
+}
+
+static int audited(struct cellar_lab_client *client, void *error)
+{
+    return cellar_lab_index(client) ? 0 : db_audit(client, error);
+}
+
+/* Opens it to look at it, and judges all replicas. */
+static int judged(const struct place *place)
+{
+    struct cellar *db;
+    struct cellar_error error;
+    int rc = cellar_open(place->folder, CELLAR_OPTIONS(.flags = CELLAR_PRIVATE), &db);
+    if (rc == 0) rc = cellar_lab_run(db, audited, &error);
+    if (rc == 0) rc = cellar_run(db, looked, (void *)purses_of(db), NULL, NULL);
+    ok(cellar_close(db));
+    return rc;
+}
+
+/* What is in the logs alone is redone on primaries and backups. */
+static void entries_are_redone_on_all_replicas(void **state)
+{
+    struct place place;
+    (void)state;
+    place_make(&place);
+    make(&place, 3, 2);
+    left(&place, emptied);
+    left(&place, filled);
+    ok(judged(&place));
+#ifdef CELLAR_PLANTS
+    assert_true(plant_choose("replay_backups_kept"));
+    assert_int_equal(judged(&place), CELLAR_CORRUPT);
+    assert_true(plant_choose(NULL));
+#endif
+    place_end(&place);
+}
+
+/* Power failed when one memory node had its part of the newest checkpoint, and the other had not. */
+static void a_checkpoint_of_some_does_not_count(void **state)
+{
+    struct place place;
+    (void)state;
+    place_make(&place);
+    make(&place, 2, 1);
+    shell(&place, "cp -r $d older");
+    left(&place, filled); /* its checkpoint is one more */
+    shell(&place, "mv $d newer && mv older $d && for c in 1 2; do cmp -s newer/node-0/checkpoint-$c "
+                  "$d/node-0/checkpoint-$c || cp newer/node-0/checkpoint-$c $d/node-0; done");
+    ok(judged(&place));
+#ifdef CELLAR_PLANTS
+    assert_true(plant_choose("durable_parts_mixed"));
+    assert_int_not_equal(judged(&place), 0);
+    assert_true(plant_choose(NULL));
+#endif
+    place_end(&place);
+}
+
 /* ---- what is refused ---- */
 
 static void another_shape_is_refused(void **state)
@@ -209,6 +290,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_put_is_there),
         cmocka_unit_test(a_first_use_that_was_cut_off_begins_anew),
+        cmocka_unit_test(entries_are_redone_on_all_replicas),
+        cmocka_unit_test(a_checkpoint_of_some_does_not_count),
         cmocka_unit_test(another_shape_is_refused),
         cmocka_unit_test(folders_that_do_not_belong_together_are_refused),
         cmocka_unit_test(an_older_copy_of_one_is_refused),

@@ -403,9 +403,7 @@ static const struct hunt {
     {"replay_as_logged", cluster_lives, 1},        {"journal_life_unsynced", cluster_lives, 2},
     {"durable_reads_unawaited", cluster_lives, 5}, {"durable_last_first", cluster_lives, 461},
     {"durable_loads_written", power_losses, 500},  {"durable_older_removed", lost_syncs, 3009},
-    {"durable_epoch_early", cluster_lives, 1},     {"epochs_one_node", cluster_lives, 6},
-    {"replay_backups_kept", cluster_lives, 6},     {"durable_parts_mixed", power_losses, 504},
-    {"durable_pages_late", power_losses, 1001},
+    {"durable_epoch_early", cluster_lives, 1},     {"durable_pages_late", power_losses, 1001},
 };
 
 /* In a process of its own, which may end by an assertion: then the bug is met, too. */
