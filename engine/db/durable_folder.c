@@ -83,7 +83,7 @@ static int named(const struct durable_node *node, const char *path, int rc, cons
 
 /* ---- whose they are ---- */
 
-/* None has a log: nothing was ever kept here, and their files may have been cut off as they were made. */
+/* None has a log: nothing was ever kept here, and their files may be of makings that were cut off. */
 static bool unused(const struct durable *durable)
 {
     for (uint32_t i = 0; i < durable->node_count; i++) {
@@ -173,7 +173,7 @@ static int folders_use(struct durable *durable, const struct engine_config *conf
         count += rc == 0;
     }
     bool fresh = unused(durable);
-    if (count == 0 || (count < durable->node_count && fresh)) {
+    if (count == 0 || (fresh && (count < durable->node_count || together(durable, config->durable, NULL)))) {
         if (config->existing || durable->look)
             return err_set(error, CELLAR_NOT_FOUND, "%.100s: it has no pool", config->durable);
         return folders_make(durable, config, number, error);
@@ -204,8 +204,7 @@ static int cut_look(struct durable *durable, const char *path, uint32_t slot, st
     return rc ? err_set(error, rc, "%.100s: %.130s", path, inner.text) : 0;
 }
 
-/* Of an earlier life than the last one those that did not count were removed when the next one began (INV-DURABLE-12).
- */
+/* Those of a life before the last one that did not count were removed when the next one began (INV-DURABLE-12). */
 static int counts(struct durable *durable, const char *path, uint32_t slot, bool *does, struct cellar_error *error)
 {
     struct journal_found found[FABRIC_NODES_MAX];

@@ -126,6 +126,10 @@ static void a_first_use_that_was_cut_off_begins_anew(void **state)
         cellar_open(place.folder, CELLAR_OPTIONS(.flags = CELLAR_PRIVATE, .lab = CELLAR_LAB(.mns = 3)), &db),
         CELLAR_NOT_FOUND);
     make(&place, 3, 2);
+    shell(&place, "cp $d/node-2/cellar of_two && rm $d/node-*/wal-* $d/node-*/checkpoint-* $d/node-[02]/cellar");
+    make(&place, 3, 1);
+    shell(&place, "rm $d/node-*/wal-* $d/node-*/checkpoint-* && cp of_two $d/node-2/cellar"); /* of two makings */
+    make(&place, 3, 1);
     ok(cellar_open(place.folder, NULL, &db));
     ok(cellar_run(db, looked, (void *)purses_of(db), NULL, NULL));
     ok(cellar_close(db));
