@@ -83,8 +83,10 @@ static int range_copy(struct coro *co, struct durable_thread *thread, struct fab
     return rc;
 }
 
-/* Its own bytes, and those that it backs up. What lies before a heap first: space that it says is handed out was
- * copied after it. */
+/*
+ * Its own bytes, and those that it backs up. What lies before a heap first: space that it says is handed out was copied
+ * after it.
+ */
 static int memory_copy(struct coro *co, struct durable_thread *thread, const struct durable_node *node,
                        const struct copy *copy, struct cellar_error *error)
 {

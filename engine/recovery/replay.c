@@ -178,15 +178,12 @@ static int settle(struct replaying *run, const struct replay_shape *shape, struc
  */
 static int headers_settle(struct replaying *run, const struct replay_shape *shape, uint32_t place, uint64_t heap_offset)
 {
-    uint64_t *word = &run->memory->word;
+    uint64_t chunks = (shape->area_bytes - heap_offset) / LAYOUT_CHUNK_BYTES; /* with those that are spare */
     int rc = 0;
     for (uint64_t at = sizeof(struct superblock_wire); place == 0 && at < LAYOUT_MEMBERS_OFFSET && rc == 0;
          at += LAYOUT_CATALOG_ENTRY_BYTES)
         rc = settle(run, shape, fabric_addr_of(place, at), LAYOUT_CATALOG_ENTRY_BYTES);
-    struct fabric_addr next = fabric_addr_of(place, offsetof(struct superblock_wire, chunk_next));
-    if (rc == 0) rc = batch_faa(run->co, run->ep, next, 0, word);
-    uint64_t room = (shape->area_bytes - heap_offset) / LAYOUT_CHUNK_BYTES, count = *word < room ? *word : room;
-    for (uint64_t chunk = 0; chunk < count && rc == 0; chunk++)
+    for (uint64_t chunk = 0; chunk < chunks && rc == 0; chunk++)
         rc = settle(run, shape, fabric_addr_of(place, heap_offset + chunk * LAYOUT_CHUNK_BYTES),
                     sizeof(struct chunk_wire));
     return rc;
@@ -200,10 +197,11 @@ int replay_pages(struct coro *co, struct fabric_ep *ep, const struct replay *rep
     int rc = begin(&run);
     if (rc == 0)
         rc = batch_read(co, ep, fabric_addr_of(0, offsetof(struct superblock_wire, heap_offset)), &run.memory->word, 8);
-    if (rc == 0) {
-        handed.heap_offset = run.memory->word;
-        rc = pages_write(&run, replay, shape, &handed);
-    }
+    if (rc == 0) handed.heap_offset = run.memory->word;
+    if (rc == 0 && handed.heap_offset >= shape->area_bytes)
+        rc = err_set(error, CELLAR_CORRUPT, "a checkpoint has a heap at %#" PRIx64 ", of an area of %" PRIu64 " bytes",
+                     handed.heap_offset, shape->area_bytes);
+    if (rc == 0) rc = pages_write(&run, replay, shape, &handed);
     for (uint32_t i = 0; i < shape->nodes && rc == 0; i++)
         rc = counter_raise(&run, i, offsetof(struct superblock_wire, chunk_next), handed.chunks[i]);
     if (rc == 0) rc = counter_raise(&run, 0, offsetof(struct superblock_wire, incarnation), replay->incarnation_last);
