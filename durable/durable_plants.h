@@ -25,6 +25,7 @@
     X(journal_published_early, "a memory node publishes the end of an epoch before the sync")                          \
     X(journal_known_ignored, "a log that ends before an epoch that was on all disks is believed")                      \
     X(journal_cut_own, "each memory node restores as far as it has synced itself")                                     \
+    X(journal_begun_alone, "a log begins a new life before the ends of the others are on their disks")                 \
     X(journal_life_unsynced, "a recovery goes on before the cut is on the disk")                                       \
     X(journal_life_ignored, "entries beyond the cut of an earlier life count when the cut is past them")               \
     X(journal_cut_ignored, "entries beyond the last epoch that was closed count")                                      \

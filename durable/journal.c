@@ -273,13 +273,16 @@ int journal_end(struct journal *journal, struct cellar_error *error)
 }
 
 /* The new life is on the disk before anything of it is. */
-static int life_begin(struct journal *journal, const struct journal_cut *cut, struct cellar_error *error)
+static int life_begin(struct journal *journal, struct cellar_error *error)
 {
-    journal->life = cut->life + 1;
-    journal->closed = journal->closing = cut->epoch;
-    if (!item_add(journal, JOURNAL_LIFE, cut->epoch, "", 0))
+    if (!item_add(journal, JOURNAL_LIFE, journal->closed, "", 0))
         return err_set(error, CELLAR_INVALID, "log of a memory node: groups have no room for a mark");
     return PLANT(journal_life_unsynced) ? 0 : journal_sync(journal, error);
+}
+
+int journal_begin(struct journal *journal, struct cellar_error *error)
+{
+    return PLANT(journal_begun_alone) ? 0 : life_begin(journal, error);
 }
 
 int journal_open(const struct wal_config *config, const struct journal_cut *cut, journal_visit *visit, void *arg,
@@ -296,7 +299,9 @@ int journal_open(const struct wal_config *config, const struct journal_cut *cut,
     reading.visit = visit;
     reading.arg = arg;
     if (!rc) rc = wal_open(config, group_read, &reading, &journal->wal, NULL, error);
-    if (!rc) rc = life_begin(journal, &own, error);
+    journal->life = cut->life + 1;
+    journal->closed = journal->closing = own.epoch;
+    if (!rc && PLANT(journal_begun_alone)) rc = life_begin(journal, error);
     free(reading.lives);
     if (rc) {
         (void)!wal_close(journal->wal, NULL);

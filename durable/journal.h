@@ -2,13 +2,16 @@
  * journal.h - what the log of a memory node says: redo entries, each of an epoch; epochs that were closed; and lives,
  * which end when power fails (docs/durability.md).
  *
- *     journal_look at each node ─> journal_cut_of all ─> journal_open each: shows what counts ─> all are open: go on
+ *     journal_look at each node ─> journal_cut_of all ─> journal_open each: shows what counts, and has it on the disk
+ *         ─> all are open: journal_begin each ─> all have begun: go on
  *
  * INV-DURABLE-9:  what counts of a life that has ended is cut at the last epoch that all nodes had closed.
- * INV-DURABLE-12: a node's disk has that cut when journal_open returns; what was beyond the cut of its life counts in
+ * INV-DURABLE-12: a node's disk has that cut when journal_begin returns; what was beyond the cut of its life counts in
  *                 no later one. Epochs of a life are above all that were ever used.
  * INV-DURABLE-13: journal_closed names an epoch only when its end, and all entries appended before that, are on the
  *                 disk.
+ * INV-DURABLE-23: no log has the mark of a new life before the disks have what all logs have shown: the end of one may
+ *                 have been in a cache only, and power that fails then gives another cut.
  * INV-DURABLE-14: logs of which one says that an epoch is on all disks, and another one ends before it, are refused.
  *
  * One thread at a time uses a journal.
@@ -69,12 +72,16 @@ NODISCARD int journal_show(const struct wal_config *config, const struct journal
 struct journal;
 
 /*
- * Opens a node's log, shows the entries that count, and begins the life after cut->life. The cluster goes on when all
- * nodes have returned 0; when power fails before, the same cut is found again. Errors: those of wal_open and
- * journal_look.
+ * Opens a node's log, and shows the entries that count. All that the log has is on the disk then. Errors: those of
+ * wal_open and journal_look.
  */
 NODISCARD int journal_open(const struct wal_config *config, const struct journal_cut *cut, journal_visit *visit,
                            void *arg, struct journal **journal, struct cellar_error *error);
+/*
+ * Begins the life after cut->life, once the logs of all nodes are open. The cluster goes on when all have returned 0;
+ * when power fails before, the same cut is found again. Errors: those of wal_sync.
+ */
+NODISCARD int journal_begin(struct journal *journal, struct cellar_error *error);
 
 /* Bytes of the log that an entry takes. */
 uint32_t journal_entry_bytes(uint32_t count);

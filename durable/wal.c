@@ -308,12 +308,13 @@ static int space_make(struct wal *wal, const struct wal_scan *scan, struct cella
 static int first_begin(struct wal *wal, struct wal_scan *scan, struct cellar_error *error)
 {
     int rc = file_first(wal, scan, error);
-    if (rc == CELLAR_FULL) {
+    bool frees = !wal->config.keeps;
+    if (rc == CELLAR_FULL && frees) {
         rc = space_make(wal, scan, error);
         if (!rc) rc = file_first(wal, scan, error);
     }
     if (!rc) rc = superseded_remove(wal, error);
-    return rc ? rc : wal_free(wal, wal->config.from, error);
+    return rc || !frees ? rc : wal_free(wal, wal->config.from, error);
 }
 
 /* ---- the log ---- */

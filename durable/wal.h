@@ -33,7 +33,8 @@ struct wal_config {
     uint64_t file_bytes;   /* of each file, all reserved when it is begun; a multiple of 4,096 */
     uint32_t files_max;    /* 2 to WAL_FILES_MAX: what bounds the log's space; each opening may go beyond it by one */
     uint32_t files_kept; /* files that are not needed are kept for use again while there are so many at most; 0: none */
-    uint64_t from;       /* groups from this one on are needed, 1: all; an opening frees files of others alone */
+    uint64_t from;       /* groups from this one on are needed, 1: all; an opening frees files of others alone, */
+    bool keeps;          /* ... or none: other logs may turn out to end where this one needs them */
 };
 
 struct wal_found {

@@ -14,6 +14,7 @@ void epochs_open(struct epochs *epochs, struct fabric *fabric, uint32_t node_cou
 {
     memset(epochs, 0, sizeof *epochs);
     epochs->fabric = fabric;
+    epochs->first = first;
     epochs->node_count = node_count;
     for (uint32_t i = 0; i < node_count; i++) atomic_init(&epochs->nodes[i].published, first - 1);
     atomic_init(&epochs->word, first);

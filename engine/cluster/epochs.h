@@ -102,6 +102,7 @@ struct epochs {
     _Atomic(struct epochs_watch *) watches;
     uint32_t lock; /* guards waiters */
     struct epochs_waiter *waiters;
+    uint64_t first; /* of this life */
     uint32_t node_count;
     struct epochs_node nodes[FABRIC_NODES_MAX];
 };

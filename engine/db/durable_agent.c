@@ -258,7 +258,8 @@ static int epoch_close(struct coro *co, struct durable_thread *thread, uint64_t 
     int rc = PLANT(durable_rings_first) ? 0 : rings_take(co, thread);
     /* The cut may be at any epoch since its last one, if another memory node's log ends there: INV-DURABLE-19. */
     if (rc == 0) rc = pages_put(co, thread, PLANT(durable_pages_late) ? epoch : journal_closed(node->journal) + 1);
-    uint64_t known = atomic_load(&epochs->durable);
+    uint64_t known = atomic_load(&epochs->durable); /* of this life; before its first epoch, the cut */
+    if (known < epochs->first) known = thread->durable->cut.epoch;
     while (rc == 0 && !journal_close_epoch(node->journal, epoch, known)) rc = sync_now(node);
     if (rc == 0 && PLANT(durable_acked_early)) (void)epochs_publish(epochs, node->number, epoch);
     return rc ? rc : sync_now(node);

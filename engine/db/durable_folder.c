@@ -326,7 +326,8 @@ static int disks_use(struct durable *durable, const uint64_t number[2], const st
                                         .file_bytes = shape.file_bytes,
                                         .files_max = WAL_FILES_MAX,
                                         .files_kept = shape.files,
-                                        .from = 1};
+                                        .from = 1,
+                                        .keeps = durable->node_count > 1};
     }
     rc = checkpoint_choose(durable, config->durable, error);
     if (rc) return rc;

@@ -89,7 +89,7 @@ static int entry_see(void *arg, uint64_t epoch, const uint8_t *bytes, uint32_t c
     return rc ? err_set(run->error, rc, "log of memory node %u: %s", run->node->number, cellar_strerror(rc)) : 0;
 }
 
-/* INV-DURABLE-12: the cluster goes on when all memory nodes are in the new life. */
+/* INV-DURABLE-23. */
 static int logs_read(struct restoring *run)
 {
     struct durable *durable = run->durable;
@@ -99,11 +99,22 @@ static int logs_read(struct restoring *run)
         run->node = node;
         rc = durable->look ? journal_show(&node->wal, &durable->cut, entry_see, run, run->error)
                            : journal_open(&node->wal, &durable->cut, entry_see, run, &node->journal, run->error);
-        if (rc == 0 && !durable->look) atomic_store(&node->group, journal_group(node->journal));
     }
     uint64_t *last = &durable->replay.incarnation_last;
     uint64_t found = durable->restores ? durable_found(&durable->nodes[0])->incarnation : 0;
     if (*last < found) *last = found;
+    return rc;
+}
+
+/* INV-DURABLE-12: the cluster goes on when all memory nodes are in the new life. */
+static int life_begin(struct durable *durable, struct cellar_error *error)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < durable->node_count && rc == 0; i++) {
+        struct durable_node *node = &durable->nodes[i];
+        rc = journal_begin(node->journal, error);
+        atomic_store(&node->group, journal_group(node->journal));
+    }
     return rc;
 }
 
@@ -164,6 +175,7 @@ int durable_restore(struct coro *co, struct fabric_ep *ep, struct durable *durab
     int rc = *restored ? pieces_restore(&run) : 0;
     if (rc == 0 && !durable->look) rc = others_remove(durable, error);
     if (rc == 0) rc = logs_read(&run);
+    if (rc == 0 && !durable->look) rc = life_begin(durable, error);
     if (rc) return rc;
     epochs_open(&durable->epochs, ep->fabric, durable->node_count, last_used(durable) + 1);
     if (!*restored) { /* INV-DURABLE-18: what a pool begins with is no log's, either */

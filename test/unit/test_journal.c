@@ -56,7 +56,7 @@ struct cluster {
     struct worker workers[WORKERS];
     struct txn txns[TXNS];
     uint32_t node_count, txn_count, items[ITEMS], copies;
-    uint64_t word, rows;
+    uint64_t word, rows, cut, first; /* what this life began with, and the first of its epochs */
     bool off;
     const char *wrong;
     struct cellar_error error;
@@ -154,6 +154,7 @@ static void agent_step(struct cluster *cluster, struct node *node)
     uint64_t known = node->published;
     for (uint32_t n = 0; n < cluster->node_count; n++)
         if (cluster->nodes[n].published < known) known = cluster->nodes[n].published;
+    if (known < cluster->first) known = cluster->cut;
     if (closes && !journal_close_epoch(node->journal, epoch, known)) {
         if (lost_power(cluster, node, journal_sync(node->journal, &cluster->error))) return;
         closes = journal_close_epoch(node->journal, epoch, known);
@@ -199,7 +200,7 @@ static void found_judge(struct cluster *cluster)
     }
 }
 
-/* Look, cut, open; *whole: every node has begun the new life. */
+/* Look, cut, open, begin: true when every node has begun the new life. */
 static bool recover(struct cluster *cluster)
 {
     struct journal_found found[NODES_MAX];
@@ -217,8 +218,14 @@ static bool recover(struct cluster *cluster)
         struct node *node = &cluster->nodes[n];
         int rc = journal_open(&node->config, &cut, entry_found, cluster, &node->journal, &cluster->error);
         if (lost_power(cluster, node, rc)) return false;
+    }
+    for (uint32_t n = 0; n < cluster->node_count; n++) {
+        struct node *node = &cluster->nodes[n];
+        if (lost_power(cluster, node, journal_begin(node->journal, &cluster->error))) return false;
         node->published = cut.last;
     }
+    cluster->cut = cut.epoch;
+    cluster->first = cut.last + 1;
     found_judge(cluster);
     cluster->word = cut.last + 1;
     return true;
@@ -438,6 +445,7 @@ static void lives_are_many(void **state)
         assert_int_equal(journal_cut_of(&found, 1, &cut, &error), 0);
         assert_int_equal(cut.life, life);
         assert_int_equal(journal_open(&config, &cut, entry_count, &shown, &journal, &error), 0);
+        assert_int_equal(journal_begin(journal, &error), 0);
         assert_int_equal(shown, life);
         uint8_t before = (uint8_t)(cut.last + 1), beyond = (uint8_t)(cut.last + 2);
         assert_true(journal_entry(journal, before, &before, 1) && journal_close_epoch(journal, before, 0) &&
@@ -468,6 +476,7 @@ static const char *disk_goes_back(uint64_t seed)
                                         .from = 1};
         cut = (struct journal_cut){0};
         assert_int_equal(journal_open(&config[n], &cut, NULL, NULL, &journals[n], &error), 0);
+        assert_int_equal(journal_begin(journals[n], &error), 0);
         for (uint64_t epoch = 1; epoch <= (n ? ends : lost_from); epoch++) {
             assert_true(journal_close_epoch(journals[n], epoch, epoch - 1));
             assert_int_equal(journal_sync(journals[n], &error), 0);
@@ -478,6 +487,111 @@ static const char *disk_goes_back(uint64_t seed)
     int rc = journal_cut_of(found, 2, &cut, &error);
     for (uint32_t n = 0; n < 2; n++) disk_sim_close(sim[n]);
     return rc == CELLAR_CORRUPT && strstr(error.text, "epoch 8 was on all disks") ? NULL : "a disk that went back";
+}
+
+/* ---- an end that is on one disk alone ---- */
+
+struct pair {
+    struct disk_sim *sim[2];
+    struct wal_config config[2];
+    struct journal *journals[2];
+    struct journal_cut cut;
+    struct cellar_error error;
+};
+
+static void pair_open(struct pair *pair)
+{
+    *pair = (struct pair){.sim = {disk_sim_open(1, 1u << 20)}};
+    pair->sim[1] = disk_sim_open_beside(pair->sim[0], 2, 1u << 20);
+    for (uint32_t n = 0; n < 2; n++)
+        pair->config[n] = (struct wal_config){.disk = disk_sim_disk(pair->sim[n]),
+                                              .directory = {1, n},
+                                              .node = n,
+                                              .group_bytes = 4000,
+                                              .file_bytes = 8 * 4096,
+                                              .files_max = 9,
+                                              .from = 1,
+                                              .keeps = true};
+}
+
+static int pair_look(struct pair *pair)
+{
+    struct journal_found found[2];
+    int rc = journal_look(&pair->config[0], &found[0], &pair->error);
+    if (rc == 0) rc = journal_look(&pair->config[1], &found[1], &pair->error);
+    return rc ? rc : journal_cut_of(found, 2, &pair->cut, &pair->error);
+}
+
+static int pair_recover(struct pair *pair)
+{
+    int rc = pair_look(pair);
+    for (uint32_t n = 0; n < 2 && rc == 0; n++)
+        rc = journal_open(&pair->config[n], &pair->cut, NULL, NULL, &pair->journals[n], &pair->error);
+    for (uint32_t n = 0; n < 2 && rc == 0; n++) rc = journal_begin(pair->journals[n], &pair->error);
+    return rc;
+}
+
+static int pair_close_epoch(struct pair *pair, uint32_t n, uint64_t epoch)
+{
+    assert_true(journal_close_epoch(pair->journals[n], epoch, epoch - 1));
+    return journal_sync(pair->journals[n], &pair->error);
+}
+
+/* The process is no more: what it had opened is let go of, and no byte of that is written. */
+static void pair_gone(struct pair *pair)
+{
+    disk_sim_off(pair->sim[0], true);
+    for (uint32_t n = 0; n < 2; n++) {
+        (void)!journal_end(pair->journals[n], NULL);
+        pair->journals[n] = NULL;
+    }
+    disk_sim_off(pair->sim[0], false);
+}
+
+/*
+ * The sync of an epoch's end fails on the second disk, and the next process sees it there: in a cache. The power fails
+ * at the given operation of that process' recovery. False: the logs that are left are refused.
+ */
+static bool is_one_moment_after(uint64_t operation, bool *whole)
+{
+    struct pair pair;
+    pair_open(&pair);
+    assert_int_equal(pair_recover(&pair), 0);
+    for (uint32_t n = 0; n < 2; n++) assert_int_equal(pair_close_epoch(&pair, n, 1), 0);
+    assert_int_equal(pair_close_epoch(&pair, 0, 2), 0);
+    disk_sim_set(pair.sim[0], (struct disk_sim_faults){.sync_fails_at = 1, .sync_drops = true});
+    assert_int_equal(pair_close_epoch(&pair, 1, 2), CELLAR_SYSTEM);
+    pair_gone(&pair);
+    disk_sim_process_ends(pair.sim[0]);
+    uint64_t before = disk_sim_operations(pair.sim[0]);
+    disk_sim_set(pair.sim[0], (struct disk_sim_faults){.power_lost_at = before + operation});
+    *whole = pair_recover(&pair) == 0;
+    assert_true(!*whole || pair.cut.epoch == 2);
+    pair_gone(&pair);
+    disk_sim_power_cycle(pair.sim[0]);
+    bool well = pair_recover(&pair) == 0 && pair.cut.epoch >= 1;
+    pair_gone(&pair);
+    disk_sim_close(pair.sim[0]);
+    return well;
+}
+
+/* At each operation. */
+static bool are_of_one_moment(void)
+{
+    bool whole = false, well = true;
+    for (uint64_t operation = 1; !whole && well; operation++) well = is_one_moment_after(operation, &whole);
+    return well;
+}
+
+static void a_life_begins_when_all_ends_are_on_disks(void **state)
+{
+    (void)state;
+    assert_true(are_of_one_moment());
+#ifdef CELLAR_PLANTS
+    assert_true(plant_choose("journal_begun_alone"));
+    assert_false(are_of_one_moment());
+    assert_true(plant_choose(NULL));
+#endif
 }
 
 static void disks_that_go_back_are_noticed(void **state)
@@ -523,6 +637,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(lives_follow_each_other),
         cmocka_unit_test(lives_are_many),
         cmocka_unit_test(disks_that_go_back_are_noticed),
+        cmocka_unit_test(a_life_begins_when_all_ends_are_on_disks),
         cmocka_unit_test(groups_of_other_bytes_are_refused),
         cmocka_unit_test(planted_bugs_are_seen),
     };
