@@ -125,7 +125,7 @@ static int folder_judge(struct pool_check *check)
 {
     struct durable *durable = NULL;
     int code = folder_look_open(check->path, &durable, &check->violation);
-    if (code == 0) code = folder_look_read(check->path, durable, &check->files, &check->violation);
+    if (code == 0) code = folder_look_read(durable, &check->files, &check->violation);
     durable_free(durable);
     return code;
 }

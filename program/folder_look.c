@@ -124,8 +124,7 @@ static void node_tell(const struct durable_node *node, const struct survey *surv
     look->torn = look->torn || survey->torn;
 }
 
-int folder_look_read(const char *path, const struct durable *durable, struct folder_look *look,
-                     struct cellar_error *error)
+int folder_look_read(const struct durable *durable, struct folder_look *look, struct cellar_error *error)
 {
     int rc = 0;
     *look = (struct folder_look){0};
@@ -133,10 +132,8 @@ int folder_look_read(const char *path, const struct durable *durable, struct fol
         const struct durable_node *node = &durable->nodes[i];
         struct survey survey;
         struct cellar_error inner = {0};
-        char name[160];
-        durable_name(node, path, name, sizeof name);
         rc = survey_read(&node->wal, &durable->cut, node->folder.memory_bytes, &survey, &inner);
-        if (rc) rc = err_set(error, rc, "%.100s: %.130s", name, inner.text);
+        rc = durable_named(node, rc, &inner, error);
         if (rc == 0) rc = lines_room(look, &survey, error);
         if (rc == 0) node_tell(node, &survey, look);
         survey_free(&survey);

@@ -21,7 +21,6 @@ struct folder_look {
 /* What of it counts; no process has it in use meanwhile. Errors: as db_open; nothing is ever changed. */
 NODISCARD int folder_look_open(const char *path, struct durable **durable, struct cellar_error *error);
 /* All its files. CORRUPT with file and offset; others as cellar_open. To be freed in any case. */
-NODISCARD int folder_look_read(const char *path, const struct durable *durable, struct folder_look *look,
-                               struct cellar_error *error);
+NODISCARD int folder_look_read(const struct durable *durable, struct folder_look *look, struct cellar_error *error);
 void folder_look_print(const struct folder_look *look, FILE *out);
 void folder_look_free(struct folder_look *look);

@@ -144,7 +144,7 @@ static int catalog_read(struct inspect *inspect)
 static int folder_open(struct inspect *inspect)
 {
     int code = folder_look_open(inspect->path, &inspect->durable, inspect->error);
-    if (code == 0) code = folder_look_read(inspect->path, inspect->durable, &inspect->files, inspect->error);
+    if (code == 0) code = folder_look_read(inspect->durable, &inspect->files, inspect->error);
     if (code) return code;
     const struct fabric_shm_config config = {.mn_count = inspect->durable->node_count,
                                              .cn_count = 1,

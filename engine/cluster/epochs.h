@@ -174,8 +174,8 @@ static inline uint64_t epochs_seen(struct epochs *epochs) { return atomic_load(&
 /* 1: it is on all disks; 0: not yet; or the code for which it may never be. */
 int epochs_reached(struct epochs *epochs, uint64_t epoch);
 
-/* A memory node's agent: all up to this epoch is on its disk. True: more is durable now. */
-bool epochs_publish(struct epochs *epochs, uint32_t node, uint64_t epoch);
+/* A memory node's agent: all up to this epoch is on its disk. */
+void epochs_publish(struct epochs *epochs, uint32_t node, uint64_t epoch);
 /* A log goes on only after a checkpoint for which there is no space. */
 static inline bool epochs_cramped(struct epochs *epochs)
 {

@@ -218,6 +218,14 @@ int durable_stop(struct durable *durable, bool whole, struct cellar_error *error
     return rc;
 }
 
+int durable_which(const struct durable_node *node, int rc, struct cellar_error *error)
+{
+    const struct cellar_error of = *error;
+    if (rc && error->code && node->durable->node_count > 1)
+        (void)err_set(error, of.code, "memory node %u: %.200s", node->number, of.text);
+    return rc;
+}
+
 void durable_why_set(struct durable *durable, const struct cellar_error *why)
 {
     struct epochs *epochs = &durable->epochs;

@@ -80,6 +80,7 @@ struct durable_node {
 
 struct durable {
     struct cellar *db;
+    const char *path;  /* the caller's, while it opens */
     bool look;         /* nothing of it is changed: once restored, the database goes on without it */
     uint32_t files;    /* as of the shape */
     uint32_t slot;     /* where the checkpoint is that counts, */
@@ -127,8 +128,11 @@ NODISCARD int durable_open(struct engine_config *config, struct durable **out, s
  */
 NODISCARD int durable_open_on(struct disk *const *disks, const uint64_t number[2], const struct durable_shape *shape,
                               struct engine_config *config, struct durable **out, struct cellar_error *error);
-/* How messages call a memory node's folder: by its name, or that of the one which it is in. */
-void durable_name(const struct durable_node *node, const char *path, char *text, size_t bytes);
+/* Where a memory node's folder is. */
+void durable_name(const struct durable_node *node, char *text, size_t bytes);
+/* What was refused within it, with its name: a program may have several, and a database, too. 0: nothing was. */
+int durable_named(const struct durable_node *node, int rc, const struct cellar_error *inner,
+                  struct cellar_error *error);
 /* Also of what has opened in part only. NULL is allowed. */
 void durable_free(struct durable *durable);
 
@@ -148,7 +152,8 @@ NODISCARD int durable_start(struct durable *durable, struct cellar_error *error)
 NODISCARD int durable_stop(struct durable *durable, bool whole, struct cellar_error *error);
 /* Why nothing is written any more; or of space that is short. */
 void durable_why(const struct durable *durable, struct cellar_error *error);
-/* By its threads. */
+/* By its threads: what a memory node's disk has refused, with the node's number if there are several. Returns rc. */
+int durable_which(const struct durable_node *node, int rc, struct cellar_error *error);
 void durable_why_set(struct durable *durable, const struct cellar_error *why);
 
 /*

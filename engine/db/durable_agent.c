@@ -34,7 +34,7 @@ static void published(struct durable_node *node)
     struct epochs *epochs = &node->durable->epochs;
     uint64_t closed = journal_closed(node->journal);
     if (closed <= atomic_load(&epochs->nodes[node->number].published)) return;
-    (void)epochs_publish(epochs, node->number, closed);
+    epochs_publish(epochs, node->number, closed);
     counter_add(&node->told.epochs, 1);
 }
 
@@ -75,7 +75,7 @@ static int sync_now(struct durable_node *node)
     atomic_store(&node->group, journal_group(node->journal));
     full_set(node, rc == CELLAR_FULL);
     if (rc == 0) go_on(node->durable);
-    if (rc) durable_refuse(node->durable, &error);
+    if (durable_which(node, rc, &error)) durable_refuse(node->durable, &error);
     if (rc == 0) published(node);
     return rc;
 }
@@ -261,7 +261,7 @@ static int epoch_close(struct coro *co, struct durable_thread *thread, uint64_t 
     uint64_t known = atomic_load(&epochs->durable); /* of this life; before its first epoch, the cut */
     if (known < epochs->first) known = thread->durable->cut.epoch;
     while (rc == 0 && !journal_close_epoch(node->journal, epoch, known)) rc = sync_now(node);
-    if (rc == 0 && PLANT(durable_acked_early)) (void)epochs_publish(epochs, node->number, epoch);
+    if (rc == 0 && PLANT(durable_acked_early)) epochs_publish(epochs, node->number, epoch);
     return rc ? rc : sync_now(node);
 }
 
@@ -285,7 +285,8 @@ static void log_bound(struct durable_node *node)
     uint32_t files = journal_files(node->journal), most = durable->files;
     uint64_t below = atomic_exchange(&node->below, 0);
     struct cellar_error error = {0};
-    if (below && journal_free(node->journal, below, &error)) durable_refuse(durable, &error);
+    int rc = below ? journal_free(node->journal, below, &error) : 0;
+    if (durable_which(node, rc, &error)) durable_refuse(durable, &error);
     if (below) files = journal_files(node->journal);
     bool idle = atomic_load(&epochs->asked) == atomic_load(&epochs->checkpoints);
     if (files > most / 2 && idle) epochs_ask(epochs);

@@ -63,21 +63,20 @@ static struct durable_shape shape_of(uint64_t log_bytes, uint64_t memory_bytes)
     return (struct durable_shape){GROUP_BYTES, file_bytes, (uint32_t)(bytes / file_bytes)};
 }
 
-void durable_name(const struct durable_node *node, const char *path, char *text, size_t bytes)
+void durable_name(const struct durable_node *node, char *text, size_t bytes)
 {
-    if (node->durable->node_count == 1)
-        snprintf(text, bytes, "%s", path);
+    const struct durable *durable = node->durable;
+    if (durable->node_count == 1)
+        snprintf(text, bytes, "%s", durable->path);
     else
-        snprintf(text, bytes, "%s/" NODE_FOLDER "%u", path, node->number);
+        snprintf(text, bytes, "%s/" NODE_FOLDER "%u", durable->path, node->number);
 }
 
-/* What was refused within a folder, with the folder's name: a program may have several. */
-static int named(const struct durable_node *node, const char *path, int rc, const struct cellar_error *inner,
-                 struct cellar_error *error)
+int durable_named(const struct durable_node *node, int rc, const struct cellar_error *inner, struct cellar_error *error)
 {
     char name[PATH_BYTES];
     if (rc == 0) return 0;
-    durable_name(node, path, name, sizeof name);
+    durable_name(node, name, sizeof name);
     return err_set(error, rc, "%.100s: %.130s", name, inner->text);
 }
 
@@ -107,21 +106,21 @@ static int folders_make(struct durable *durable, const struct engine_config *con
                             .number = {number[0], number[1] + i},
                             .fingerprint = layout_fingerprint(),
                             .memory_bytes = config->pool_bytes ? config->pool_bytes : CONFIG_POOL_BYTES_DEFAULT};
-        int rc = named(node, config->durable, folder_make(node->disk, &node->folder, &inner), &inner, error);
+        int rc = durable_named(node, folder_make(node->disk, &node->folder, &inner), &inner, error);
         if (rc) return rc;
     }
     return 0;
 }
 
 /* Do all belong together, each in its place? */
-static int together(const struct durable *durable, const char *path, struct cellar_error *error)
+static int together(const struct durable *durable, struct cellar_error *error)
 {
     const struct folder *first = &durable->nodes[0].folder;
     for (uint32_t i = 0; i < durable->node_count; i++) {
         const struct durable_node *node = &durable->nodes[i];
         const struct folder *folder = &node->folder;
         char name[PATH_BYTES];
-        durable_name(node, path, name, sizeof name);
+        durable_name(node, name, sizeof name);
         if (folder->nodes != durable->node_count)
             return err_set(error, CELLAR_MISMATCH, "durable: %.150s is of a pool of %u memory nodes, not %u", name,
                            folder->nodes, durable->node_count);
@@ -148,13 +147,13 @@ static int asked(const struct engine_config *config, const struct folder *folder
 }
 
 /* Before the first log is made: the process that made their files may have failed at a sync. */
-static int folders_settle(struct durable *durable, const char *path, struct cellar_error *error)
+static int folders_settle(struct durable *durable, struct cellar_error *error)
 {
     int rc = 0;
     for (uint32_t i = 0; i < durable->node_count && rc == 0; i++) {
         struct durable_node *node = &durable->nodes[i];
         struct cellar_error inner = {0};
-        rc = named(node, path, folder_make(node->disk, &node->folder, &inner), &inner, error);
+        rc = durable_named(node, folder_make(node->disk, &node->folder, &inner), &inner, error);
     }
     return rc;
 }
@@ -168,12 +167,12 @@ static int folders_use(struct durable *durable, const struct engine_config *conf
         struct durable_node *node = &durable->nodes[i];
         struct cellar_error inner = {0};
         int rc = folder_read(node->disk, layout_fingerprint(), &node->folder, &inner);
-        if (rc && rc != CELLAR_NOT_FOUND) return named(node, config->durable, rc, &inner, error);
+        if (rc && rc != CELLAR_NOT_FOUND) return durable_named(node, rc, &inner, error);
         if (rc) missing = i;
         count += rc == 0;
     }
     bool fresh = unused(durable);
-    if (count == 0 || (fresh && (count < durable->node_count || together(durable, config->durable, NULL)))) {
+    if (count == 0 || (fresh && (count < durable->node_count || together(durable, NULL)))) {
         if (config->existing || durable->look)
             return err_set(error, CELLAR_NOT_FOUND, "%.100s: it has no pool", config->durable);
         return folders_make(durable, config, number, error);
@@ -181,39 +180,38 @@ static int folders_use(struct durable *durable, const struct engine_config *conf
     if (count < durable->node_count)
         return err_set(error, CELLAR_CORRUPT, "%.100s/" NODE_FOLDER "%u is empty: what memory node %u kept is gone",
                        config->durable, missing, missing);
-    int rc = together(durable, config->durable, error);
+    int rc = together(durable, error);
     if (rc == 0) rc = asked(config, &durable->nodes[0].folder, error);
-    return rc == 0 && fresh && !durable->look ? folders_settle(durable, config->durable, error) : rc;
+    return rc == 0 && fresh && !durable->look ? folders_settle(durable, error) : rc;
 }
 
 /* ---- which checkpoint counts ---- */
 
 /* All logs, each from the group on that the checkpoint in this slot needs; CHECKPOINT_FILES: from their beginning. */
-static int cut_look(struct durable *durable, const char *path, uint32_t slot, struct journal_found *found,
-                    struct cellar_error *error)
+static int cut_look(struct durable *durable, uint32_t slot, struct journal_found *found, struct cellar_error *error)
 {
     for (uint32_t i = 0; i < durable->node_count; i++) {
         struct durable_node *node = &durable->nodes[i];
         struct cellar_error inner = {0};
         node->wal.from = slot < CHECKPOINT_FILES ? node->heads[slot].group : 1;
-        int rc = named(node, path, journal_look(&node->wal, &found[i], &inner), &inner, error);
+        int rc = durable_named(node, journal_look(&node->wal, &found[i], &inner), &inner, error);
         if (rc) return rc;
     }
     struct cellar_error inner = {0};
     int rc = journal_cut_of(found, durable->node_count, &durable->cut, &inner);
-    return rc ? err_set(error, rc, "%.100s: %.130s", path, inner.text) : 0;
+    return rc ? err_set(error, rc, "%.100s: %.130s", durable->path, inner.text) : 0;
 }
 
 /* Those of a life before the last one that did not count were removed when the next one began (INV-DURABLE-12). */
-static int counts(struct durable *durable, const char *path, uint32_t slot, bool *does, struct cellar_error *error)
+static int counts(struct durable *durable, uint32_t slot, bool *does, struct cellar_error *error)
 {
     struct journal_found found[FABRIC_NODES_MAX];
     const struct checkpoint *head = &durable->nodes[0].heads[slot];
-    int rc = cut_look(durable, path, slot, found, error);
+    int rc = cut_look(durable, slot, found, error);
     if (rc) return rc;
     if (head->life > durable->cut.life)
         return err_set(error, CELLAR_CORRUPT, "%.100s: a checkpoint is of life %llu, and the log's last one is %llu",
-                       path, (unsigned long long)head->life, (unsigned long long)durable->cut.life);
+                       durable->path, (unsigned long long)head->life, (unsigned long long)durable->cut.life);
     *does = head->life < durable->cut.life || head->last <= durable->cut.epoch;
     return 0;
 }
@@ -247,7 +245,7 @@ static bool has_later(const struct durable *durable, uint32_t slot, const struct
     return any;
 }
 
-static int heads_look(struct durable *durable, const char *path, struct cellar_error *error)
+static int heads_look(struct durable *durable, struct cellar_error *error)
 {
     for (uint32_t i = 0; i < durable->node_count; i++) {
         struct durable_node *node = &durable->nodes[i];
@@ -255,18 +253,18 @@ static int heads_look(struct durable *durable, const char *path, struct cellar_e
             struct cellar_error inner = {0};
             struct checkpoint head = {0};
             int rc = checkpoint_look(node->disk, node->folder.number, slot, &head, &node->broken[slot], &inner);
-            if (rc && rc != CELLAR_NOT_FOUND) return named(node, path, rc, &inner, error);
+            if (rc && rc != CELLAR_NOT_FOUND) return durable_named(node, rc, &inner, error);
             node->heads[slot] = rc ? (struct checkpoint){0} : head;
         }
     }
     return 0;
 }
 
-static int checkpoint_choose(struct durable *durable, const char *path, struct cellar_error *error)
+static int checkpoint_choose(struct durable *durable, struct cellar_error *error)
 {
     struct journal_found found[FABRIC_NODES_MAX];
     bool does = false;
-    int rc = heads_look(durable, path, error);
+    int rc = heads_look(durable, error);
     if (rc) return rc;
     bool whole[CHECKPOINT_FILES] = {is_whole(durable, 0), is_whole(durable, 1)};
     const struct durable_node *first = &durable->nodes[0];
@@ -275,31 +273,32 @@ static int checkpoint_choose(struct durable *durable, const char *path, struct c
         durable->slot = i ? 1 - newer : newer;
         if (!whole[durable->slot]) continue;
         durable->beside = has_later(durable, 1 - durable->slot, &first->heads[durable->slot]);
-        rc = counts(durable, path, durable->slot, &does, error);
+        rc = counts(durable, durable->slot, &does, error);
         durable->restores = rc == 0 && does;
         if (rc || does) return rc;
     }
-    rc = cut_look(durable, path, CHECKPOINT_FILES, found, error);
+    rc = cut_look(durable, CHECKPOINT_FILES, found, error);
     if (rc == CELLAR_CORRUPT && durable->node_count > 1)
         rc = err_set(error, rc,
                      "%.100s: no checkpoint is there whole: the folders of its memory nodes are not of one "
                      "moment, or are damaged",
-                     path);
+                     durable->path);
     if (rc == 0 && durable->cut.epoch)
-        rc = err_set(error, CELLAR_CORRUPT, "%.100s: the log has epoch %llu, and no checkpoint is whole", path,
+        rc = err_set(error, CELLAR_CORRUPT, "%.100s: the log has epoch %llu, and no checkpoint is whole", durable->path,
                      (unsigned long long)durable->cut.epoch);
     return rc;
 }
 
 /* ---- opening ---- */
 
-static int durable_new(uint32_t nodes, struct durable **out, struct cellar_error *error)
+static int durable_new(const char *path, uint32_t nodes, struct durable **out, struct cellar_error *error)
 {
     size_t bytes = (sizeof(struct durable) + 63) & ~(size_t)63;
     struct durable *durable = *out = aligned_alloc(64, bytes);
     if (durable) memset(durable, 0, bytes);
     if (durable) durable->nodes = calloc(nodes, sizeof *durable->nodes);
     if (!durable || !durable->nodes) return err_set(error, CELLAR_NOMEM, "no memory for a durable folder");
+    durable->path = path;
     durable->node_count = nodes;
     for (uint32_t i = 0; i < nodes; i++) {
         durable->nodes[i].durable = durable;
@@ -329,7 +328,7 @@ static int disks_use(struct durable *durable, const uint64_t number[2], const st
                                         .from = 1,
                                         .keeps = durable->node_count > 1};
     }
-    rc = checkpoint_choose(durable, config->durable, error);
+    rc = checkpoint_choose(durable, error);
     if (rc) return rc;
     config->pool_bytes = first->memory_bytes;
     config->mns = first->nodes;
@@ -353,7 +352,7 @@ int durable_open_on(struct disk *const *disks, const uint64_t number[2], const s
     struct durable *durable;
     uint32_t nodes = config->mns ? config->mns : 1;
     *out = NULL;
-    int rc = durable_new(nodes, &durable, error);
+    int rc = durable_new(config->durable, nodes, &durable, error);
     for (uint32_t i = 0; i < nodes && rc == 0; i++) durable->nodes[i].disk = disks[i];
     if (rc == 0) rc = disks_use(durable, number, shape, config, error);
     return opened(durable, rc, out);
@@ -439,7 +438,7 @@ static int disks_open(struct durable *durable, const struct engine_config *confi
     for (uint32_t i = 0; i < durable->node_count && rc == 0; i++) {
         struct durable_node *node = &durable->nodes[i];
         char name[PATH_BYTES];
-        durable_name(node, config->durable, name, sizeof name);
+        durable_name(node, name, sizeof name);
         rc = disk_open(name, config, &node->real, error);
         if (rc == 0) node->disk = disk_real_disk(node->real);
     }
@@ -455,7 +454,7 @@ int durable_open(struct engine_config *config, struct durable **out, struct cell
     int rc = shape_check(config, error);
     if (rc == 0) rc = nodes_count(config, &nodes, error);
     if (rc) return rc;
-    rc = durable_new(nodes, &durable, error);
+    rc = durable_new(config->durable, nodes, &durable, error);
     if (rc == 0) durable->look = config->pool_private;
     if (rc == 0) rc = disks_open(durable, config, error);
     if (rc == 0) rc = disk_real_number(durable->nodes[0].real, number, error);

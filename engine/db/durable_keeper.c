@@ -131,7 +131,7 @@ static int heads_write(struct durable *durable, struct copy *copy, uint64_t *las
                                   .group = of->group,
                                   .incarnation = durable->db->opening.incarnation};
         bytes += checkpoint_added(of->writer);
-        rc = checkpoint_end(of->writer, &head, error);
+        rc = durable_which(node, checkpoint_end(of->writer, &head, error), error);
         of->writer = NULL;
     }
     if (rc) return rc; /* it is the disk's end */
@@ -150,7 +150,9 @@ static int files_begin(struct durable *durable, struct copy *copy, struct cellar
         for (uint32_t area = 0; area <= catalog->replicas; area++)
             pieces += catalog->heap_offset / CHECKPOINT_PIECE + catalog->spare_count +
                       copy->nodes[(i + catalog->mn_count - area) % catalog->mn_count].chunks;
-        rc = checkpoint_begin(durable->nodes[i].disk, 1 - durable->slot, pieces, &copy->nodes[i].writer, error);
+        struct durable_node *node = &durable->nodes[i];
+        rc = checkpoint_begin(node->disk, 1 - durable->slot, pieces, &copy->nodes[i].writer, error);
+        rc = durable_which(node, rc, error);
     }
     return rc;
 }
@@ -162,9 +164,10 @@ static int write_all(struct coro *co, struct durable_thread *thread, struct copy
     struct durable *durable = thread->durable;
     int rc = files_begin(durable, copy, error);
     for (uint32_t i = 0; i < durable->node_count && rc == 0; i++)
-        rc = memory_copy(co, thread, &durable->nodes[i], copy, error);
+        rc = durable_which(&durable->nodes[i], memory_copy(co, thread, &durable->nodes[i], copy, error), error);
     if (rc == 0 && loaded_since(&durable->epochs, copy)) rc = CELLAR_RETRY;
-    for (uint32_t i = 0; i < durable->node_count && rc == 0; i++) rc = checkpoint_sync(copy->nodes[i].writer, error);
+    for (uint32_t i = 0; i < durable->node_count && rc == 0; i++)
+        rc = durable_which(&durable->nodes[i], checkpoint_sync(copy->nodes[i].writer, error), error);
     if (rc == 0) rc = heads_write(durable, copy, last, error);
     for (uint32_t i = 0; i < durable->node_count; i++) checkpoint_drop(copy->nodes[i].writer);
     return rc;

@@ -65,8 +65,12 @@ static int pieces_restore(struct restoring *run)
     if (!run->piece) return err_set(run->error, CELLAR_NOMEM, "no memory to read a checkpoint");
     int rc = fabric_register_local(run->ep->fabric, run->piece, CHECKPOINT_PIECE);
     for (uint32_t i = 0; i < durable->node_count && rc == 0; i++) {
+        struct cellar_error inner = {0}, *error = run->error;
         run->node = &durable->nodes[i];
-        rc = checkpoint_read(run->node->disk, durable->slot, durable_found(run->node), piece_write, run, run->error);
+        run->error = &inner;
+        rc = checkpoint_read(run->node->disk, durable->slot, durable_found(run->node), piece_write, run, &inner);
+        run->error = error;
+        rc = durable_named(run->node, rc, &inner, error);
     }
     fabric_forget_local(run->ep->fabric, run->piece, CHECKPOINT_PIECE);
     free(run->piece);
@@ -96,9 +100,13 @@ static int logs_read(struct restoring *run)
     int rc = 0;
     for (uint32_t i = 0; i < durable->node_count && rc == 0; i++) {
         struct durable_node *node = &durable->nodes[i];
+        struct cellar_error inner = {0}, *error = run->error;
         run->node = node;
-        rc = durable->look ? journal_show(&node->wal, &durable->cut, entry_see, run, run->error)
-                           : journal_open(&node->wal, &durable->cut, entry_see, run, &node->journal, run->error);
+        run->error = &inner;
+        rc = durable->look ? journal_show(&node->wal, &durable->cut, entry_see, run, &inner)
+                           : journal_open(&node->wal, &durable->cut, entry_see, run, &node->journal, &inner);
+        run->error = error;
+        rc = durable_named(node, rc, &inner, error);
     }
     uint64_t *last = &durable->replay.incarnation_last;
     uint64_t found = durable->restores ? durable_found(&durable->nodes[0])->incarnation : 0;
@@ -112,7 +120,8 @@ static int life_begin(struct durable *durable, struct cellar_error *error)
     int rc = 0;
     for (uint32_t i = 0; i < durable->node_count && rc == 0; i++) {
         struct durable_node *node = &durable->nodes[i];
-        rc = journal_begin(node->journal, error);
+        struct cellar_error inner = {0};
+        rc = durable_named(node, journal_begin(node->journal, &inner), &inner, error);
         atomic_store(&node->group, journal_group(node->journal));
     }
     return rc;
@@ -125,8 +134,11 @@ static int others_remove(struct durable *durable, struct cellar_error *error)
     int rc = 0;
     for (uint32_t i = 0; i < durable->node_count && rc == 0; i++)
         for (uint32_t slot = 0; slot < CHECKPOINT_FILES && rc == 0; slot++)
-            if (!durable->restores || (beside && slot != durable->slot))
-                rc = checkpoint_remove(durable->nodes[i].disk, slot, error);
+            if (!durable->restores || (beside && slot != durable->slot)) {
+                struct cellar_error inner = {0};
+                rc = checkpoint_remove(durable->nodes[i].disk, slot, &inner);
+                rc = durable_named(&durable->nodes[i], rc, &inner, error);
+            }
     return rc;
 }
 
@@ -147,7 +159,7 @@ static void broken_tell(const struct durable *durable)
     for (uint32_t i = 0; i < durable->node_count; i++)
         for (uint32_t slot = 0; slot < CHECKPOINT_FILES; slot++) {
             char name[160];
-            durable_name(&durable->nodes[i], durable->db->config.durable, name, sizeof name);
+            durable_name(&durable->nodes[i], name, sizeof name);
             if (durable->nodes[i].broken[slot])
                 node_log(
                     &durable->db->opening, CELLAR_LOG_WARNING,

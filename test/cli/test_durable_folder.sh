@@ -268,6 +268,12 @@ for node in 0 1 2; do
     run "three, without node $node" check "$dir"
     told 1 "^FAIL .*/node-$node is empty: what memory node $node kept is gone"
     work "$three"
+    counts=$("$cellar" check "$three" | sed -n "s/.*node-$node.\(checkpoint-[12]\) .* counts: .*/\1/p")
+    flip "node-$node/$counts" 100000
+    refused "work/node-$node: $counts, offset " inspect "$dir"
+    run "three, a flipped bit" check "$dir"
+    told 1 "^FAIL .*work/node-$node: $counts, offset "
+    work "$three"
     rm "$dir/node-$node/"wal-*
     run "three, without a log" check "$dir"
     told 1 "^FAIL .*/work.*"

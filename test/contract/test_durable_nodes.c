@@ -74,6 +74,13 @@ static int looked(struct cellar_txn *txn, void *arg)
     return rc;
 }
 
+/* All rows are there; it is closed. */
+static void judge_rows(struct cellar *db)
+{
+    ok(cellar_run(db, looked, (void *)purses_of(db), NULL, NULL));
+    ok(cellar_close(db));
+}
+
 static void make(const struct place *place, uint32_t mns, uint32_t replicas)
 {
     struct cellar *db;
@@ -106,8 +113,7 @@ static void what_was_put_is_there(void **state)
             const struct cellar_lab *lab = opening == 1 ? CELLAR_LAB(.mns = 3, .replicas = replicas) : NULL;
             uint32_t flags = CELLAR_EXISTING | (opening == 2 ? (uint32_t)CELLAR_PRIVATE : 0);
             ok(cellar_open(place.folder, CELLAR_OPTIONS(.flags = flags, .lab = lab), &db));
-            ok(cellar_run(db, looked, (void *)purses_of(db), NULL, NULL));
-            ok(cellar_close(db));
+            judge_rows(db);
         }
         place_end(&place);
     }
@@ -131,8 +137,7 @@ static void a_first_use_that_was_cut_off_begins_anew(void **state)
     shell(&place, "rm $d/node-*/wal-* $d/node-*/checkpoint-* && cp of_two $d/node-2/cellar"); /* of two makings */
     make(&place, 3, 1);
     ok(cellar_open(place.folder, NULL, &db));
-    ok(cellar_run(db, looked, (void *)purses_of(db), NULL, NULL));
-    ok(cellar_close(db));
+    judge_rows(db);
     place_end(&place);
 }
 
@@ -253,8 +258,7 @@ static void folders_that_do_not_belong_together_are_refused(void **state)
           "rmdir $d/node-0 && mv first $d/node-0 && rm -r $d/node-1 && mv kept disk && ln -s ../disk $d/node-1");
     struct cellar *db;
     ok(opened(&place, 3, 1, &db)); /* as another disk is mounted there */
-    ok(cellar_run(db, looked, (void *)purses_of(db), NULL, NULL));
-    ok(cellar_close(db));
+    judge_rows(db);
     place_end(&place);
 }
 
