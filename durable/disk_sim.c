@@ -315,6 +315,11 @@ void disk_sim_power_cycle(struct disk_sim *any)
     machine->faults = (struct disk_sim_faults){0};
 }
 
+void disk_sim_blank(struct disk_sim *sim)
+{
+    for (int i = 0; i < FILES_MAX; i++) file_free(&sim->files[i]);
+}
+
 static struct sim_file *file_of(struct disk_sim *sim, const char *name)
 {
     struct sim_file *file = file_find(sim, name);

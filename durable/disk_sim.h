@@ -43,6 +43,9 @@ void disk_sim_process_ends(struct disk_sim *disk);
 void disk_sim_resize(struct disk_sim *disk, uint64_t capacity);
 uint64_t disk_sim_used(const struct disk_sim *disk);
 
+/* At rest: another disk is in its place, on which nothing is. */
+void disk_sim_blank(struct disk_sim *disk);
+
 /* What tests do to a file at rest. A name that is not there is a mistake of the test. */
 uint64_t disk_sim_bytes(struct disk_sim *disk, const char *name); /* 0: there is none */
 void disk_sim_peek(struct disk_sim *disk, const char *name, uint64_t offset, void *to, size_t bytes);

@@ -8,7 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-_Static_assert(sizeof(struct folder) == 80, "folder");
+_Static_assert(sizeof(struct folder) == 88, "folder");
 
 union block {
     struct folder folder;

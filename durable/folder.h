@@ -9,7 +9,7 @@
 
 #define FOLDER_FILE "cellar"
 #define FOLDER_MAGIC 0x52494452414c4c43ull /* "CLLARDIR" read as a little-endian word */
-#define FOLDER_VERSION 2
+#define FOLDER_VERSION 3
 #define FOLDER_BYTES 4096
 
 /* The first bytes of the block; zeros follow. */
@@ -23,6 +23,7 @@ struct folder {
     uint64_t number[2];    /* that no other folder has */
     uint64_t fingerprint;  /* of the layouts of what is kept */
     uint64_t memory_bytes; /* of the memory node */
+    uint64_t life;         /* the first one that it has, made in a lost one's place; 0: it was made with the pool */
     uint64_t checksum;     /* xxh3 of the whole block, this field taken as zero */
 };
 

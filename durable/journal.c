@@ -59,7 +59,9 @@ static int life_begins(struct reading *reading, uint64_t group, const struct ite
 {
     struct journal_found *found = &reading->found;
     bool again = item->life == found->life && item->epoch == found->cut && found->closed == found->cut;
-    if (!again && (item->life <= found->life || (reading->sure && item->epoch > found->closed)))
+    /* A log that was begun in a lost one's place has nothing of what its first life goes on from. */
+    bool first = found->life == 0;
+    if (!again && (item->life <= found->life || (reading->sure && !first && item->epoch > found->closed)))
         return wrong(reading, group, "a life that cannot begin here");
     if (reading->life_count == reading->life_capacity) {
         uint32_t capacity = 2 * reading->life_capacity + 16;

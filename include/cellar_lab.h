@@ -26,8 +26,8 @@ struct cellar_lab {
     uint32_t replicas; /* backups on these (0); less than mns. A folder that is there has its own numbers of both */
     uint32_t coros;    /* coordinators of each worker (4) */
     uint32_t sim;      /* 1: a cluster in virtual time, inside this thread */
-    uint32_t reserved;
-    uint64_t seed; /* everything random follows from it (1) */
+    uint32_t lost;     /* 1 + the memory node whose folder is empty, its disk being lost: filled from backups (0) */
+    uint64_t seed;     /* everything random follows from it (1) */
     /*
      * Redo-log segment of each coordinator (128 KiB); more where an index of the pool needs it. A full pool still has
      * a segment of 64 KiB for the first coordinator of each compute node: with coros 1 and log_bytes 64 KiB it can be

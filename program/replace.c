@@ -1,4 +1,7 @@
-/* replace.c - `cellar replace`: has a fresh memory node filled in the place of one that was lost. */
+/*
+ * replace.c - `cellar replace`: has a fresh memory node filled in the place of one that was lost, or the empty folder
+ * of one whose disk was.
+ */
 #include "cellar_lab.h"
 #include "db_failover.h"
 #include "db_open.h"
@@ -6,6 +9,7 @@
 #include "err.h"
 #include "etcd.h"
 #include "options.h"
+#include "pool_file.h"
 #include "program.h"
 #include "shared_options.h"
 
@@ -13,7 +17,7 @@
 #include <string.h>
 
 struct replace {
-    const char *memnodes, *etcd, *etcd_prefix;
+    const char *memnodes, *durable, *etcd, *etcd_prefix;
     uint32_t mn, cn, replicas;
 };
 
@@ -26,6 +30,11 @@ static const struct option_def defs[] = {
      .help = "sockets of all its `cellar memnode` processes, comma separated, the fresh one's among them",
      .kind = OPTION_TEXT,
      .offset = AT(memnodes)},
+    {.name = "durable",
+     .argument = "DIR",
+     .help = "or the folder of several memory nodes that no process has open; node-I in it, of the lost one, is empty",
+     .kind = OPTION_TEXT,
+     .offset = AT(durable)},
     {.name = "replicas",
      .argument = "F",
      .help = "backups of each record and log, as when it was made",
@@ -59,16 +68,31 @@ static const struct options options = {
 static void print_help(void)
 {
     fputs(
-        "Usage: cellar replace --memnodes PATHS --mn I --cn I [--replicas F]\n\n"
+        "Usage: cellar replace --memnodes PATHS --mn I --cn I [--replicas F]\n"
+        "       cellar replace --durable DIR --mn I\n\n"
         "A memory node was lost (its process has ended), and `cellar memnode` was started anew at the same socket with "
         "the same\n--node, --mns, --cns, --bytes and --seed: fills it with all that the lost one had, while compute "
-        "nodes work, and returns when the\npool has all its backups again.\n",
+        "nodes work, and returns when the\npool has all its backups again.\n\n"
+        "Or the disk of DIR/node-I was lost, and an empty one is there: fills it from the others, which must have "
+        "backups.\n",
         stdout);
     options_print(&options, stdout);
     fputs("\nExample\n"
           "  cellar memnode --socket /tmp/mn1 --bytes 2G --node 1 --mns 2 --cns 4 &\n"
-          "  cellar replace --memnodes /tmp/mn0,/tmp/mn1 --mn 1 --cn 3\n",
+          "  cellar replace --memnodes /tmp/mn0,/tmp/mn1 --mn 1 --cn 3\n"
+          "  cellar replace --durable /var/lib/pool --mn 1\n",
           stdout);
+}
+
+/* The folder says how many backups it has, and no other process is there. */
+static int folder_only(uint64_t given, struct cellar_error *error)
+{
+    static const char *const others[] = {"cn", "replicas", "etcd", "etcd-prefix"};
+    for (uint32_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (options_given(&options, given, others[i]))
+            return err_set(error, CELLAR_INVALID, "--%s is for --memnodes: a folder is opened by one process",
+                           others[i]);
+    return 0;
 }
 
 static int parse(int count, char *const *arguments, struct replace *replace, struct cellar_error *error)
@@ -77,10 +101,11 @@ static int parse(int count, char *const *arguments, struct replace *replace, str
     uint32_t paths = 1;
     int code = options_parse(&options, count, arguments, replace, &given, error);
     if (code != 0) return code;
-    if (!replace->memnodes)
-        return err_set(error, CELLAR_INVALID, "name the pool: --memnodes PATHS; a pool in one process has no others");
+    if (!replace->memnodes == !replace->durable)
+        return err_set(error, CELLAR_INVALID, "name the pool: --memnodes PATHS, or --durable DIR");
     if (!options_given(&options, given, "mn"))
         return err_set(error, CELLAR_INVALID, "name the memory node that was lost: --mn I");
+    if (replace->durable) return folder_only(given, error);
     if (!options_given(&options, given, "cn"))
         return err_set(error, CELLAR_INVALID, "name a compute node's index that is not in use: --cn I");
     for (const char *p = replace->memnodes; *p; p++) paths += *p == ',';
@@ -99,7 +124,21 @@ static void log_line(void *arg, enum cellar_log_level level, const char *text)
     if (level >= CELLAR_LOG_WARNING) puts(text);
 }
 
-static int run(const struct replace *replace, struct cellar_error *error)
+static int folder_fill(const struct replace *replace, struct cellar_error *error)
+{
+    struct cellar *db;
+    const struct engine_config config = {.cc = CELLAR_LAB_CC_RECORD,
+                                         .durable = replace->durable,
+                                         .lost = replace->mn + 1,
+                                         .coros = 1,
+                                         .log_bytes = 64 << 10,
+                                         .existing = true,
+                                         .log = log_line};
+    int code = pool_file_open(&config, &db, error);
+    return code ? code : cellar_close(db);
+}
+
+static int pool_fill(const struct replace *replace, struct cellar_error *error)
 {
     struct cellar *db;
     struct etcd *etcd;
@@ -118,7 +157,6 @@ static int run(const struct replace *replace, struct cellar_error *error)
         cellar_close(db);
     }
     etcd_close(etcd);
-    if (code == 0) printf("memory node %u has all that the lost one had\n", replace->mn);
     return code;
 }
 
@@ -132,7 +170,8 @@ int program_replace(int count, char *const *arguments, struct watch *watch)
         print_help();
         return COMMAND_OK;
     }
-    if (code == 0) code = run(&replace, &error);
+    if (code == 0) code = replace.durable ? folder_fill(&replace, &error) : pool_fill(&replace, &error);
+    if (code == 0) printf("memory node %u has all that the lost one had\n", replace.mn);
     if (code == 0) return COMMAND_OK;
     fprintf(stderr, "cellar replace: %s\n", error.code ? error.text : cellar_strerror(code));
     return COMMAND_ERROR;

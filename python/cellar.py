@@ -119,7 +119,7 @@ class _Lab(ctypes.Structure):
     _fields_ = [
         ("size", ctypes.c_uint32), ("cc", ctypes.c_int), ("cns", ctypes.c_uint32), ("mns", ctypes.c_uint32),
         ("replicas", ctypes.c_uint32), ("coros", ctypes.c_uint32), ("sim", ctypes.c_uint32),
-        ("reserved", ctypes.c_uint32), ("seed", ctypes.c_uint64), ("log_bytes", ctypes.c_uint64),
+        ("lost", ctypes.c_uint32), ("seed", ctypes.c_uint64), ("log_bytes", ctypes.c_uint64),
         ("rtt_ns", ctypes.c_uint64), ("backoff_cap_ns", ctypes.c_uint64), ("hot", ctypes.c_char_p),
         ("way", ctypes.c_char_p), ("lock", ctypes.c_char_p), ("lock_policy", ctypes.c_char_p),
     ]

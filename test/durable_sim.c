@@ -16,6 +16,7 @@ int durable_sim_open(struct durable_sim *sim, struct cellar_error *error)
                                    .cc = sim->cc,
                                    .mns = sim->nodes ? sim->nodes : 1,
                                    .replicas = sim->replicas,
+                                   .lost = sim->lost,
                                    .threads = 2,
                                    .coros = sim->coros,
                                    .log_bytes = 64u << 10,
@@ -37,7 +38,7 @@ int durable_sim_open(struct durable_sim *sim, struct cellar_error *error)
         sim->timed[i].node = i;
         disks[i] = &sim->timed[i].disk;
     }
-    int rc = durable_open_on(disks, (uint64_t[2]){sim->seed, 1}, &shape, &config, &sim->durable, error);
+    int rc = durable_open_on(disks, (uint64_t[2]){sim->seed, sim->fabric_seed}, &shape, &config, &sim->durable, error);
     if (rc) return rc;
     for (uint32_t i = 0; i < config.mns; i++) sim->timed[i].durable = sim->durable;
     rc = db_open_durable(sim->fabric, &config, sim->durable, &sim->db, error);

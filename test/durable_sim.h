@@ -22,6 +22,7 @@ struct durable_sim {
     bool torn;
     void (*log)(void *arg, enum cellar_log_level level, const char *text); /* NULL: none */
     uint32_t nodes, replicas;                                              /* memory nodes, 0: one; backups of each */
+    uint32_t lost;                                                         /* 1 + the one to be filled; 0: none */
     struct disk_sim *disk;                                                 /* of the first memory node, */
     struct disk_sim *others[DURABLE_SIM_NODES - 1];                        /* ... and of the others */
     /* then */

@@ -48,6 +48,7 @@ struct engine_config {
      * next durable transaction, after cellar_sync, or after cellar_close.
      */
     const char *durable;
+    uint32_t lost; /* 1 + the memory node whose folder is empty, its disk being lost: it is filled from backups (0) */
     uint64_t durable_bytes;       /* of its log, which a checkpoint frees at half (pool_bytes, 256 MiB to 4 GiB) */
     uint64_t epoch_ns;            /* what none waits for goes to the disk together, so often (2 ms; 0.1 ms to 1 s) */
     enum cellar_durability level; /* of calls that do not say otherwise */

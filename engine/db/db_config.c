@@ -127,6 +127,9 @@ static int durable_check(const struct engine_config *config, struct cellar_error
         return err_set(error, CELLAR_INVALID, "nothing can be durable: the database has no folder");
     if (config->durable && config->pool_private && config->level == CELLAR_DURABLE)
         return err_set(error, CELLAR_INVALID, "nothing can be durable: pool_private only looks at the folder");
+    if (config->lost && (!config->durable || config->pool_private))
+        return err_set(error, CELLAR_INVALID, "lost: a memory node is filled where its folder is %s",
+                       config->durable ? "opened, not only looked at" : "named");
     if (config->durable && config->pool_path)
         return err_set(error, CELLAR_INVALID, "durable: a folder and a pool file are one too many");
     if (config->durable && config->threads + config->sessions > WORKERS_MAX - DURABLE_THREADS(config->mns))

@@ -55,6 +55,7 @@
     X(durable_sync_early, "a sync to an epoch does not wait for it")                                                   \
     X(durable_rings_first, "rings are emptied before it is seen that none in flight has the epoch")                    \
     X(durable_acked_early, "an epoch counts as durable when its end is written, not when it is synced")                \
+    X(durable_blank_counted, "the log of a folder that is being filled, which has nothing, counts for the cut")        \
     X(durable_loads_ignored, "epochs are closed though rows were loaded that no checkpoint has")                       \
     X(durable_loads_written,                                                                                           \
       "epochs are closed after a load when the checkpoint is written, though it does not count")                       \

@@ -85,6 +85,8 @@ struct durable {
     uint32_t files;    /* as of the shape */
     uint32_t slot;     /* where the checkpoint is that counts, */
     bool restores;     /* ... if one does */
+    int32_t filled;    /* the memory node that has no part of it, and gets its bytes from copies; -1: all have parts */
+    int32_t lost;      /* the memory node whose folder is empty, and to be filled; -1: none is */
     bool beside;       /* the other slot has a newer one, which does not count */
     uint64_t begun_ns; /* restoring */
     struct journal_cut cut;
@@ -100,10 +102,15 @@ struct durable {
     struct durable_node *nodes;
 };
 
-/* What counts of a memory node's checkpoints, if any does. */
+/* A memory node's part of the checkpoint that counts, if any does; the one that is filled has none. */
 static inline const struct checkpoint *durable_found(const struct durable_node *node)
 {
     return &node->heads[node->durable->slot];
+}
+/* What is the same in all parts: begin, last, incarnation. */
+static inline const struct checkpoint *durable_counts(const struct durable *durable)
+{
+    return durable_found(&durable->nodes[durable->filled == 0]);
 }
 
 /* How a log is cut into files. */

@@ -112,11 +112,18 @@ static int folders_make(struct durable *durable, const struct engine_config *con
     return 0;
 }
 
+/* Of the first memory node whose folder says something: what all have in common. */
+static const struct folder *folder_of(const struct durable *durable)
+{
+    return &durable->nodes[durable->lost == 0].folder;
+}
+
 /* Do all belong together, each in its place? */
 static int together(const struct durable *durable, struct cellar_error *error)
 {
-    const struct folder *first = &durable->nodes[0].folder;
+    const struct folder *first = folder_of(durable);
     for (uint32_t i = 0; i < durable->node_count; i++) {
+        if ((int32_t)i == durable->lost) continue;
         const struct durable_node *node = &durable->nodes[i];
         const struct folder *folder = &node->folder;
         char name[PATH_BYTES];
@@ -158,6 +165,31 @@ static int folders_settle(struct durable *durable, struct cellar_error *error)
     return rc;
 }
 
+/*
+ * One is empty. It is filled if that is asked for: where a disk is not mounted, the folder that it is to be mounted on
+ * is empty, too. Its own file is written when it is known in which life it is the first time.
+ */
+static int lost_use(struct durable *durable, const struct engine_config *config, uint32_t missing,
+                    const uint64_t number[2], struct cellar_error *error)
+{
+    durable->lost = (int32_t)missing;
+    struct folder *folder = &durable->nodes[missing].folder;
+    const struct folder *first = folder_of(durable);
+    if (first->replicas == 0)
+        return err_set(error, CELLAR_CORRUPT, "%.100s/" NODE_FOLDER "%u is empty: what memory node %u kept is gone",
+                       config->durable, missing, missing);
+    if (config->lost != missing + 1 || durable->look)
+        return err_set(error, CELLAR_CORRUPT,
+                       "%.100s/" NODE_FOLDER "%u is empty: if its disk is lost, cellar replace --durable DIR --mn %u "
+                       "fills it from backups",
+                       config->durable, missing, missing);
+    *folder = *first;
+    folder->node = missing;
+    folder->number[0] = number[0];
+    folder->number[1] = number[1] + missing;
+    return 0;
+}
+
 /* Empty ones get their numbers. */
 static int folders_use(struct durable *durable, const struct engine_config *config, const uint64_t number[2],
                        struct cellar_error *error)
@@ -177,37 +209,49 @@ static int folders_use(struct durable *durable, const struct engine_config *conf
             return err_set(error, CELLAR_NOT_FOUND, "%.100s: it has no pool", config->durable);
         return folders_make(durable, config, number, error);
     }
-    if (count < durable->node_count)
-        return err_set(error, CELLAR_CORRUPT, "%.100s/" NODE_FOLDER "%u is empty: what memory node %u kept is gone",
-                       config->durable, missing, missing);
-    int rc = together(durable, error);
-    if (rc == 0) rc = asked(config, &durable->nodes[0].folder, error);
+    if (count + 1 < durable->node_count)
+        return err_set(error, CELLAR_CORRUPT, "%.100s: %u of its %u folders are empty: what they kept is gone",
+                       config->durable, durable->node_count - count, durable->node_count);
+    int rc = count < durable->node_count ? lost_use(durable, config, missing, number, error) : 0;
+    if (rc == 0) rc = together(durable, error);
+    if (rc == 0) rc = asked(config, folder_of(durable), error);
     return rc == 0 && fresh && !durable->look ? folders_settle(durable, error) : rc;
 }
 
 /* ---- which checkpoint counts ---- */
 
-/* All logs, each from the group on that the checkpoint in this slot needs; CHECKPOINT_FILES: from their beginning. */
-static int cut_look(struct durable *durable, uint32_t slot, struct journal_found *found, struct cellar_error *error)
+/* Its folder was made in a lost one's place, and has kept nothing yet. */
+static bool is_blank(const struct durable_node *node, const struct journal_found *found)
 {
+    if (PLANT(durable_blank_counted)) return false;
+    return node->folder.life && !found->life && !node->heads[0].pieces_max && !node->heads[1].pieces_max;
+}
+
+/* All logs, each from the group on that the checkpoint in this slot needs; CHECKPOINT_FILES: from their beginning. */
+static int cut_look(struct durable *durable, uint32_t slot, struct cellar_error *error)
+{
+    struct journal_found found[FABRIC_NODES_MAX];
+    uint32_t count = 0;
     for (uint32_t i = 0; i < durable->node_count; i++) {
         struct durable_node *node = &durable->nodes[i];
         struct cellar_error inner = {0};
-        node->wal.from = slot < CHECKPOINT_FILES ? node->heads[slot].group : 1;
-        int rc = durable_named(node, journal_look(&node->wal, &found[i], &inner), &inner, error);
+        bool part = slot < CHECKPOINT_FILES && node->heads[slot].pieces_max;
+        node->wal.from = part ? node->heads[slot].group : 1;
+        if ((int32_t)i == durable->lost) continue;
+        int rc = durable_named(node, journal_look(&node->wal, &found[count], &inner), &inner, error);
         if (rc) return rc;
+        count += !is_blank(node, &found[count]);
     }
     struct cellar_error inner = {0};
-    int rc = journal_cut_of(found, durable->node_count, &durable->cut, &inner);
+    int rc = journal_cut_of(found, count, &durable->cut, &inner);
     return rc ? err_set(error, rc, "%.100s: %.130s", durable->path, inner.text) : 0;
 }
 
 /* Those of a life before the last one that did not count were removed when the next one began (INV-DURABLE-12). */
 static int counts(struct durable *durable, uint32_t slot, bool *does, struct cellar_error *error)
 {
-    struct journal_found found[FABRIC_NODES_MAX];
-    const struct checkpoint *head = &durable->nodes[0].heads[slot];
-    int rc = cut_look(durable, slot, found, error);
+    const struct checkpoint *head = durable_counts(durable);
+    int rc = cut_look(durable, slot, error);
     if (rc) return rc;
     if (head->life > durable->cut.life)
         return err_set(error, CELLAR_CORRUPT, "%.100s: a checkpoint is of life %llu, and the log's last one is %llu",
@@ -221,17 +265,32 @@ static bool later(const struct checkpoint *a, const struct checkpoint *b)
     return a->life != b->life ? a->life > b->life : a->last > b->last;
 }
 
-/* All memory nodes have their parts of it (INV-DURABLE-20). */
-static bool is_whole(const struct durable *durable, uint32_t slot)
+/* The memory node has none of what was copied in that life: its folder came later, or is to come. */
+static bool came_later(const struct durable_node *node, uint64_t life)
 {
-    const struct checkpoint *first = &durable->nodes[0].heads[slot];
-    bool whole = first->pieces_max > 0;
-    for (uint32_t i = 1; i < durable->node_count && !PLANT(durable_parts_mixed); i++) {
-        const struct checkpoint *head = &durable->nodes[i].heads[slot];
-        whole = whole && head->pieces_max && head->life == first->life && head->begin == first->begin &&
-                head->last == first->last;
+    return (int32_t)node->number == node->durable->lost || node->folder.life > life;
+}
+
+/*
+ * All memory nodes have their parts of it (INV-DURABLE-20), but for one whose folder came later: *filled, or -1. NULL:
+ * it is not whole. Else one of the parts.
+ */
+static const struct checkpoint *whole_in(const struct durable *durable, uint32_t slot, int32_t *filled)
+{
+    const struct checkpoint *first = NULL;
+    *filled = -1;
+    for (uint32_t i = 0; i < durable->node_count && !first; i++)
+        if (durable->nodes[i].heads[slot].pieces_max) first = &durable->nodes[i].heads[slot];
+    for (uint32_t i = 0; i < durable->node_count && first && !PLANT(durable_parts_mixed); i++) {
+        const struct durable_node *node = &durable->nodes[i];
+        const struct checkpoint *head = &node->heads[slot];
+        bool lacks = !head->pieces_max && came_later(node, first->life) && *filled < 0 && node->folder.replicas;
+        bool part =
+            head->pieces_max && head->life == first->life && head->begin == first->begin && head->last == first->last;
+        if (lacks) *filled = (int32_t)i;
+        if (!lacks && !part) return NULL;
     }
-    return whole;
+    return first;
 }
 
 /* The slot has a part of a later one, at whatever memory node. */
@@ -249,7 +308,7 @@ static int heads_look(struct durable *durable, struct cellar_error *error)
 {
     for (uint32_t i = 0; i < durable->node_count; i++) {
         struct durable_node *node = &durable->nodes[i];
-        for (uint32_t slot = 0; slot < CHECKPOINT_FILES; slot++) {
+        for (uint32_t slot = 0; slot < CHECKPOINT_FILES && (int32_t)i != durable->lost; slot++) {
             struct cellar_error inner = {0};
             struct checkpoint head = {0};
             int rc = checkpoint_look(node->disk, node->folder.number, slot, &head, &node->broken[slot], &inner);
@@ -262,22 +321,24 @@ static int heads_look(struct durable *durable, struct cellar_error *error)
 
 static int checkpoint_choose(struct durable *durable, struct cellar_error *error)
 {
-    struct journal_found found[FABRIC_NODES_MAX];
+    int32_t filled[CHECKPOINT_FILES];
     bool does = false;
     int rc = heads_look(durable, error);
     if (rc) return rc;
-    bool whole[CHECKPOINT_FILES] = {is_whole(durable, 0), is_whole(durable, 1)};
-    const struct durable_node *first = &durable->nodes[0];
-    uint32_t newer = whole[1] && (!whole[0] || later(&first->heads[1], &first->heads[0]));
+    const struct checkpoint *whole[CHECKPOINT_FILES] = {whole_in(durable, 0, &filled[0]),
+                                                        whole_in(durable, 1, &filled[1])};
+    uint32_t newer = whole[1] && (!whole[0] || later(whole[1], whole[0]));
     for (uint32_t i = 0; i < CHECKPOINT_FILES; i++) {
         durable->slot = i ? 1 - newer : newer;
         if (!whole[durable->slot]) continue;
-        durable->beside = has_later(durable, 1 - durable->slot, &first->heads[durable->slot]);
+        durable->filled = filled[durable->slot];
+        durable->beside = has_later(durable, 1 - durable->slot, whole[durable->slot]);
         rc = counts(durable, durable->slot, &does, error);
         durable->restores = rc == 0 && does;
         if (rc || does) return rc;
     }
-    rc = cut_look(durable, CHECKPOINT_FILES, found, error);
+    durable->filled = -1;
+    rc = cut_look(durable, CHECKPOINT_FILES, error);
     if (rc == CELLAR_CORRUPT && durable->node_count > 1)
         rc = err_set(error, rc,
                      "%.100s: no checkpoint is there whole: the folders of its memory nodes are not of one "
@@ -300,11 +361,34 @@ static int durable_new(const char *path, uint32_t nodes, struct durable **out, s
     if (!durable || !durable->nodes) return err_set(error, CELLAR_NOMEM, "no memory for a durable folder");
     durable->path = path;
     durable->node_count = nodes;
+    durable->filled = durable->lost = -1;
     for (uint32_t i = 0; i < nodes; i++) {
         durable->nodes[i].durable = durable;
         durable->nodes[i].number = i;
     }
     return 0;
+}
+
+/*
+ * That one is to be filled from now on (INV-DURABLE-25): its file says so until a checkpoint counts that has its part.
+ * An opening that was cut off after this goes on by itself.
+ */
+static int filling_begin(struct durable *durable, const struct engine_config *config, struct cellar_error *error)
+{
+    struct cellar_error inner = {0};
+    if (config->lost > durable->node_count)
+        return err_set(error, CELLAR_INVALID, "memory node %u is unknown: there are %u, numbered from 0",
+                       config->lost - 1, durable->node_count);
+    struct durable_node *node = &durable->nodes[config->lost - 1];
+    if (!durable->restores)
+        return err_set(error, CELLAR_NOT_FOUND, "%.100s: no pool was ever whole in it", config->durable);
+    if (durable->filled != (int32_t)node->number)
+        return err_set(error, CELLAR_EXISTS,
+                       "%.100s/" NODE_FOLDER "%u keeps memory node %u: only an empty folder is filled", config->durable,
+                       node->number, node->number);
+    if (durable->lost < 0) return 0;
+    node->folder.life = durable->cut.life + 1;
+    return durable_named(node, folder_make(node->disk, &node->folder, &inner), &inner, error);
 }
 
 /* What its disks have. given NULL: a shape of its own. */
@@ -313,7 +397,7 @@ static int disks_use(struct durable *durable, const uint64_t number[2], const st
 {
     int rc = folders_use(durable, config, number, error);
     if (rc) return rc;
-    const struct folder *first = &durable->nodes[0].folder;
+    const struct folder *first = folder_of(durable);
     struct durable_shape shape = given ? *given : shape_of(config->durable_bytes, first->memory_bytes);
     durable->files = shape.files;
     for (uint32_t i = 0; i < durable->node_count; i++) {
@@ -329,6 +413,7 @@ static int disks_use(struct durable *durable, const uint64_t number[2], const st
                                         .keeps = durable->node_count > 1};
     }
     rc = checkpoint_choose(durable, error);
+    if (rc == 0 && config->lost) rc = filling_begin(durable, config, error);
     if (rc) return rc;
     config->pool_bytes = first->memory_bytes;
     config->mns = first->nodes;
@@ -412,7 +497,7 @@ static int nodes_look(const char *path, uint32_t *nodes, struct cellar_error *er
     *nodes = access(name, F_OK) == 0;
     for (uint32_t i = 0; i < FABRIC_NODES_MAX && !*nodes && rc == 0; i++) {
         snprintf(name, sizeof name, "%s/" NODE_FOLDER "%u", path, i);
-        if (!disk_real_is_folder(name)) break;
+        if (!disk_real_is_folder(name)) continue;
         rc = node_look(path, name, nodes, error);
     }
     return rc;
@@ -457,7 +542,8 @@ int durable_open(struct engine_config *config, struct durable **out, struct cell
     rc = durable_new(config->durable, nodes, &durable, error);
     if (rc == 0) durable->look = config->pool_private;
     if (rc == 0) rc = disks_open(durable, config, error);
-    if (rc == 0) rc = disk_real_number(durable->nodes[0].real, number, error);
+    uint32_t made = config->lost && config->lost <= nodes ? config->lost - 1 : 0; /* a folder that is new */
+    if (rc == 0) rc = disk_real_number(durable->nodes[made].real, number, error);
     if (rc == 0) rc = disks_use(durable, number, NULL, config, error);
     return opened(durable, rc, out);
 }

@@ -3,6 +3,7 @@
 #include "db.h"
 #include "db_plants.h"
 #include "durable.h"
+#include "fill.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,8 @@ struct restoring {
     struct fabric_ep *ep;
     struct durable *durable;
     const struct durable_node *node; /* whose bytes are being read */
-    uint8_t *piece;                  /* registered */
+    struct replay_shape shape;
+    uint8_t *piece; /* registered */
     struct cellar_error *error;
     uint64_t pieces, piece_count, entries, told_ns; /* done so far, of so many; when that was said */
 };
@@ -38,16 +40,24 @@ static void redone(void *arg, uint64_t done)
 
 /* ---- pieces ---- */
 
+static int piece_write_at(struct restoring *run, struct fabric_addr addr)
+{
+    struct fabric_op op = fabric_op_write(addr, run->piece, CHECKPOINT_PIECE);
+    int rc = batch_run(run->co, run->ep, &op, 1);
+    return rc ? err_set(run->error, rc, "memory node %u: %s", fabric_addr_node(addr), cellar_strerror(rc)) : 0;
+}
+
 static int piece_write(void *arg, uint64_t offset, const uint8_t *bytes)
 {
     struct restoring *run = arg;
     if (offset > run->node->folder.memory_bytes - CHECKPOINT_PIECE || offset % CHECKPOINT_PIECE)
         return err_set(run->error, CELLAR_CORRUPT, "a checkpoint has a piece at %#llx", (unsigned long long)offset);
     progress_tell(run, run->pieces++, run->piece_count, "pieces of the checkpoint");
+    struct fabric_addr filled;
     memcpy(run->piece, bytes, CHECKPOINT_PIECE);
-    struct fabric_op op = fabric_op_write(fabric_addr_of(run->node->number, offset), run->piece, CHECKPOINT_PIECE);
-    int rc = batch_run(run->co, run->ep, &op, 1);
-    return rc ? err_set(run->error, rc, "memory node %u: %s", run->node->number, cellar_strerror(rc)) : 0;
+    int rc = piece_write_at(run, fabric_addr_of(run->node->number, offset));
+    bool fills = replay_fills(&run->shape, run->node->number, offset, &filled);
+    return rc || !fills ? rc : piece_write_at(run, filled);
 }
 
 static uint64_t pieces_of(const struct durable *durable)
@@ -66,6 +76,7 @@ static int pieces_restore(struct restoring *run)
     int rc = fabric_register_local(run->ep->fabric, run->piece, CHECKPOINT_PIECE);
     for (uint32_t i = 0; i < durable->node_count && rc == 0; i++) {
         struct cellar_error inner = {0}, *error = run->error;
+        if ((int32_t)i == durable->filled) continue;
         run->node = &durable->nodes[i];
         run->error = &inner;
         rc = checkpoint_read(run->node->disk, durable->slot, durable_found(run->node), piece_write, run, &inner);
@@ -84,7 +95,7 @@ static int entry_see(void *arg, uint64_t epoch, const uint8_t *bytes, uint32_t c
 {
     struct restoring *run = arg;
     struct durable *durable = run->durable;
-    uint64_t begin = durable->restores ? durable_found(run->node)->begin : 0;
+    uint64_t begin = durable->restores ? durable_counts(durable)->begin : 0;
     bool page = count >= sizeof(uint32_t) && *(const uint32_t *)(const void *)bytes == REPLAY_PAGE_MAGIC;
     if (!page && epoch <= begin && !PLANT(durable_begin_ignored)) return 0;
     run->entries++;
@@ -109,7 +120,7 @@ static int logs_read(struct restoring *run)
         rc = durable_named(node, rc, &inner, error);
     }
     uint64_t *last = &durable->replay.incarnation_last;
-    uint64_t found = durable->restores ? durable_found(&durable->nodes[0])->incarnation : 0;
+    uint64_t found = durable->restores ? durable_counts(durable)->incarnation : 0;
     if (*last < found) *last = found;
     return rc;
 }
@@ -142,12 +153,11 @@ static int others_remove(struct durable *durable, struct cellar_error *error)
     return rc;
 }
 
-static int pages_write(struct restoring *run)
+static struct replay_shape shape_of(const struct durable *durable)
 {
-    const struct folder *first = &run->durable->nodes[0].folder;
-    struct replay_shape shape = {first->nodes, first->replicas, first->memory_bytes,
-                                 catalog_area_bytes(first->memory_bytes, first->replicas)};
-    return run->durable->restores ? replay_pages(run->co, run->ep, &run->durable->replay, &shape, run->error) : 0;
+    const struct folder *first = &durable->nodes[0].folder;
+    return (struct replay_shape){first->nodes, first->replicas, first->memory_bytes,
+                                 catalog_area_bytes(first->memory_bytes, first->replicas), durable->filled};
 }
 
 /* ---- restoring ---- */
@@ -171,16 +181,22 @@ static void broken_tell(const struct durable *durable)
 static uint64_t last_used(const struct durable *durable)
 {
     uint64_t last = durable->cut.last > durable->cut.epoch ? durable->cut.last : durable->cut.epoch;
-    uint64_t found = durable->restores ? durable_found(&durable->nodes[0])->last : 0;
+    uint64_t found = durable->restores ? durable_counts(durable)->last : 0;
     return last > found ? last : found;
 }
 
 int durable_restore(struct coro *co, struct fabric_ep *ep, struct durable *durable, bool *restored,
                     struct cellar_error *error)
 {
-    struct restoring run = {.co = co, .ep = ep, .durable = durable, .error = error, .told_ns = fabric_now_ns(ep)};
+    struct restoring run = {.co = co,
+                            .ep = ep,
+                            .durable = durable,
+                            .shape = shape_of(durable),
+                            .error = error,
+                            .told_ns = fabric_now_ns(ep)};
     durable->begun_ns = run.told_ns;
     broken_tell(durable);
+    durable->replay.copies = durable->nodes[0].folder.replicas > 0;
     *restored = durable->restores;
     if (durable->look && !*restored)
         return err_set(error, CELLAR_NOT_FOUND, "the folder has no pool: none was ever whole");
@@ -194,7 +210,7 @@ int durable_restore(struct coro *co, struct fabric_ep *ep, struct durable *durab
         atomic_store(&durable->epochs.loads, 1);
         atomic_store(&durable->epochs.loads_over, 1);
     }
-    return pages_write(&run);
+    return *restored ? replay_pages(co, ep, &durable->replay, &run.shape, error) : 0;
 }
 
 int durable_redo(struct coro *co, struct fabric_ep *ep, struct durable *durable, const struct catalog *catalog,
@@ -204,6 +220,9 @@ int durable_redo(struct coro *co, struct fabric_ep *ep, struct durable *durable,
     durable->replay.progress = redone;
     durable->replay.progress_arg = &run;
     int rc = replay_entries(co, ep, catalog, &durable->replay, error);
+    if (rc == 0 && durable->filled >= 0) rc = fill_words(co, ep, catalog, (uint32_t)durable->filled, error);
+    if (rc == 0 && durable->db && durable->filled >= 0)
+        node_log(&durable->db->opening, CELLAR_LOG_WARNING, "memory node %d was filled from backups", durable->filled);
     if (rc == 0 && durable->db)
         node_log(&durable->db->opening, CELLAR_LOG_INFO, "restored %.100s: %llu pieces, %llu entries, in %.1f s",
                  durable->db->config.durable, (unsigned long long)pieces_of(durable),

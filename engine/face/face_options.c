@@ -71,9 +71,7 @@ static int lab_read(struct engine_config *config, const struct cellar_lab *from,
     struct cellar_lab lab;
     int rc = face_options_struct(&lab, sizeof lab, from, "cellar_lab", error);
     if (rc) return rc;
-    if (lab.sim > 1 || lab.reserved)
-        return err_set(error, CELLAR_INVALID, "cellar_lab.%s %u: %s", lab.reserved ? "reserved" : "sim",
-                       lab.reserved ? lab.reserved : lab.sim, lab.reserved ? "0" : "0 or 1");
+    if (lab.sim > 1) return err_set(error, CELLAR_INVALID, "cellar_lab.sim %u: 0 or 1", lab.sim);
     if (lab.sim && config->memnodes)
         return err_set(error, CELLAR_INVALID, "cellar_lab.sim: memory nodes of a cluster are in no virtual time");
     if (config->memnodes && (lab.mns || lab.replicas))
@@ -85,6 +83,7 @@ static int lab_read(struct engine_config *config, const struct cellar_lab *from,
     config->cc = lab.cc;
     config->cns = lab.cns;
     config->mns = lab.mns;
+    config->lost = lab.lost;
     config->coros = lab.coros;
     config->seed = lab.seed;
     config->log_bytes = lab.log_bytes;

@@ -44,6 +44,11 @@
     /* replay of the write-ahead log */                                                                                \
     X(replay_counters_kept, "counters of chunks, incarnations and the clock stay behind what the log has")             \
     X(replay_as_logged, "entries are redone as they lie, not in the order of their TS")                                \
-    X(replay_backups_kept, "entries are redone on the primary, and not on its backups")
+    X(replay_backups_kept, "entries are redone on the primary, and not on its backups")                                \
+    /* a memory node filled from copies */                                                                             \
+    X(replay_pages_unfilled, "runs and tables that the log alone has are not there on a memory node that is filled")   \
+    X(fill_members_left, "a memory node that was filled has no members")                                               \
+    X(fill_chunks_lost, "a memory node that was filled hands out chunks from the first one on")                        \
+    X(fill_locks_left, "the lock words of a memory node that was filled stay as its copies had them")
 
 RECOVERY_PLANTS(PLANT_DECLARE)

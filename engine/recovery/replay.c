@@ -43,23 +43,69 @@ static int item_new(struct replay *replay, const uint8_t *bytes, uint32_t count,
     return 0;
 }
 
-int replay_add(struct replay *replay, uint32_t node, uint64_t epoch, const uint8_t *bytes, uint32_t count)
+static const struct log_entry_wire *entry_of(const struct replay_item *item)
+{
+    return item->page ? NULL : (const struct log_entry_wire *)(const void *)item->bytes;
+}
+
+/* Where the item of an entry with that checksum is noted, or would be; half of the places are free. */
+static uint64_t *place_of(const struct replay *replay, const uint8_t *bytes, uint32_t count)
+{
+    uint64_t at = ((const struct log_entry_wire *)(const void *)bytes)->checksum;
+    for (;; at++) {
+        uint64_t *place = &replay->places[at & (replay->place_count - 1)];
+        const struct replay_item *item = *place ? &replay->items[*place - 1] : NULL;
+        if (!item || (item->count == count && memcmp(item->bytes, bytes, count) == 0)) return place;
+    }
+}
+
+static int places_widen(struct replay *replay)
+{
+    uint64_t *before = replay->places;
+    replay->place_count = replay->place_count ? 2 * replay->place_count : 4096;
+    replay->places = calloc(replay->place_count, sizeof *replay->places);
+    free(before);
+    if (!replay->places) return CELLAR_NOMEM;
+    for (uint64_t i = 0; i < replay->count; i++)
+        if (entry_of(&replay->items[i])) *place_of(replay, replay->items[i].bytes, replay->items[i].count) = i + 1;
+    return 0;
+}
+
+static int entry_add(struct replay *replay, uint32_t node, uint64_t epoch, const uint8_t *bytes, uint32_t count)
+{
+    const struct log_entry_wire *entry = logseg_parse(bytes, count);
+    struct replay_item *item;
+    if (!entry || entry->bytes != count || entry->epoch != epoch || entry->ts > LAYOUT_TS_MAX) return CELLAR_CORRUPT;
+    int rc = replay->copies && 2 * (replay->count + 1) > replay->place_count ? places_widen(replay) : 0;
+    if (rc) return rc;
+    uint64_t *place = replay->copies ? place_of(replay, bytes, count) : NULL;
+    if (place && *place) return 0;
+    rc = item_new(replay, bytes, count, &item);
+    if (rc) return rc;
+    if (place) *place = replay->count;
+    item->node = node;
+    item->epoch = epoch;
+    item->ts = entry->ts;
+    if (entry->ts > replay->ts_last) replay->ts_last = entry->ts;
+    if (entry->incarnation > replay->incarnation_last) replay->incarnation_last = entry->incarnation;
+    return 0;
+}
+
+static bool is_page(const uint8_t *bytes, uint32_t count)
 {
     const struct replay_page *page = (const struct replay_page *)(const void *)bytes;
+    return count >= sizeof *page && page->magic == REPLAY_PAGE_MAGIC && page->bytes == count - sizeof *page;
+}
+
+int replay_add(struct replay *replay, uint32_t node, uint64_t epoch, const uint8_t *bytes, uint32_t count)
+{
     struct replay_item *item;
+    if (!is_page(bytes, count)) return entry_add(replay, node, epoch, bytes, count);
     int rc = item_new(replay, bytes, count, &item);
     if (rc) return rc;
     item->node = node;
     item->epoch = epoch;
-    if (count >= sizeof *page && page->magic == REPLAY_PAGE_MAGIC && page->bytes == count - sizeof *page) {
-        item->page = true;
-        return 0;
-    }
-    const struct log_entry_wire *entry = logseg_parse(item->bytes, count);
-    if (!entry || entry->bytes != count || entry->epoch != epoch || entry->ts > LAYOUT_TS_MAX) return CELLAR_CORRUPT;
-    item->ts = entry->ts;
-    if (entry->ts > replay->ts_last) replay->ts_last = entry->ts;
-    if (entry->incarnation > replay->incarnation_last) replay->incarnation_last = entry->incarnation;
+    item->page = true;
     return 0;
 }
 
@@ -67,6 +113,7 @@ void replay_free(struct replay *replay)
 {
     for (uint64_t i = 0; i < replay->count; i++) free(replay->items[i].bytes);
     free(replay->items);
+    free(replay->places);
     *replay = (struct replay){0};
 }
 
@@ -101,6 +148,20 @@ static int write_all(struct replaying *run, struct fabric_addr addr, const void 
 
 /* ---- pages ---- */
 
+bool replay_fills(const struct replay_shape *shape, uint32_t node, uint64_t offset, struct fabric_addr *at)
+{
+    if (shape->filled < 0) return false;
+    uint32_t filled = (uint32_t)shape->filled, behind = (filled + shape->nodes - node) % shape->nodes;
+    uint64_t area = offset / shape->area_bytes;
+    if (area == 0 && behind > 0 && behind <= shape->replicas)
+        *at = fabric_addr_of(filled, offset + behind * shape->area_bytes);
+    else if (area == 1 && behind == shape->nodes - 1)
+        *at = fabric_addr_of(filled, offset - shape->area_bytes);
+    else
+        return false;
+    return true;
+}
+
 /*
  * Behind the run whose header this page is: chunks counted from the heap's beginning, of the memory node that the run
  * is on, or has its backup here. 0: it is none.
@@ -121,8 +182,11 @@ static int page_write(struct replaying *run, const struct replay_item *item, con
         page->offset > shape->mn_bytes || page->bytes > shape->mn_bytes - page->offset)
         return err_set(run->error, CELLAR_CORRUPT, "log of memory node %u: %u bytes at offset %#" PRIx64, item->node,
                        page->bytes, page->offset);
+    struct fabric_addr filled;
     memcpy(run->memory->image, page + 1, page->bytes);
-    return write_at(run, fabric_addr_of(item->node, page->offset), run->memory->image, page->bytes);
+    int rc = write_at(run, fabric_addr_of(item->node, page->offset), run->memory->image, page->bytes);
+    bool fills = replay_fills(shape, item->node, page->offset, &filled) && !PLANT(replay_pages_unfilled);
+    return rc || !fills ? rc : write_at(run, filled, run->memory->image, page->bytes);
 }
 
 /* Atomics alone touch the superblock's counters. */
@@ -333,13 +397,6 @@ static int by_ts(const void *left, const void *right)
     return (a->ts > b->ts) - (a->ts < b->ts);
 }
 
-/* Each memory node that has a copy of a ring logs its entries. */
-static bool is_copy(const struct replay_item *item, const struct replay_item *before)
-{
-    return !before->page && item->ts == before->ts && item->count == before->count &&
-           memcmp(item->bytes, before->bytes, item->count) == 0;
-}
-
 int replay_entries(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, struct replay *replay,
                    struct cellar_error *error)
 {
@@ -348,9 +405,8 @@ int replay_entries(struct coro *co, struct fabric_ep *ep, const struct catalog *
     if (replay->count && !PLANT(replay_as_logged)) qsort(replay->items, replay->count, sizeof *replay->items, by_ts);
     for (uint64_t i = 0; i < replay->count && rc == 0; i++) {
         if (replay->progress) replay->progress(replay->progress_arg, i);
-        const struct replay_item *item = &replay->items[i];
-        if (!item->page && (i == 0 || !is_copy(item, item - 1)))
-            rc = entry_redo(&run, (const struct log_entry_wire *)(const void *)item->bytes);
+        const struct log_entry_wire *entry = entry_of(&replay->items[i]);
+        if (entry) rc = entry_redo(&run, entry);
     }
     end(&run);
     return rc;

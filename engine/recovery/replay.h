@@ -20,7 +20,14 @@ struct replay_page {
 struct replay_shape {
     uint32_t nodes, replicas;
     uint64_t mn_bytes, area_bytes; /* of a memory node, and of each area on it */
+    int32_t filled;                /* the memory node that gets its bytes from copies; -1: none */
 };
+
+/*
+ * Where bytes of that memory node are needed on the one that is filled, which gets each of its bytes from one copy: its
+ * own from the first backup, what it backs up from the primaries. False: nowhere.
+ */
+bool replay_fills(const struct replay_shape *shape, uint32_t node, uint64_t offset, struct fabric_addr *at);
 
 struct replay {
     struct replay_item {
@@ -31,21 +38,20 @@ struct replay {
         uint64_t epoch, ts;
     } * items;
     uint64_t count, capacity;
+    bool copies; /* several memory nodes log each entry: one copy is kept, which these places lead to, 1 + its item */
+    uint64_t *places, place_count;
     uint64_t incarnation_last, ts_last; /* the largest of all entries */
     /* Told of each entry that is done again, how many were before it; NULL: nothing is. */
     void (*progress)(void *arg, uint64_t done);
     void *progress_arg;
 };
 
-/* Keeps a copy of what that memory node's log has. CORRUPT: it is neither; NOMEM. */
+/* Keeps a copy of what that memory node's log has; of an entry of several logs one. CORRUPT: it is neither; NOMEM. */
 NODISCARD int replay_add(struct replay *replay, uint32_t node, uint64_t epoch, const uint8_t *bytes, uint32_t count);
 void replay_free(struct replay *replay);
 /* Pages, in the order in which they were added; and space is handed out behind all runs that they name. */
 NODISCARD int replay_pages(struct coro *co, struct fabric_ep *ep, const struct replay *replay,
                            const struct replay_shape *shape, struct cellar_error *error);
-/*
- * Entries, on all replicas; one that several memory nodes have logged is done once. CORRUPT: one that changes what
- * cannot be.
- */
+/* Entries, on all replicas. CORRUPT: one that changes what cannot be. */
 NODISCARD int replay_entries(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog,
                              struct replay *replay, struct cellar_error *error);

@@ -121,7 +121,7 @@ static void look(const char *folder, uint64_t count)
     cellar_close(db);
 }
 
-/* Bytes as docs/durability.md has them: the fingerprint is at 56, the checksum at 72. */
+/* Bytes as docs/durability.md has them: the fingerprint is at 56, the checksum at 80. */
 static void older(const char *folder)
 {
     char path[4096];
@@ -130,8 +130,8 @@ static void older(const char *folder)
     FILE *file = fopen(path, "r+b");
     if (!file || fread(block, sizeof block, 1, file) != 1) fail(path, "cannot be read");
     block[7]++;
-    block[9] = zero;
-    block[9] = XXH3_64bits(block, sizeof block);
+    block[10] = zero;
+    block[10] = XXH3_64bits(block, sizeof block);
     rewind(file);
     if (fwrite(block, sizeof block, 1, file) != 1 || fclose(file)) fail(path, "cannot be written");
 }

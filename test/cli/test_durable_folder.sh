@@ -266,7 +266,7 @@ for node in 0 1 2; do
     work "$three"
     rm -r "$dir/node-$node/"*
     run "three, without node $node" check "$dir"
-    told 1 "^FAIL .*/node-$node is empty: what memory node $node kept is gone"
+    told 1 "^FAIL .*/node-$node is empty: if its disk is lost, cellar replace --durable DIR --mn $node fills it"
     work "$three"
     counts=$("$cellar" check "$three" | sed -n "s/.*node-$node.\(checkpoint-[12]\) .* counts: .*/\1/p")
     flip "node-$node/$counts" 100000
@@ -278,5 +278,23 @@ for node in 0 1 2; do
     run "three, without a log" check "$dir"
     told 1 "^FAIL .*/work.*"
 done
+work "$three"
+rm -r "$dir/node-0/"*
+refused "node-0 is empty" replace --durable "$dir" --mn 1
+name="node 0, filled"
+timeout -k 5 240 "$cellar" replace --durable "$dir" --mn 0 >"$folder/out" 2>"$folder/err" </dev/null
+status=$?
+told 0 "^memory node 0 was filled from backups" "^memory node 0 has all that the lost one had$"
+run "three, node 0 filled" check "$dir"
+told 0 "^ok " "^  closed; what counts ends with epoch" "accounts +50 "
+run "three, node 0 filled, inspected" inspect "$dir" --table accounts --key 17
+told 0 "memory node [012]: record 17 of table accounts" "cents .* = 102$"
+refused "node-0 keeps memory node 0: only an empty folder is filled" replace --durable "$dir" --mn 0
+dir=$three
+refused "memory node 3 is unknown: there are 3" replace --durable "$three" --mn 3
+refused "name the memory node that was lost: --mn I" replace --durable "$three"
+refused "name the pool: --memnodes PATHS, or --durable DIR" replace --durable "$three" --memnodes "$three" --mn 1
+refused "--cn is for --memnodes: a folder is opened by one process" replace --durable "$three" --mn 1 --cn 0
+refused "memory node 0: only an empty folder is filled" replace --durable "$closed" --mn 0
 
 [ $failures -eq 0 ]

@@ -4,15 +4,13 @@
  */
 #include "cellar_lab.h"
 #include "bulk.h"
-#include "face_calls.h"
+#include "durable_place.h"
 #include "plant.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ROWS = 200 };
+enum { ROWS = 200, BYTES = 16 << 20 };
 
 struct purse {
     uint64_t id, coins;
@@ -20,32 +18,10 @@ struct purse {
 static const struct cellar_column purse_columns[] = {{CELLAR_FIELD(struct purse, id), .flags = CELLAR_KEY},
                                                      {CELLAR_FIELD(struct purse, coins)}};
 
-/* A folder that the test makes, beside others' in `around`. */
-struct place {
-    char around[40], folder[48];
-};
-
-/* A command of the shell, in the folder that the place's lies in: $d is its name. */
-static void shell(const struct place *place, const char *command)
-{
-    char line[400];
-    snprintf(line, sizeof line, "cd %s && d=pool && { %s; }", place->around, command);
-    assert_int_equal(system(line), 0);
-}
-
-static void place_make(struct place *place)
-{
-    strcpy(place->around, "/tmp/cellar-nodes-XXXXXX");
-    assert_non_null(mkdtemp(place->around));
-    snprintf(place->folder, sizeof place->folder, "%s/pool", place->around);
-}
-
-static void place_end(const struct place *place) { shell(place, "rm -r ../$(basename $PWD)"); }
-
 static int opened(const struct place *place, uint32_t mns, uint32_t replicas, struct cellar **db)
 {
     return cellar_open(place->folder,
-                       CELLAR_OPTIONS(.bytes = 16u << 20, .lab = CELLAR_LAB(.mns = mns, .replicas = replicas)), db);
+                       CELLAR_OPTIONS(.bytes = BYTES, .lab = CELLAR_LAB(.mns = mns, .replicas = replicas)), db);
 }
 
 static const struct cellar_table *purses_of(struct cellar *db)
@@ -87,16 +63,6 @@ static void make(const struct place *place, uint32_t mns, uint32_t replicas)
     ok(opened(place, mns, replicas, &db));
     ok(cellar_run(db, filled, (void *)purses_of(db), NULL, NULL));
     ok(cellar_close(db));
-}
-
-/* It is refused, with that code and a line that has `text`; and no byte is another one. */
-static void turned_away(const struct place *place, uint32_t mns, uint32_t replicas, int code, const char *text)
-{
-    struct cellar *db;
-    shell(place, "find -L $d | sort >names; find -L $d -type f | sort | xargs sha256sum >sums");
-    assert_int_equal(opened(place, mns, replicas, &db), code);
-    if (!strstr(cellar_last_error()->text, text)) fail_msg("'%s' lacks '%s'", cellar_last_error()->text, text);
-    shell(place, "find -L $d | sort | cmp - names && sha256sum --quiet -c sums");
 }
 
 /* ---- what is kept ---- */
@@ -227,12 +193,16 @@ static void another_shape_is_refused(void **state)
     (void)state;
     place_make(&place);
     make(&place, 3, 1);
-    turned_away(&place, 1, 0, CELLAR_MISMATCH, "keeps 3 memory nodes, and 1 were asked for");
-    turned_away(&place, 2, 1, CELLAR_MISMATCH, "keeps 3 memory nodes, and 2 were asked for");
-    turned_away(&place, 3, 0, CELLAR_MISMATCH, "keeps 1 backups of each byte, and 0 were asked for");
+    turned_away(&place, CELLAR_LAB(.mns = 1, .replicas = 0), BYTES, CELLAR_MISMATCH,
+                "keeps 3 memory nodes, and 1 were asked for");
+    turned_away(&place, CELLAR_LAB(.mns = 2, .replicas = 1), BYTES, CELLAR_MISMATCH,
+                "keeps 3 memory nodes, and 2 were asked for");
+    turned_away(&place, CELLAR_LAB(.mns = 3, .replicas = 0), BYTES, CELLAR_MISMATCH,
+                "keeps 1 backups of each byte, and 0 were asked for");
     shell(&place, "rm -r $d");
     make(&place, 1, 0);
-    turned_away(&place, 3, 1, CELLAR_MISMATCH, "keeps 1 memory nodes, and 3 were asked for");
+    turned_away(&place, CELLAR_LAB(.mns = 3, .replicas = 1), BYTES, CELLAR_MISMATCH,
+                "keeps 1 memory nodes, and 3 were asked for");
     place_end(&place);
 }
 
@@ -245,15 +215,19 @@ static void folders_that_do_not_belong_together_are_refused(void **state)
     shell(&place, "mv $d other");
     make(&place, 3, 1);
     shell(&place, "mv $d/node-1 kept && cp -r other/node-1 $d/node-1");
-    turned_away(&place, 0, 0, CELLAR_MISMATCH, "node-1 is memory node 1's of another pool");
+    turned_away(&place, CELLAR_LAB(.mns = 0, .replicas = 0), BYTES, CELLAR_MISMATCH,
+                "node-1 is memory node 1's of another pool");
     shell(&place, "rm -r $d/node-1 && cp -r $d/node-2 $d/node-1");
-    turned_away(&place, 0, 0, CELLAR_MISMATCH, "node-1 is memory node 2's of this or another pool");
+    turned_away(&place, CELLAR_LAB(.mns = 0, .replicas = 0), BYTES, CELLAR_MISMATCH,
+                "node-1 is memory node 2's of this or another pool");
     shell(&place, "rm -r $d/node-1 && ln -s node-2 $d/node-1");
-    turned_away(&place, 0, 0, CELLAR_EXISTS, "node-2 is in use");
+    turned_away(&place, CELLAR_LAB(.mns = 0, .replicas = 0), BYTES, CELLAR_EXISTS, "node-2 is in use");
     shell(&place, "rm $d/node-1 && mkdir $d/node-1");
-    turned_away(&place, 0, 0, CELLAR_CORRUPT, "node-1 is empty: what memory node 1 kept is gone");
+    turned_away(&place, CELLAR_LAB(.mns = 0, .replicas = 0), BYTES, CELLAR_CORRUPT,
+                "node-1 is empty: if its disk is lost, cellar replace --durable DIR --mn 1");
     shell(&place, "rmdir $d/node-1 && mv $d/node-0 first && mkdir $d/node-0 && cp -r kept $d/node-1");
-    turned_away(&place, 3, 1, CELLAR_CORRUPT, "node-0 is empty: what memory node 0 kept is gone");
+    turned_away(&place, CELLAR_LAB(.mns = 3, .replicas = 1), BYTES, CELLAR_CORRUPT,
+                "node-0 is empty: if its disk is lost");
     shell(&place,
           "rmdir $d/node-0 && mv first $d/node-0 && rm -r $d/node-1 && mv kept disk && ln -s ../disk $d/node-1");
     struct cellar *db;
@@ -273,7 +247,8 @@ static void an_older_copy_of_one_is_refused(void **state)
     shell(&place, "cp -r $d/node-1 older");
     for (int i = 0; i < 2; i++) make(&place, 2, 0);
     shell(&place, "mv $d/node-1 newer && mv older $d/node-1");
-    turned_away(&place, 0, 0, CELLAR_CORRUPT, "are not of one moment, or are damaged");
+    turned_away(&place, CELLAR_LAB(.mns = 0, .replicas = 0), BYTES, CELLAR_CORRUPT,
+                "are not of one moment, or are damaged");
     shell(&place, "rm -r $d/node-1 && mv newer $d/node-1");
     ok(opened(&place, 2, 0, &db));
     ok(cellar_close(db));
@@ -286,10 +261,12 @@ static void what_is_no_folder_of_ours_is_refused(void **state)
     (void)state;
     place_make(&place);
     shell(&place, "mkdir $d && echo ours >$d/letter");
-    turned_away(&place, 2, 1, CELLAR_INVALID, "it is not empty, and no folder of Cellar's");
+    turned_away(&place, CELLAR_LAB(.mns = 2, .replicas = 1), BYTES, CELLAR_INVALID,
+                "it is not empty, and no folder of Cellar's");
     shell(&place, "rm $d/letter && mkdir -p $d/node-1 && echo ours >$d/node-1/letter");
     shell(&place, "mkdir $d/node-0");
-    turned_away(&place, 2, 1, CELLAR_INVALID, "node-1: durable folder: it is not empty");
+    turned_away(&place, CELLAR_LAB(.mns = 2, .replicas = 1), BYTES, CELLAR_INVALID,
+                "node-1: durable folder: it is not empty");
     place_end(&place);
 }
 

@@ -105,7 +105,7 @@ static void what_cannot_be_is_refused(void **state)
     refused(open_with(CELLAR_OPTIONS(.cluster = CELLAR_CLUSTER(.memnodes = "x"), .lab = CELLAR_LAB(.sim = 1))),
             CELLAR_INVALID, "virtual time");
     refused(open_with(CELLAR_OPTIONS(.lab = CELLAR_LAB(.sim = 2))), CELLAR_INVALID, "sim 2");
-    refused(open_with(CELLAR_OPTIONS(.lab = CELLAR_LAB(.reserved = 1))), CELLAR_INVALID, "reserved 1");
+    refused(open_with(CELLAR_OPTIONS(.lab = CELLAR_LAB(.lost = 1))), CELLAR_INVALID, "lost: ");
     refused(open_with(CELLAR_OPTIONS(.lab = CELLAR_LAB(.replicas = 1))), CELLAR_INVALID, "1 backups need 2");
     refused(cellar_open(NULL, NULL, NULL), CELLAR_INVALID, "no place");
     refused(cellar_open("", NULL, &(struct cellar *){NULL}), CELLAR_INVALID, "the path is empty");

@@ -33,7 +33,7 @@ static uint64_t from = 1, to = 40;
 
 /* What happens to the disks in a life. */
 struct mishap {
-    enum { NONE, POWER_LOST, SYNC_FAILS, DISK_FULL } kind;
+    enum { NONE, POWER_LOST, SYNC_FAILS, DISK_FULL, LOST = 8 } kind; /* | LOST: before it a memory node's disk is */
     uint64_t at; /* the life's operation, from 1 on; DISK_FULL: so many bytes are left */
 };
 
@@ -47,6 +47,9 @@ struct lab {
     uint64_t before;      /* operations of the disk when it began */
     uint64_t epoch_ns;    /* 0: short */
     bool queued;          /* durable_run.h */
+    bool whole;           /* an opening has returned: all memory nodes keep something */
+    uint32_t lost;        /* 1 + the memory node that is to be filled; 0: none is */
+    uint32_t losses;
 };
 
 static const enum cellar_lab_cc modes[] = {CELLAR_LAB_CC_RECORD, CELLAR_LAB_CC_CELL,  CELLAR_LAB_CC_CREST,
@@ -100,10 +103,18 @@ static int life_open(struct lab *lab)
                                 .log = said,
                                 .nodes = shape_of(lab->seed)->nodes,
                                 .replicas = shape_of(lab->seed)->replicas,
+                                .lost = lab->lost,
                                 .disk = sim->disk,
                                 .others = {sim->others[0], sim->others[1]}};
     int rc = durable_sim_open(sim, &lab->run.error);
+    if (rc == CELLAR_EXISTS && sim->lost) { /* an opening that was cut off had come so far */
+        fabric_close(sim->fabric);
+        sim->lost = 0;
+        rc = durable_sim_open(sim, &lab->run.error);
+    }
     lab->run.db = sim->db;
+    if (rc == 0) lab->lost = 0;
+    lab->whole = lab->whole || rc == 0;
     return rc;
 }
 
@@ -133,6 +144,15 @@ static struct disk_sim *disk_of(struct lab *lab, uint32_t node)
     return node ? lab->sim.others[node - 1] : lab->sim.disk;
 }
 
+/* One at a time. */
+static void disk_lose(struct lab *lab)
+{
+    if (!lab->whole || lab->lost || shape_of(lab->seed)->replicas == 0) return;
+    uint32_t node = (uint32_t)(lab->seed + lab->losses++) % shape_of(lab->seed)->nodes;
+    disk_sim_blank(disk_of(lab, node));
+    lab->lost = node + 1;
+}
+
 static void mishap_set(struct lab *lab, struct mishap mishap, double garbled)
 {
     lab->before = disk_sim_operations(lab->sim.disk);
@@ -153,6 +173,8 @@ static void mishap_set(struct lab *lab, struct mishap mishap, double garbled)
  */
 static bool life(struct lab *lab, struct mishap mishap)
 {
+    if (mishap.kind & LOST) disk_lose(lab);
+    mishap.kind &= ~(unsigned)LOST;
     mishap_set(lab, mishap, prng_below(&lab->prng, 3) ? 0.1 : 0);
     lab->run = (struct durable_run){.witness = &lab->witness,
                                     .calls = 10 + prng_below(&lab->prng, prng_below(&lab->prng, 4) ? 40 : 160),
@@ -272,6 +294,38 @@ static bool lost_syncs(uint64_t seed)
     return at_each_operation(seed, mishaps + 1, 2, 0) && at_each_operation(seed + 100 * MODES, mishaps, 3, 1);
 }
 
+/* ---- lost disks ---- */
+
+static bool lost_lives(uint64_t seed)
+{
+    struct mishap mishaps[LIVES];
+    struct prng prng;
+    uint64_t operations[LIVES];
+    prng_seed_stream(&prng, seed, 21);
+    for (int i = 0; i < LIVES; i++) {
+        static const int kinds[] = {NONE, NONE, POWER_LOST, POWER_LOST, SYNC_FAILS, DISK_FULL};
+        int kind = kinds[prng_below(&prng, 6)], lost = prng_below(&prng, 2) ? LOST : 0;
+        uint64_t most = kind == DISK_FULL ? 10 * DURABLE_SIM_FILE_BYTES : OPERATIONS * shape_of(seed)->nodes;
+        mishaps[i] = (struct mishap){kind | lost, 1 + prng_below(&prng, most)};
+    }
+    return lives(seed, seed % 2, mishaps, LIVES, operations);
+}
+
+/* The power fails as it is filled; a sync fails, and then the power does. */
+static bool fillings(uint64_t seed)
+{
+    struct mishap mishaps[] = {{NONE, 0}, {POWER_LOST | LOST, 0}};
+    struct mishap syncs[] = {{NONE, 0}, {SYNC_FAILS | LOST, 0}, {POWER_LOST, 1 + 3 * (seed % MODES)}};
+    return at_each_operation(seed, mishaps, 2, 1) && at_each_operation(seed + 100 * MODES, syncs, 3, 1);
+}
+
+static void disks_are_lost(void **state)
+{
+    (void)state;
+    for (uint64_t seed = from; seed <= to; seed++)
+        if (share_has(seed)) assert_true(lost_lives(shaped(8000 + seed, seed % 4 < 2 ? 1 : 3)));
+}
+
 static void in_each_mode(bool (*search)(uint64_t seed), uint64_t first)
 {
     for (uint64_t mode = 0; mode < MODES; mode++) {
@@ -283,6 +337,12 @@ static void in_each_mode(bool (*search)(uint64_t seed), uint64_t first)
 static void power_fails_at_each_operation(void **state) { (void)state, in_each_mode(power_losses, 1000); }
 static void power_fails_amid_a_recovery(void **state) { (void)state, in_each_mode(recoveries, 2000); }
 static void syncs_fail_at_each_operation(void **state) { (void)state, in_each_mode(lost_syncs, 3000); }
+
+static void power_fails_as_a_disk_is_filled(void **state)
+{
+    (void)state;
+    for (uint64_t mode = 0; mode < MODES; mode++) assert_true(fillings(shaped(9000 + mode, mode % 2 ? 3 : 1)));
+}
 
 /* Its process just ends: what it does from now on reaches no disk. */
 static void power_cut(struct lab *lab)
@@ -404,6 +464,7 @@ static const struct hunt {
     {"durable_reads_unawaited", cluster_lives, 5}, {"durable_last_first", cluster_lives, 461},
     {"durable_loads_written", power_losses, 500},  {"durable_older_removed", lost_syncs, 3009},
     {"durable_epoch_early", cluster_lives, 1},     {"durable_pages_late", power_losses, 1001},
+    {"fill_members_left", lost_lives, 8001},
 };
 
 /* In a process of its own, which may end by an assertion: then the bug is met, too. */
@@ -439,6 +500,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(power_fails_at_each_operation),
         cmocka_unit_test(power_fails_amid_a_recovery),
         cmocka_unit_test(syncs_fail_at_each_operation),
+        cmocka_unit_test(disks_are_lost),
+        cmocka_unit_test(power_fails_as_a_disk_is_filled),
         cmocka_unit_test(what_is_synced_is_there),
         cmocka_unit_test(space_ends_and_comes_back),
         cmocka_unit_test(a_full_disk_is_closed),
@@ -447,7 +510,8 @@ int main(int argc, char **argv)
 #endif
     };
     const struct CMUnitTest seeds[] = {cmocka_unit_test(power_fails),
-                                       cmocka_unit_test(power_fails_amid_calls_of_a_queue)};
+                                       cmocka_unit_test(power_fails_amid_calls_of_a_queue),
+                                       cmocka_unit_test(disks_are_lost)};
     if (argc > 2) {
         from = strtoull(argv[1], NULL, 10);
         to = strtoull(argv[2], NULL, 10);
