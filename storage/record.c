@@ -144,3 +144,15 @@ void record_init(const struct schema *schema, uint8_t *image, uint32_t table_id,
     record_header(image)->table_id = table_id;
     record_row_put(schema, image, schema->all_cells, row);
 }
+
+bool record_epochs_settle(const struct schema *schema, uint8_t *image)
+{
+    struct record_wire *header = record_header(image);
+    bool changed = false;
+    for (uint32_t cell = 0; cell < schema->cell_count; cell++) {
+        uint16_t en = layout_version_en(record_version(schema, image, cell));
+        changed = changed || header->en[cell] != en;
+        header->en[cell] = en;
+    }
+    return changed;
+}

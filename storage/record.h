@@ -44,6 +44,14 @@ static inline bool record_whole(const struct schema *schema, const uint8_t *imag
     }
     return true;
 }
+/* The header's epoch numbers become those of the lines, which a backup has, too. Returns whether one was another. */
+bool record_epochs_settle(const struct schema *schema, uint8_t *image);
+/* The lock word of a record that no transaction uses. */
+static inline uint64_t record_word_at_rest(const uint8_t *image)
+{
+    const struct record_wire *header = (const struct record_wire *)(const void *)image;
+    return header->flags & LAYOUT_RECORD_DELETED ? LOCKWORD_DELETED : 0;
+}
 /* Sets EN and TS of a cell on all its lines and EN in the header image. */
 static inline void record_version_set(const struct schema *schema, uint8_t *image, uint32_t cell, uint64_t version)
 {

@@ -171,7 +171,7 @@ int failover_words_copy(struct failover *failover)
 static uint64_t lock_of(const struct chunk_wire *header, const uint8_t *slot)
 {
     if (header->kind != LAYOUT_RUN_RECORDS || PLANT(failover_deleted_lost)) return 0;
-    return ((const struct record_wire *)(const void *)slot)->flags & LAYOUT_RECORD_DELETED ? LOCKWORD_DELETED : 0;
+    return record_word_at_rest(slot);
 }
 
 /* Of neighbouring records: a failover has all transactions wait, so their WRITEs go together. */
@@ -185,15 +185,8 @@ struct epochs {
 /* INV-COMMIT-11: backups' headers lack epoch numbers; the lines have them, and what was due is redone by now. */
 static void epochs_rebuild(struct epochs *epochs, const struct schema *schema, struct fabric_addr addr, uint8_t *slot)
 {
-    struct record_wire *header = record_header(slot);
     const uint32_t first = offsetof(struct record_wire, en);
-    bool same = true;
-    for (uint32_t cell = 0; cell < schema->cell_count; cell++) {
-        uint16_t en = layout_version_en(record_version(schema, slot, cell));
-        same = same && header->en[cell] == en;
-        header->en[cell] = en;
-    }
-    if (same || PLANT(failover_en_kept)) return;
+    if (!record_epochs_settle(schema, slot) || PLANT(failover_en_kept)) return;
     epochs->ops[epochs->count++] = fabric_op_write(fabric_addr_plus(addr, first), slot + first, 2 * schema->cell_count);
 }
 

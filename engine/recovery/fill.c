@@ -3,7 +3,6 @@
 
 #include "batch.h"
 #include "heap.h"
-#include "lockword.h"
 #include "record.h"
 #include "recovery_plants.h"
 
@@ -104,22 +103,14 @@ static int chunks_fill(struct filling *run)
 static int epochs_fill(struct filling *run, const struct schema *schema, struct fabric_addr addr, uint8_t *slot)
 {
     const uint32_t first = offsetof(struct record_wire, en);
-    struct record_wire *header = record_header(slot);
-    bool same = true;
-    for (uint32_t cell = 0; cell < schema->cell_count; cell++) {
-        uint16_t en = layout_version_en(record_version(schema, slot, cell));
-        same = same && header->en[cell] == en;
-        header->en[cell] = en;
-    }
-    if (same) return 0;
+    if (!record_epochs_settle(schema, slot)) return 0;
     struct fabric_op op = fabric_op_write(fabric_addr_plus(addr, first), slot + first, 2 * schema->cell_count);
     return batch_run(run->co, run->ep, &op, 1);
 }
 
 static int slot_fill(struct filling *run, const struct table *table, struct fabric_addr addr, uint8_t *slot)
 {
-    bool deleted = table && record_header(slot)->flags & LAYOUT_RECORD_DELETED;
-    int rc = PLANT(fill_locks_left) ? 0 : word_set(run, addr, deleted ? LOCKWORD_DELETED : 0);
+    int rc = PLANT(fill_locks_left) ? 0 : word_set(run, addr, table ? record_word_at_rest(slot) : 0);
     return rc || !table ? rc : epochs_fill(run, &table->schema, addr, slot);
 }
 

@@ -95,6 +95,7 @@ static int rows_read(struct cellar_txn *txn, const struct work *work)
     for (uint64_t id = 0; id < ROWS && rc == 0; id++) {
         struct purse want = purse_of(id, work->life), purse = {.id = id};
         rc = cellar_get(txn, work->purses, 0, 0, &purse);
+        if (rc && rc != CELLAR_NOT_FOUND) return rc;
         bool right = is_there(id, work->life) ? rc == 0 && purse.coins == want.coins && purse.owner == want.owner
                                               : rc == CELLAR_NOT_FOUND;
         rc = right ? 0 : CELLAR_CORRUPT;
@@ -201,8 +202,10 @@ static void a_lost_disk_is_filled(void **state)
     static const struct {
         enum cellar_lab_cc cc;
         uint32_t mns, replicas;
-    } pools[] = {{CELLAR_LAB_CC_CELLAR, 2, 1}, {CELLAR_LAB_CC_CELLAR, 3, 2}, {CELLAR_LAB_CC_CELLAR, 3, 1},
-                 {CELLAR_LAB_CC_RECORD, 2, 1}, {CELLAR_LAB_CC_CELL, 3, 2},   {CELLAR_LAB_CC_CREST, 3, 1},
+    } pools[] = {{CELLAR_LAB_CC_CELLAR, 2, 1},
+                 {CELLAR_LAB_CC_CELLAR, 3, 2},
+                 {CELLAR_LAB_CC_RECORD, 2, 1},
+                 {CELLAR_LAB_CC_CREST, 3, 1},
                  {CELLAR_LAB_CC_MOTOR, 3, 2}};
     (void)state;
     for (size_t i = 0; i < sizeof pools / sizeof *pools; i++)
