@@ -73,11 +73,14 @@ static int members_fill(struct filling *run)
 /* What creates a table has died with all others. The clock goes on above all that can have been drawn. */
 static int first_fill(struct filling *run)
 {
-    uint64_t clock;
+    const struct fabric_addr at = own(run, offsetof(struct superblock_wire, clock));
+    uint64_t clock = 0;
     if (run->node) return 0;
     int rc = word_set(run, own(run, offsetof(struct superblock_wire, catalog_lock)), 0);
-    if (rc == 0) rc = word_get(run, own(run, offsetof(struct superblock_wire, clock)), &clock);
-    return rc ? rc : word_set(run, own(run, offsetof(struct superblock_wire, clock)), clock + LAYOUT_CLOCK_STEP);
+    if (rc == 0) rc = word_get(run, at, &clock);
+    for (uint32_t i = 0; i <= run->catalog->replicas && rc == 0; i++)
+        rc = word_set(run, catalog_replica(run->catalog, at, i), clock + LAYOUT_CLOCK_STEP);
+    return rc;
 }
 
 /* Up to the end of the last run: what had taken more and written no header has used it for nothing. */

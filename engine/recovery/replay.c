@@ -189,7 +189,7 @@ static int page_write(struct replaying *run, const struct replay_item *item, con
     return rc || !fills ? rc : write_at(run, filled, run->memory->image, page->bytes);
 }
 
-/* Atomics alone touch the superblock's counters. */
+/* Atomics alone touch the superblock's counters; of the clock, its backups', too. */
 static int counter_raise(struct replaying *run, uint32_t node, uint64_t field, uint64_t least)
 {
     if (PLANT(replay_counters_kept)) return 0;
@@ -197,6 +197,21 @@ static int counter_raise(struct replaying *run, uint32_t node, uint64_t field, u
     int rc = batch_faa(run->co, run->ep, addr, 0, &run->memory->word);
     if (rc || run->memory->word >= least) return rc;
     return batch_faa(run->co, run->ep, addr, least - run->memory->word, &run->memory->word);
+}
+
+/*
+ * Above all that was drawn: a TS is so much more than the clock showed. Its backups get the same: they may be what is
+ * left of it when memory node 0's disk is lost.
+ */
+static int clock_raise(struct replaying *run, const struct replay_shape *shape, uint64_t ts_last)
+{
+    const uint64_t field = offsetof(struct superblock_wire, clock);
+    int rc = counter_raise(run, 0, field, ts_last > LAYOUT_CLOCK_STEP ? ts_last - LAYOUT_CLOCK_STEP : 0);
+    if (rc == 0) rc = batch_faa(run->co, run->ep, fabric_addr_of(0, field), 0, &run->memory->word);
+    uint64_t clock = run->memory->word;
+    for (uint32_t i = 1; i <= shape->replicas && rc == 0; i++)
+        rc = counter_raise(run, i, field + i * shape->area_bytes, clock);
+    return rc;
 }
 
 /* How many chunks of each memory node are handed out at least. */
@@ -269,7 +284,7 @@ int replay_pages(struct coro *co, struct fabric_ep *ep, const struct replay *rep
     for (uint32_t i = 0; i < shape->nodes && rc == 0; i++)
         rc = counter_raise(&run, i, offsetof(struct superblock_wire, chunk_next), handed.chunks[i]);
     if (rc == 0) rc = counter_raise(&run, 0, offsetof(struct superblock_wire, incarnation), replay->incarnation_last);
-    if (rc == 0) rc = counter_raise(&run, 0, offsetof(struct superblock_wire, clock), replay->ts_last);
+    if (rc == 0) rc = clock_raise(&run, shape, replay->ts_last);
     for (uint32_t i = 0; i < shape->nodes && shape->replicas && rc == 0; i++)
         rc = headers_settle(&run, shape, i, handed.heap_offset);
     end(&run);

@@ -212,6 +212,23 @@ static void a_lost_disk_is_filled(void **state)
         each_loses_its_disk(pools[i].cc, pools[i].mns, pools[i].replicas);
 }
 
+/* What is left of memory node 0's clock is the backup's, which must not lie behind what lives after power loss drew. */
+static void a_clock_goes_on(void **state)
+{
+    struct pool pool;
+    (void)state;
+    pool_make(&pool, CELLAR_LAB_CC_MOTOR, 2, 1);
+    for (int life = 0; life < 3; life++) killed_after(&pool);
+    ok(judged(&pool));
+    disk_lose(&pool, 0);
+    pool.lost = 1;
+    ok(judged(&pool));
+    pool.lost = 0;
+    killed_after(&pool);
+    ok(judged(&pool));
+    place_end(&pool.place);
+}
+
 /* Power failed when the folder was there, and neither its log nor anything of the others'. */
 static void a_filling_that_was_cut_off_goes_on(void **state)
 {
@@ -336,6 +353,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lost_disk_is_filled),
+        cmocka_unit_test(a_clock_goes_on),
         cmocka_unit_test(a_filling_that_was_cut_off_goes_on),
         cmocka_unit_test(what_cannot_be_filled_is_refused),
         cmocka_unit_test(without_backups_it_is_gone),
