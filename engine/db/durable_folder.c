@@ -536,6 +536,7 @@ int durable_open(struct engine_config *config, struct durable **out, struct cell
     uint64_t number[2];
     uint32_t nodes;
     *out = NULL;
+    config->existing = config->existing || config->lost; /* what is filled is there */
     int rc = shape_check(config, error);
     if (rc == 0) rc = nodes_count(config, &nodes, error);
     if (rc) return rc;

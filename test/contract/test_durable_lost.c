@@ -283,6 +283,10 @@ static void what_cannot_be_filled_is_refused(void **state)
     shell(&pool.place, "mv $d/node-1 kept && mv filled $d/node-1");
     pool.lost = 0;
     ok(judged(&pool));
+    shell(&pool.place, "rm -r $d && mkdir $d"); /* nor is one made where none was */
+    turned_away(&pool.place, second, BYTES, CELLAR_SYSTEM, "node-0: No such file or directory");
+    shell(&pool.place, "mkdir $d/node-0 $d/node-1 $d/node-2");
+    turned_away(&pool.place, second, BYTES, CELLAR_NOT_FOUND, "it has no pool");
     place_end(&pool.place);
 }
 
