@@ -177,13 +177,15 @@ static int pool_file_size_check(const struct superblock_wire *head, uint64_t byt
 int db_pool_file_look(const char *path, uint32_t *cn_count, struct cellar_error *error)
 {
     struct superblock_wire head = {0};
-    struct stat status = {0};
+    struct stat status = {0}, after = {0};
     int fd = descriptor_high(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     bool regular = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
     ssize_t got = regular ? pread(fd, &head, sizeof head, 0) : 0;
+    /* Without the door: another process may be making it, or beginning it anew. */
+    bool still = got > 0 && fstat(fd, &after) == 0 && after.st_size == status.st_size && got <= status.st_size;
     if (fd >= 0) close(fd);
     *cn_count = 0;
-    if (got <= 0) return 0; /* the opening that follows says why it cannot be read */
+    if (!still) return 0; /* the opening that follows, which has the door, says why it cannot be read */
     if (head.magic != LAYOUT_MAGIC && (uint64_t)status.st_size < POOL_BYTES_MIN)
         return err_set(error, CELLAR_INVALID, "it is no pool: it has %llu bytes, a pool has at least %llu",
                        (unsigned long long)status.st_size, (unsigned long long)POOL_BYTES_MIN);

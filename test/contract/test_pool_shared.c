@@ -3,6 +3,7 @@
  * what was acknowledged is there, sums are kept, and the file outlives them all. Each process is a fork of one without
  * threads.
  */
+#include "db_config.h"
 #include "mode.h"
 #include "numbered.h"
 #include "pool_shared.h"
@@ -126,6 +127,32 @@ static void opens_and_closes_are_killed(void **state)
 {
     (void)state;
     storm_run(CELLAR_LAB_CC_CELL, 3, 30000);
+}
+
+/* One that another process makes, and begins anew, is judged by the process that has the door, not by a look at it. */
+static void one_that_is_being_made_is_left_to_its_opening(void **state)
+{
+    struct place place;
+    (void)state;
+    place_make(&place);
+    int fd = open(place.path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            if (ftruncate(fd, POOL_BYTES) || ftruncate(fd, 0)) _exit(1);
+    }
+    for (uint32_t looks = 0; looks < 50000; looks++) {
+        struct cellar_error error = {0};
+        uint32_t cn_count;
+        if (db_pool_file_look(place.path, &cn_count, &error)) fail_msg("look %u: %s", looks, error.text);
+    }
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    close(fd);
+    place_remove(&place);
 }
 
 /* None is killed: the last one closes while another one opens, many times; all of it succeeds. */
@@ -431,14 +458,20 @@ static void planted_bugs_are_met(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(processes_are_killed),        cmocka_unit_test(processes_are_killed_crest),
-        cmocka_unit_test(processes_are_killed_2pl),    cmocka_unit_test(opens_and_closes_are_killed),
-        cmocka_unit_test(last_and_first_meet),         cmocka_unit_test(maker_is_killed),
-        cmocka_unit_test(what_stands_still_is_fenced), cmocka_unit_test(read_only_file),
+        cmocka_unit_test(processes_are_killed),
+        cmocka_unit_test(processes_are_killed_crest),
+        cmocka_unit_test(processes_are_killed_2pl),
+        cmocka_unit_test(opens_and_closes_are_killed),
+        cmocka_unit_test(one_that_is_being_made_is_left_to_its_opening),
+        cmocka_unit_test(last_and_first_meet),
+        cmocka_unit_test(maker_is_killed),
+        cmocka_unit_test(what_stands_still_is_fenced),
+        cmocka_unit_test(read_only_file),
 #ifdef CELLAR_PLANTS
         cmocka_unit_test(planted_bugs_are_met),
 #endif
-        cmocka_unit_test(too_many_are_refused),        cmocka_unit_test(files_that_cannot_be_shared),
+        cmocka_unit_test(too_many_are_refused),
+        cmocka_unit_test(files_that_cannot_be_shared),
     };
     return cmocka_run_group_tests_name("contract.pool_shared", tests, NULL, NULL);
 }
