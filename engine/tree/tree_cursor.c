@@ -90,7 +90,8 @@ static int leaf_forward(struct txn *txn, struct tree_cursor *cursor, uint64_t le
         }
     }
     cursor->dry = cursor->count == before;
-    bool whole = first == 0 && until + 1 == shape->cell_count;
+    /* An interactive transaction would change what it has noted, and take away the room that was made for it. */
+    bool whole = first == 0 && until + 1 == shape->cell_count && !cursor->walk;
     if (whole && !count && leaf != TREENODE_ROOT) tree_tidy_note(txn, index, shape->low);
     cursor->next_leaf = leaf;
     if (until < last) {

@@ -8,6 +8,7 @@
 #include "typed_people.h"
 
 #include <math.h>
+#include <stdio.h>
 
 /* ---- orders ---- */
 
@@ -325,6 +326,35 @@ static void scans_may_be_long(void **state)
     face_close(place.db);
 }
 
+/* Alone, a transaction whose commit splits what it has scanned begins again and finds the room: once is enough. */
+static void what_was_scanned_grows(void **state)
+{
+    static struct person found[4096];
+    struct place place;
+    uint64_t id = 1000;
+    (void)state;
+    place_open(&place);
+    people_insert(&place);
+    for (uint64_t count = 1; count <= 128; count += count < 32 ? 1 : 16)
+        for (int behind = 0; behind < 2; behind++) {
+            int code = CELLAR_RETRY;
+            for (int tries = 0; code == CELLAR_RETRY; tries++) {
+                struct cellar_txn *txn = face_begun(place.db);
+                if (tries == 3) fail_msg("%d rows: %s", (int)count, cellar_last_error()->text);
+                ok(all_of(txn, CELLAR_SCAN(struct person, place.people, .index = place.by_city), 32, found));
+                for (uint64_t i = 0; i < count; i++) {
+                    char city[16];
+                    snprintf(city, sizeof city, "%c%06d", behind ? 'z' : 'A' + (int)(i * 7 % 26), (int)(id + i));
+                    ok(cellar_insert(txn, place.people, &(struct person){.id = id + i, .city = CELLAR_TEXT(city)}));
+                }
+                code = cellar_commit(txn, NULL);
+            }
+            ok(code);
+            id += count;
+        }
+    face_close(place.db);
+}
+
 /* ---- others ---- */
 
 static void others_meet_the_range(void **state)
@@ -441,19 +471,13 @@ static void unique_indexes_refuse(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_come_in_order),
-        cmocka_unit_test(prefixes_are_exact),
-        cmocka_unit_test(floats_are_ordered),
-        cmocka_unit_test(covered_columns_need_no_rows),
-        cmocka_unit_test(rows_are_found_by_an_index),
-        cmocka_unit_test(rows_may_change_under_a_cursor),
-        cmocka_unit_test(savepoints_and_cursors),
-        cmocka_unit_test(scans_may_be_long),
-        cmocka_unit_test(others_meet_the_range),
-        cmocka_unit_test(a_scan_locks_its_rows),
-        cmocka_unit_test(the_empty_prefix_begins_all),
-        cmocka_unit_test(unique_indexes_refuse),
-        cmocka_unit_test(rows_are_deleted_under_a_page),
+        cmocka_unit_test(rows_come_in_order),         cmocka_unit_test(prefixes_are_exact),
+        cmocka_unit_test(floats_are_ordered),         cmocka_unit_test(covered_columns_need_no_rows),
+        cmocka_unit_test(rows_are_found_by_an_index), cmocka_unit_test(rows_may_change_under_a_cursor),
+        cmocka_unit_test(savepoints_and_cursors),     cmocka_unit_test(scans_may_be_long),
+        cmocka_unit_test(what_was_scanned_grows),     cmocka_unit_test(others_meet_the_range),
+        cmocka_unit_test(a_scan_locks_its_rows),      cmocka_unit_test(the_empty_prefix_begins_all),
+        cmocka_unit_test(unique_indexes_refuse),      cmocka_unit_test(rows_are_deleted_under_a_page),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
