@@ -117,6 +117,15 @@ static int listen(struct sqlite_txn *txn, sqlite3_vtab *vtab)
     return sqlite_txn_refuse(vtab, rc, "cellar is not told when this transaction ends: %s", sqlite3_errmsg(db));
 }
 
+/* A savepoint for each level up to so many: those that are new are of this moment. */
+static int levels_add(struct sqlite_txn *txn, sqlite3_vtab *vtab, uint32_t count)
+{
+    int savepoint = sqlite_calls_savepoint(&txn->calls);
+    if (savepoint < 0) return sqlite_txn_failed(txn, vtab, savepoint);
+    while (txn->level_count < count) txn->levels[txn->level_count++] = savepoint;
+    return SQLITE_OK;
+}
+
 int sqlite_txn_ensure(struct sqlite_txn *txn, sqlite3_vtab *vtab)
 {
     struct cellar_error error;
@@ -132,7 +141,8 @@ int sqlite_txn_ensure(struct sqlite_txn *txn, sqlite3_vtab *vtab)
     if (!begun) return sqlite_txn_refuse(vtab, code_of(error.code), "%s", error.text);
     sqlite_calls_begin(&txn->calls, sqlite_pool_db(txn->pool), begun);
     txn->runs = true;
-    return SQLITE_OK;
+    txn->level_count = 0;
+    return sqlite3_get_autocommit(txn->connection->db) ? SQLITE_OK : levels_add(txn, vtab, 1);
 }
 
 /* The cursor that asks may have come to its end: sqlite_txn_ensure would take that for the end of the transaction. */
@@ -179,39 +189,42 @@ void sqlite_txn_rest(struct sqlite_txn *txn)
     if (!txn->cursors && !txn->begun && sqlite3_get_autocommit(txn->connection->db)) sqlite_txn_end(txn);
 }
 
-/* ---- savepoints ---- */
+/*
+ * ---- savepoints ----
+ *
+ * SQLite counts them from 0, and names the whole transaction -1, where a SAVEPOINT has begun it: that is the first of
+ * the levels here. Those from before the first table was told of any are where the transaction has changed nothing.
+ */
 
 int sqlite_txn_savepoint(struct sqlite_txn *txn, sqlite3_vtab *vtab, int level)
 {
-    if ((uint32_t)level < txn->level_count || txn->doomed) return SQLITE_OK;
-    if ((uint32_t)level >= SQLITE_TXN_LEVELS)
-        return sqlite_txn_refuse(vtab, SQLITE_ERROR, "more than %d savepoints", SQLITE_TXN_LEVELS);
+    uint32_t at = (uint32_t)(level + 1);
+    if (at < txn->level_count || txn->doomed) return SQLITE_OK;
+    if (at >= SQLITE_TXN_LEVELS)
+        return sqlite_txn_refuse(vtab, SQLITE_ERROR, "more than %d savepoints", SQLITE_TXN_LEVELS - 1);
     int rc = sqlite_txn_ensure(txn, vtab);
-    if (rc) return rc;
-    int savepoint = sqlite_calls_savepoint(&txn->calls);
-    if (savepoint < 0) return sqlite_txn_failed(txn, vtab, savepoint);
-    /* Levels before the first table was told of any are where the transaction has changed nothing yet. */
-    while (txn->level_count <= (uint32_t)level) txn->levels[txn->level_count++] = savepoint;
-    return SQLITE_OK;
+    return rc ? rc : levels_add(txn, vtab, at + 1);
 }
 
 int sqlite_txn_release(struct sqlite_txn *txn, sqlite3_vtab *vtab, int level)
 {
-    if ((uint32_t)level >= txn->level_count || txn->doomed || !txn->runs) return SQLITE_OK;
+    uint32_t at = (uint32_t)(level + 1);
+    if (at >= txn->level_count || txn->doomed || !txn->runs) return SQLITE_OK;
     int rc = sqlite_txn_ensure(txn, vtab);
     if (rc) return rc;
-    txn->level_count = (uint32_t)level;
-    bool shared = level > 0 && txn->levels[level - 1] == txn->levels[level];
-    int code = shared ? 0 : sqlite_calls_release(&txn->calls, txn->levels[level]);
+    txn->level_count = at;
+    bool shared = at > 0 && txn->levels[at - 1] == txn->levels[at];
+    int code = shared ? 0 : sqlite_calls_release(&txn->calls, txn->levels[at]);
     return code ? sqlite_txn_failed(txn, vtab, code) : SQLITE_OK;
 }
 
 int sqlite_txn_rollback_to(struct sqlite_txn *txn, sqlite3_vtab *vtab, int level)
 {
-    if ((uint32_t)level >= txn->level_count || txn->doomed || !txn->runs) return SQLITE_OK;
+    uint32_t at = (uint32_t)(level + 1);
+    if (at >= txn->level_count || txn->doomed || !txn->runs) return SQLITE_OK;
     int rc = sqlite_txn_ensure(txn, vtab);
     if (rc) return rc;
-    int code = sqlite_calls_rollback_to(&txn->calls, txn->levels[level]);
-    txn->level_count = (uint32_t)level + 1;
+    int code = sqlite_calls_rollback_to(&txn->calls, txn->levels[at]);
+    txn->level_count = at + 1;
     return code ? sqlite_txn_failed(txn, vtab, code) : SQLITE_OK;
 }

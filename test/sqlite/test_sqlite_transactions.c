@@ -356,6 +356,40 @@ static void savepoints_nest_and_end(void **state)
     pair_close(&pair);
 }
 
+/* A SAVEPOINT outside BEGIN is a transaction, and ROLLBACK TO undoes all of it, but it goes on. */
+static void a_savepoint_is_a_transaction(void **state)
+{
+    (void)state;
+    struct pair pair = pair_open();
+    for (int read_first = 0; read_first < 2; read_first++)
+        for (int nested = 0; nested < 2; nested++) {
+            assert_runs(pair.one, "SAVEPOINT s");
+            if (read_first) assert_int_equal(number(pair.one, "SELECT v FROM t WHERE id = 1"), 100);
+            assert_runs(pair.one, "UPDATE t SET v = 7 WHERE id = 1");
+            if (nested) assert_runs(pair.one, "SAVEPOINT inner");
+            assert_runs(pair.one, "UPDATE t SET v = 8 WHERE id < 3");
+            assert_runs(pair.one, "INSERT INTO t VALUES(100, 1, 'new')");
+            assert_runs(pair.one, "ROLLBACK TO s");
+            assert_int_equal(number(pair.one, "SELECT v FROM t WHERE id = 1"), 100);
+            assert_runs(pair.one, "UPDATE t SET v = v + 1 WHERE id = 3");
+            assert_runs(pair.one, "ROLLBACK TO s");
+            assert_runs(pair.one, "UPDATE t SET v = v + 1 WHERE id = 4");
+            assert_runs(pair.one, "RELEASE s");
+        }
+    assert_int_equal(number(pair.two, "SELECT count(*) FROM t"), ACCOUNTS);
+    assert_int_equal(number(pair.two, "SELECT sum(v) FROM t WHERE id < 4"), 300);
+    assert_int_equal(number(pair.two, "SELECT v FROM t WHERE id = 4"), 104);
+    /* What it has read counts, though its changes are undone. */
+    assert_runs(pair.one, "SAVEPOINT s");
+    assert_int_equal(number(pair.one, "SELECT v FROM t WHERE id = 1"), 100);
+    assert_runs(pair.one, "UPDATE t SET v = 7 WHERE id = 2");
+    assert_runs(pair.one, "ROLLBACK TO s");
+    assert_runs(pair.two, "UPDATE t SET v = 99 WHERE id = 1");
+    assert_int_equal(sqlite_run_only(pair.one, "UPDATE t SET v = 101 WHERE id = 2"), SQLITE_BUSY_SNAPSHOT);
+    assert_runs(pair.one, "ROLLBACK");
+    pair_close(&pair);
+}
+
 static void a_statement_fails_whole(void **state)
 {
     (void)state;
@@ -540,17 +574,29 @@ static void a_fork_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_seen_before_the_commit), cmocka_unit_test(no_update_is_lost),
-        cmocka_unit_test(a_statement_sees_no_two_moments),   cmocka_unit_test(doctors_on_call),
-        cmocka_unit_test(a_range_has_no_phantoms),           cmocka_unit_test(two_never_take_one_name),
-        cmocka_unit_test(columns_of_a_row_do_not_meet),      cmocka_unit_test(a_limit_reads_no_more),
-        cmocka_unit_test(rows_that_made_way_stay_away),      cmocka_unit_test(what_came_back_is_no_conflict),
-        cmocka_unit_test(transactions_that_only_read_end),   cmocka_unit_test(a_transaction_reads_a_large_table),
-        cmocka_unit_test(two_tables_are_one_transaction),    cmocka_unit_test(savepoints_nest_and_end),
-        cmocka_unit_test(a_statement_fails_whole),           cmocka_unit_test(money_is_conserved),
-        cmocka_unit_test(connections_move_between_threads),  cmocka_unit_test(threads_come_and_go),
-        cmocka_unit_test(transactions_of_dead_threads),      cmocka_unit_test(idle_connections_hold_nothing),
-        cmocka_unit_test(too_many_transactions_are_busy),    cmocka_unit_test(a_fork_is_refused),
+        cmocka_unit_test(nothing_is_seen_before_the_commit),
+        cmocka_unit_test(no_update_is_lost),
+        cmocka_unit_test(a_statement_sees_no_two_moments),
+        cmocka_unit_test(doctors_on_call),
+        cmocka_unit_test(a_range_has_no_phantoms),
+        cmocka_unit_test(two_never_take_one_name),
+        cmocka_unit_test(columns_of_a_row_do_not_meet),
+        cmocka_unit_test(a_limit_reads_no_more),
+        cmocka_unit_test(rows_that_made_way_stay_away),
+        cmocka_unit_test(what_came_back_is_no_conflict),
+        cmocka_unit_test(transactions_that_only_read_end),
+        cmocka_unit_test(a_transaction_reads_a_large_table),
+        cmocka_unit_test(two_tables_are_one_transaction),
+        cmocka_unit_test(savepoints_nest_and_end),
+        cmocka_unit_test(a_savepoint_is_a_transaction),
+        cmocka_unit_test(a_statement_fails_whole),
+        cmocka_unit_test(money_is_conserved),
+        cmocka_unit_test(connections_move_between_threads),
+        cmocka_unit_test(threads_come_and_go),
+        cmocka_unit_test(transactions_of_dead_threads),
+        cmocka_unit_test(idle_connections_hold_nothing),
+        cmocka_unit_test(too_many_transactions_are_busy),
+        cmocka_unit_test(a_fork_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
