@@ -1,5 +1,6 @@
 /* sqlite_cursor.c - point reads and scans. */
 #include "sqlite_cursor.h"
+#include "sqlite_equal.h"
 
 #include <string.h>
 
@@ -219,8 +220,13 @@ static bool range_set(struct sqlite_cursor *cursor, sqlite3_value **argv)
 {
     const struct sqlite_index *index = index_of(cursor);
     uint32_t equals = cursor->plan.equals;
-    cursor->scan.index = index->index;
-    cursor->scan.flags = cursor->plan.backward ? CELLAR_BACKWARD : 0;
+    cursor->scan = (struct cellar_scan){.index = index->index,
+                                        .from = cursor->from,
+                                        .to = cursor->to,
+                                        .flags = cursor->plan.backward ? CELLAR_BACKWARD : 0};
+    cursor->low = INT64_MIN;
+    cursor->high = INT64_MAX;
+    cursor->halves = 0;
     if (!equals_set(cursor, argv)) return false;
     uint32_t at = cursor->plan.equals;
     const struct sqlite_column *next = at < index->count ? &define_of(cursor)->columns[index->columns[at]] : NULL;
@@ -254,6 +260,107 @@ static int point(struct sqlite_cursor *cursor, sqlite3_value **argv)
     return code == CELLAR_NOT_FOUND ? 0 : code;
 }
 
+/* ---- what a plan has promised ---- */
+
+/* The row that the cursor is on, as far as the batch goes: the next one takes its place. */
+static int row_keep(struct sqlite_cursor *cursor)
+{
+    const struct sqlite_shape *shape = &define_of(cursor)->shape;
+    if (!sqlite_rows_make(&cursor->late, shape, 1)) return SQLITE_NOMEM;
+    memcpy(cursor->late.rows, row_of(cursor, cursor->at), shape->row_bytes);
+    cursor->late.count = 1;
+    return sqlite_rows_keep(&cursor->late, shape, cursor->columns) ? SQLITE_OK : SQLITE_NOMEM;
+}
+
+/* Looks at the row that the cursor is on. *found: an earlier one may be meant, and is in cursor->late. */
+static int row_look(struct sqlite_cursor *cursor, const struct sqlite_equal *equal, bool *found)
+{
+    bool is = false;
+    const uint8_t *row = row_of(cursor, cursor->at);
+    int rc = sqlite_equal_is(equal, row, &is);
+    if (rc || !is) return rc;
+    if (!*found)
+        rc = row_keep(cursor);
+    else if (!sqlite_equal_same(equal, cursor->late.rows, row))
+        rc = sqlite_txn_refuse(cursor->base.pVtab, SQLITE_MISMATCH,
+                               "a number is looked for in a TEXT column, where several texts may be meant: look for "
+                               "one of them, say by CAST(... AS TEXT)");
+    *found = true;
+    return rc;
+}
+
+/* Looks through the range. */
+static int range_look(struct sqlite_cursor *cursor, const struct sqlite_equal *equal, bool *found)
+{
+    int rc = batch_next(cursor);
+    while (rc == SQLITE_OK && cursor->at < cursor->rows.count) {
+        rc = row_look(cursor, equal, found);
+        if (rc == SQLITE_OK && ++cursor->at == cursor->rows.count) rc = batch_next(cursor);
+    }
+    return rc;
+}
+
+/*
+ * Where values do not say what a plan has equal to them, and it has promised SQLite one row, or an order: are all rows
+ * of the range that may be meant alike in it (INV-SQLITE-6)? *found: there are such rows, one of them in cursor->late.
+ */
+static int promise_look(struct sqlite_cursor *cursor, const struct sqlite_plan *plan, sqlite3_value **argv, bool *found)
+{
+    const struct sqlite_define *define = define_of(cursor);
+    struct sqlite_equal equal = {.define = define,
+                                 .columns = plan->way == SQLITE_WAY_POINT ? define->keys : index_of(cursor)->columns,
+                                 .count = plan->equals,
+                                 .values = argv};
+    cursor->plan.units = 0; /* no more than keys, and the index's columns */
+    columns_set(cursor);
+    int rc = sqlite_equal_open(&equal, table_of(cursor)->txn->connection->db);
+    if (rc == SQLITE_OK) rc = range_look(cursor, &equal, found);
+    sqlite_equal_close(&equal);
+    return rc;
+}
+
+/* With the row of a plan of one, or none: the cursor is on it, after what INV-SQLITE-2 asks for. */
+static int one_begin(struct sqlite_cursor *cursor)
+{
+    struct sqlite_txn *txn = table_of(cursor)->txn;
+    cursor->at = 0;
+    cursor->more = false;
+    cursor->running = cursor->rows.count > 0;
+    txn->running += cursor->running;
+    return cursor->outermost ? sqlite_txn_check(txn, cursor->base.pVtab) : SQLITE_OK;
+}
+
+/* The plan again, as it keeps its promise: the only row there is, by its key, or the range, all of it alike. */
+static int promise_keep(struct sqlite_cursor *cursor, const struct sqlite_plan *plan, sqlite3_value **argv, bool found)
+{
+    int code = 0;
+    cursor->plan = *plan;
+    columns_set(cursor);
+    if (!sqlite_plan_is_of_one(plan, define_of(cursor))) {
+        cursor->more = found && range_set(cursor, argv);
+        return refill(cursor);
+    }
+    cursor->rows.count = 0;
+    if (found)
+        code = sqlite_calls_get(calls_of(cursor), &define_of(cursor)->shape, cursor->columns, cursor->late.rows,
+                                &cursor->rows);
+    return code ? sqlite_txn_failed(table_of(cursor)->txn, cursor->base.pVtab, code) : one_begin(cursor);
+}
+
+static int begin(struct sqlite_cursor *cursor, sqlite3_value **argv)
+{
+    const struct sqlite_plan plan = cursor->plan;
+    bool found = false, by_key = plan.way == SQLITE_WAY_POINT;
+    int code = by_key ? point(cursor, argv) : 0;
+    if (code < 0) return sqlite_txn_failed(table_of(cursor)->txn, cursor->base.pVtab, code);
+    if (by_key && code == 0) return one_begin(cursor);
+    if (by_key) cursor->plan = (struct sqlite_plan){.way = SQLITE_WAY_INDEX}; /* all rows */
+    cursor->more = range_set(cursor, argv);
+    if (!plan.promises || cursor->plan.equals == plan.equals) return refill(cursor);
+    int rc = promise_look(cursor, &plan, argv, &found);
+    return rc ? rc : promise_keep(cursor, &plan, argv, found);
+}
+
 /* ---- what SQLite calls ---- */
 
 int sqlite_cursor_filter(sqlite3_vtab_cursor *base, int number, const char *text, int argc, sqlite3_value **argv)
@@ -264,29 +371,14 @@ int sqlite_cursor_filter(sqlite3_vtab_cursor *base, int number, const char *text
     (void)text;
     rest(cursor);
     sqlite_plan_read(define, &cursor->plan, number);
-    cursor->scan = (struct cellar_scan){.from = cursor->from, .to = cursor->to};
-    cursor->at = cursor->rows.count = cursor->halves = 0;
-    cursor->low = INT64_MIN;
-    cursor->high = INT64_MAX;
+    cursor->at = cursor->rows.count = 0;
     cursor->more = false;
     cursor->batch = batch_first(&cursor->plan, argc, argv);
     columns_set(cursor);
     int rc = sqlite_txn_ensure(txn, base->pVtab);
     if (rc) return rc;
     cursor->outermost = txn->running == 0;
-    if (cursor->plan.way == SQLITE_WAY_POINT) {
-        int code = point(cursor, argv);
-        if (code < 0) return sqlite_txn_failed(txn, base->pVtab, code);
-        if (code > 0) cursor->plan = (struct sqlite_plan){.way = SQLITE_WAY_INDEX, .units = cursor->plan.units};
-        columns_set(cursor);
-    }
-    if (cursor->plan.way == SQLITE_WAY_INDEX) {
-        cursor->more = range_set(cursor, argv);
-        return refill(cursor);
-    }
-    cursor->running = cursor->rows.count > 0;
-    txn->running += cursor->running;
-    return cursor->outermost ? sqlite_txn_check(txn, base->pVtab) : SQLITE_OK;
+    return begin(cursor, argv);
 }
 
 int sqlite_cursor_next(sqlite3_vtab_cursor *base)

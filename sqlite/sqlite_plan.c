@@ -17,7 +17,7 @@ struct terms {
 struct candidate {
     struct sqlite_plan plan;
     double rows, cost;
-    bool one_row, sorted;
+    bool sorted;
 };
 
 /* The column that is the rowid has two names: its own, and rowid (-1), which is what the table without one has. */
@@ -40,12 +40,29 @@ static bool is_list(sqlite3_index_info *info, int i)
 #endif
 }
 
+/* A number beside TEXT, say, that stands in the statement: it bounds nothing (sqlite_value_bound). */
+static bool is_boundless(const struct sqlite_column *column, sqlite3_index_info *info, int i)
+{
+#if SQLITE_VERSION_NUMBER >= 3038000
+    sqlite3_value *value = NULL;
+    if (column->type != SQLITE_TYPE_TEXT && column->type != SQLITE_TYPE_BLOB) return false;
+    if (sqlite3_libversion_number() < 3038000 || sqlite3_vtab_rhs_value(info, i, &value) || !value) return false;
+    int type = sqlite3_value_type(value);
+    return type != SQLITE_NULL && type != (column->type == SQLITE_TYPE_TEXT ? SQLITE_TEXT : SQLITE_BLOB);
+#else
+    (void)column, (void)info, (void)i;
+    return false;
+#endif
+}
+
 /* Values of a text column that is to be compared without regard to case, say, are not in the index's order. */
 static bool is_usable(const struct sqlite_define *define, sqlite3_index_info *info, int i)
 {
     int column = info->aConstraint[i].iColumn;
     if (!info->aConstraint[i].usable || is_packed_key(define, column)) return false;
-    if (column < 0 || define->columns[column].type != SQLITE_TYPE_TEXT) return true;
+    if (column < 0) return true;
+    if (is_boundless(&define->columns[column], info, i)) return false;
+    if (define->columns[column].type != SQLITE_TYPE_TEXT) return true;
     return sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") == 0 && !is_list(info, i);
 }
 
@@ -119,6 +136,12 @@ static bool is_covered(const struct sqlite_define *define, const struct sqlite_i
     return true;
 }
 
+bool sqlite_plan_is_of_one(const struct sqlite_plan *plan, const struct sqlite_define *define)
+{
+    const struct sqlite_index *index = &define->indexes[plan->index];
+    return plan->way == SQLITE_WAY_POINT || (index->unique && plan->equals == index->count);
+}
+
 static struct candidate by_index(const struct sqlite_define *define, uint32_t number, const struct terms *terms,
                                  const sqlite3_index_info *info)
 {
@@ -128,8 +151,7 @@ static struct candidate by_index(const struct sqlite_define *define, uint32_t nu
     for (; equals < index->count && equals < EQUALS_POINT - 1 && terms->equal[index->columns[equals]] >= 0; equals++)
         candidate.rows /= index->unique ? 40 : 20;
     candidate.plan.equals = equals;
-    candidate.one_row = index->unique && equals == index->count;
-    if (candidate.one_row) candidate.rows = 1;
+    if (sqlite_plan_is_of_one(&candidate.plan, define)) candidate.rows = 1;
     if (equals < index->count && !sqlite_value_is_unordered(&define->columns[index->columns[equals]]))
         narrow(&candidate, terms, index->columns[equals]);
     if (candidate.rows < 1) candidate.rows = 1;
@@ -184,14 +206,15 @@ static uint32_t units_of(const struct sqlite_define *define, uint64_t used)
     return units;
 }
 
-/* A plan in 31 bits: SQLite keeps a number of it. */
+/* A plan in 32 bits: SQLite keeps a number of it. */
 static int number_of(const struct sqlite_plan *plan, uint32_t units)
 {
     _Static_assert(CELLAR_CELLS_MAX <= 20 && CELLAR_INDEXES_MAX <= 8 && CELLAR_INDEX_COLUMNS_MAX < EQUALS_POINT,
-                   "31 bits");
+                   "32 bits");
     const uint32_t equals = plan->way == SQLITE_WAY_POINT ? EQUALS_POINT : plan->equals;
     return (int)((uint32_t)plan->covered | plan->index << 1 | equals << 4 | (uint32_t)plan->low << 8 |
-                 (uint32_t)plan->high << 9 | (uint32_t)plan->backward << 10 | units << 11);
+                 (uint32_t)plan->high << 9 | (uint32_t)plan->backward << 10 | units << 11 |
+                 (uint32_t)plan->promises << 31);
 }
 
 static const char *name_of(const struct sqlite_define *define, int column)
@@ -233,13 +256,14 @@ int sqlite_plan_best(const struct sqlite_define *define, sqlite3_index_info *inf
     struct terms terms;
     terms_read(&terms, define, info);
     struct candidate best = {
-        .plan = {.way = SQLITE_WAY_POINT, .equals = define->key_count}, .rows = 1, .cost = 1, .one_row = true};
-    best.sorted = true;
+        .plan = {.way = SQLITE_WAY_POINT, .equals = define->key_count}, .rows = 1, .cost = 1, .sorted = true};
     bool point = is_point(define, &terms);
     for (uint32_t i = 0; !point && i < define->index_count; i++) {
         struct candidate candidate = by_index(define, i, &terms, info);
         if (i == 0 || whole_cost(&candidate, info) < whole_cost(&best, info)) best = candidate;
     }
+    bool one = sqlite_plan_is_of_one(&best.plan, define);
+    best.plan.promises = one || (best.sorted && info->nOrderBy);
     terms_use(define, &best.plan, &terms, info);
     info->idxNum = number_of(&best.plan, units_of(define, info->colUsed));
     info->idxStr = text_of(define, &best.plan);
@@ -248,7 +272,7 @@ int sqlite_plan_best(const struct sqlite_define *define, sqlite3_index_info *inf
     info->orderByConsumed = best.sorted;
     info->estimatedCost = best.cost;
     info->estimatedRows = (sqlite3_int64)best.rows;
-    info->idxFlags = best.one_row ? SQLITE_INDEX_SCAN_UNIQUE : 0;
+    info->idxFlags = one ? SQLITE_INDEX_SCAN_UNIQUE : 0;
     return SQLITE_OK;
 }
 
@@ -263,5 +287,6 @@ void sqlite_plan_read(const struct sqlite_define *define, struct sqlite_plan *pl
                                  .high = bits >> 9 & 1,
                                  .backward = bits >> 10 & 1,
                                  .covered = bits & 1,
-                                 .units = bits >> 11};
+                                 .units = bits >> 11 & 0xfffff,
+                                 .promises = bits >> 31};
 }

@@ -16,9 +16,12 @@ struct sqlite_plan {
     bool backward;
     bool covered;   /* the index's entries have all columns that the query looks at: no rows are read */
     uint32_t units; /* of the columns that it looks at (struct sqlite_column) */
+    bool promises;  /* SQLite counts on what it has equal to values: on one row, or on an order of those that follow */
 };
 
 /* xBestIndex. */
 int sqlite_plan_best(const struct sqlite_define *define, sqlite3_index_info *info);
+/* Has it at most one row, as its key or its unique index says? */
+bool sqlite_plan_is_of_one(const struct sqlite_plan *plan, const struct sqlite_define *define);
 /* What sqlite_plan_best has noted. */
 void sqlite_plan_read(const struct sqlite_define *define, struct sqlite_plan *plan, int number);

@@ -8,7 +8,7 @@ failed=0
 prints() {
     local got
     got=$({ echo ".load $cellar"; cat; } | timeout -k 5 60 sqlite3 -batch shop.db 2>&1 |
-        sed '/^QUERY PLAN$/d; s/^.*VIRTUAL TABLE INDEX [0-9]*://; s|'"$folder"'/||')
+        sed '/^QUERY PLAN$/d; s/^.*VIRTUAL TABLE INDEX -*[0-9]*://; s|'"$folder"'/||')
     [ "$got" = "$2" ] && return
     failed=1
     printf '%s: wanted\n%s\ngot\n%s\n\n' "$1" "$2" "$got"

@@ -243,6 +243,12 @@ static void rows_are_changed(void **state)
     sqlite_run_must(db, "INSERT INTO words VALUES('', 5)");
     assert_gives(db, "SELECT count FROM words WHERE key = ''", "i:5\n");
     sqlite_run_must(db, "DELETE FROM words WHERE key = ''");
+    assert_int_equal(sqlite_run_only(db, "CREATE VIRTUAL TABLE raw USING cellar(pool='%s', table='words')", pool), 0);
+    sqlite_run_must(db, "INSERT INTO raw VALUES(x'ff61', 8), (x'61', 9)");
+    assert_gives(db, "SELECT count FROM words WHERE key = x'ff61'", "i:8\n"); /* no UTF-8: a blob in both */
+    assert_gives(db, "SELECT w.count FROM raw JOIN words AS w ON w.key = raw.key ORDER BY w.count", "i:8\n");
+    sqlite_run_must(db, "DELETE FROM words WHERE key IN (SELECT key FROM raw WHERE count > 7)");
+    sqlite_run_must(db, "DELETE FROM raw WHERE key = x'61'");
     assert_refused(db, "INSERT INTO words VALUES(NULL, 5)", SQLITE_CONSTRAINT_NOTNULL, "key");
     assert_gives(
         db, "SELECT key, tiny, port, number, large, name FROM rows ORDER BY key",
@@ -340,6 +346,8 @@ static void every_type_is_read(void **state)
     assert_plan(db, "SELECT huge FROM things WHERE good = 0 AND huge < 3 ORDER BY huge DESC",
                 "by_good good=? huge<? backward covering");
     assert_gives(db, "SELECT huge FROM things WHERE huge < -1", "i:-9223372036854775808\n");
+    assert_gives(db, "SELECT count(*) FROM things AS x CROSS JOIN things AS y ON y.huge >= x.nr GROUP BY x.nr",
+                 "i:3\ni:2\ni:1\ni:1\n"); /* one cursor, four ranges of two halves */
     assert_gives(db, "SELECT label, small FROM things WHERE label = 'x' ORDER BY small DESC",
                  "t:x|i:-5\nt:x|i:-32768\n");
     assert_gives(db, "SELECT small FROM things WHERE label >= 'x' AND label < 'y' ORDER BY label, small DESC",
