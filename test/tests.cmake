@@ -253,10 +253,10 @@ if(TARGET cellar AND TARGET test_ordered_queue)
       COMMAND bash ${PROJECT_SOURCE_DIR}/scripts/aarch64.sh "^example[.]"
       COMMAND ${here} $<TARGET_FILE:test_ordered_queue> 1000000)
   if(TARGET test_sqlite_random)
-    list(APPEND nightly COMMAND ${here} $<TARGET_FILE:test_sqlite_random> 200000
+    list(APPEND nightly COMMAND ${here} $<TARGET_FILE:test_sqlite_random> 200000 any
          COMMAND ${here} bash ${PROJECT_SOURCE_DIR}/test/sqlite/test_sqlite_tpcc.sh 1000 4 --customers 60 --items 1000
-         COMMAND ${here} bash ${PROJECT_SOURCE_DIR}/test/sqlite/test_sqlite_logictest.sh 250 400
-         COMMAND ${here} bash ${PROJECT_SOURCE_DIR}/test/sqlite/test_sqlite_keys.sh 50000)
+         COMMAND ${here} bash ${PROJECT_SOURCE_DIR}/test/sqlite/test_sqlite_logictest.sh 250 400 any
+         COMMAND ${here} bash ${PROJECT_SOURCE_DIR}/test/sqlite/test_sqlite_keys.sh 50000 any)
   endif()
   add_custom_target(nightly ${nightly} VERBATIM USES_TERMINAL)
   add_dependencies(nightly cellar tests)

@@ -126,7 +126,7 @@ class Both:
         os.unlink(pool)
         plain = re.sub(r" INCLUDE\([^)]*\)|, INDEX\([^)]*\)|(?<=TEXT|BLOB)\(\d+\)", "", columns)
         self.db.execute("CREATE TABLE theirs(%s) STRICT, WITHOUT ROWID" % plain)
-        self.savepoints = self.commits = self.undone = 0
+        self.savepoints = self.outermost = self.commits = self.undone = 0
 
     def run(self, sql, table):
         try:
@@ -154,10 +154,10 @@ class Both:
             sys.exit("%s\ncellar.so: %s\nSQLite: %s" % (sql, ours, theirs))
         return len(ours[1] or [])
 
-    def commit(self):
+    def commit(self, sql="COMMIT"):
         self.commits += 1
         try:
-            self.db.execute("COMMIT")
+            self.db.execute(sql)
         except sqlite3.OperationalError as error:
             if CONFLICT not in str(error) or self.db.in_transaction:
                 raise
@@ -165,20 +165,22 @@ class Both:
 
     def transact(self, draw):
         if not self.db.in_transaction:
-            self.savepoints = 0
-            self.db.execute("BEGIN")
+            self.savepoints, self.outermost = 0, draw.choice([0, 1])  # 1: a savepoint that is a transaction
+            self.db.execute("SAVEPOINT s0" if self.outermost else "BEGIN")
             return
         kind = draw.randrange(5)
         if kind == 1:
             self.savepoints += 1
             self.db.execute("SAVEPOINT s%d" % self.savepoints)
-        elif kind in (2, 3) and self.savepoints:
-            self.db.execute("%s s%d" % ("ROLLBACK TO" if kind == 2 else "RELEASE", self.savepoints))
-            self.savepoints -= kind == 3
+        elif kind == 2 and self.savepoints + self.outermost:
+            self.db.execute("ROLLBACK TO s%d" % self.savepoints)
+        elif kind == 3 and self.savepoints:
+            self.db.execute("RELEASE s%d" % self.savepoints)
+            self.savepoints -= 1
         elif kind == 0:
             self.db.execute("ROLLBACK")
         else:
-            self.commit()
+            self.commit("RELEASE s0" if self.outermost else "COMMIT")
 
 
 def main():
