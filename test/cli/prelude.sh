@@ -14,6 +14,7 @@
 #   told STATUS TEXT... a test's own `run NAME ARGUMENTS...` has left $name, $status and $folder/out: of that status, with
 #   each text
 #   modes NAME..., has_laboratory   what the program has (test/modes.sh)
+#   sanitizer_flags BUILD   how the compiler is to build a program that links the library of this build
 #   $share       the percentage of long tests that this build makes: $CELLAR_SHARE, where that is not set or empty all
 cellar=${1:-${CELLAR_BUILD:?}/cellar}
 source "$(dirname "${BASH_SOURCE[0]}")/../share.sh"
@@ -52,6 +53,11 @@ busy() { cat /proc/"$1"/task/*/stat 2>/dev/null | awk -v least="${2:-20}" '/\(cn
 child() {
     local of
     of=$(pgrep -P "$1") && "${@:2}" "$of"
+}
+
+sanitizer_flags() {
+    sed -nE 's/^(ASAN|TSAN|UBSAN):BOOL=(ON|1|TRUE)$/\1/p' "$1/CMakeCache.txt" |
+        sed 's/^ASAN/-fsanitize=address/;s/^TSAN/-fsanitize=thread/;s/^UBSAN/-fsanitize=undefined/'
 }
 
 refused() {

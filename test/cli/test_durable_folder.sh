@@ -6,12 +6,8 @@ source "$(dirname "$0")/prelude.sh"
 build=${CELLAR_BUILD:?} source_folder=$(cd "$(dirname "$0")/../.." && pwd)
 
 [ -e "$build/libcellar.so" ] || { echo "needs the shared library of this machine: skipped"; exit 77; }
-sanitizers=()
-for kind in ASAN:address UBSAN:undefined TSAN:thread; do
-    grep -qE "^${kind%:*}:BOOL=(ON|1|TRUE)" "$build/CMakeCache.txt" && sanitizers+=("-fsanitize=${kind#*:}")
-done
 maker=$folder/durable_folder
-${CC:-cc} -std=gnu11 -O1 -Wall -Wextra "${sanitizers[@]}" -I"$source_folder/include" "$source_folder/test/cli/durable_folder.c" \
+${CC:-cc} -std=gnu11 -O1 -Wall -Wextra $(sanitizer_flags "$build") -I"$source_folder/include" "$source_folder/test/cli/durable_folder.c" \
     -o "$maker" -L"$build" -lcellar -Wl,-rpath,"$build" -pthread || exit 1
 
 # state: names, sizes, times and bytes of $dir.

@@ -2,18 +2,11 @@
 # test_install.sh - an embedder's way: install into a prefix of his own, build examples/transfer.c with what pkg-config
 # says, against the shared and the static library, run it, build and run a C++ program, and run the installed `cellar`.
 set -u
+source "$(dirname "$0")/prelude.sh"
 source_folder=$(cd "$(dirname "$0")/../.." && pwd)
 build=${CELLAR_BUILD:?}
 command -v pkg-config >/dev/null || { echo "no pkg-config"; exit 77; }
-folder=$(mktemp -d) || exit 2
-trap 'rm -rf "$folder"' EXIT
-failures=0
 cc=${CC:-cc}
-
-fail() {
-    echo "$*"
-    failures=$((failures + 1))
-}
 
 timeout -k 5 240 cmake --install "$build" --prefix "$folder/usr" >"$folder/log" 2>&1 || { cat "$folder/log"; exit 1; }
 pc=$(find "$folder/usr" -name cellar.pc)
@@ -27,9 +20,7 @@ libraries=$(flags --variable=libdir)
 headers=$(find "$folder/usr" -name '*.h*' -printf '%f\n' | sort | tr '\n' ' ')
 [ "$headers" = "cellar.h cellar.hpp cellar_cluster.h cellar_lab.h cellar_proc.h " ] || fail "these headers were installed: $headers"
 
-# A build with sanitizers needs them at the link too.
-sanitizers=$(sed -n 's/^\(ASAN\|TSAN\|UBSAN\):BOOL=ON/\1/p' "$build/CMakeCache.txt" |
-    sed 's/^ASAN/-fsanitize=address/;s/^TSAN/-fsanitize=thread/;s/^UBSAN/-fsanitize=undefined/')
+sanitizers=$(sanitizer_flags "$build")
 warnings="-Wall -Wextra -Wpedantic -Werror"
 
 # embeds WHAT COMMAND...: builds, runs from an empty folder, wants no line on stderr.

@@ -8,7 +8,7 @@ here=$(cd "$(dirname "$0")/../../.." && pwd)
 build=$(cd "$(dirname "$cellar")" && pwd)
 [ -e "$build/libcellar.so" ] || exit 77
 bytes=$((64 << 20)) pool=$folder/pool
-"${CC:-cc}" -I"$here/include" "$here/lab/test/cli/other_build.c" -L"$build" -lcellar "-Wl,-rpath,$build" \
+"${CC:-cc}" $(sanitizer_flags "$build") -I"$here/include" "$here/lab/test/cli/other_build.c" -L"$build" -lcellar "-Wl,-rpath,$build" \
     -o "$folder/other" >"$folder/out" 2>&1 || { cat "$folder/out" && exit 1; }
 
 # left MODE: a process of that mode is killed at work.
