@@ -90,9 +90,9 @@ static int leaf_forward(struct txn *txn, struct tree_cursor *cursor, uint64_t le
         }
     }
     cursor->dry = cursor->count == before;
-    /* An interactive transaction would change what it has noted, and take away the room that was made for it. */
-    bool whole = first == 0 && until + 1 == shape->cell_count && !cursor->walk;
-    if (whole && !count && leaf != TREENODE_ROOT) tree_tidy_note(txn, index, shape->low);
+    bool empty = first == 0 && until + 1 == shape->cell_count && !count;
+    /* What walks, an interactive transaction, would change what it has noted, and take away room made for itself. */
+    if (empty && leaf != TREENODE_ROOT && !cursor->walk) tree_tidy_note(txn, index, shape->low);
     cursor->next_leaf = leaf;
     if (until < last) {
         if (PLANT(tree_cell_skipped) && until + 1 < last) until++;

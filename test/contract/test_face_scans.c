@@ -326,7 +326,7 @@ static void scans_may_be_long(void **state)
     face_close(place.db);
 }
 
-/* Alone, a transaction whose commit splits what it has scanned begins again and finds the room: once is enough. */
+/* Alone, a transaction whose commit splits what it has scanned begins again, twice at most, and finds the room. */
 static void what_was_scanned_grows(void **state)
 {
     static struct person found[4096];
