@@ -35,6 +35,15 @@ static bool goes_on(struct session *session, const struct cellar_txn *txn)
     return txn == going || (going && PLANT(session_stale_handle));
 }
 
+/* The transaction stays the other thread's if a call of that has begun meanwhile. */
+static enum why adopt_named(struct session *session)
+{
+    uint64_t before = atomic_exchange(&session->owner, owner_here(SESSION_TAKEN));
+    if (!session_is_amid(session)) return WHY_CODE;
+    atomic_store(&session->owner, before);
+    return WHY_BESIDE;
+}
+
 /*
  * The transaction goes on in this thread, unless a call of another one is amid it. Under the lock: who takes what a
  * thread that has ended left open does so there, and closing looks there whose threads live.
@@ -52,7 +61,7 @@ static __attribute__((cold, noinline)) int adopt(struct session *session, const 
     else if (session_is_amid(session))
         refused = WHY_BESIDE;
     else if (!PLANT(session_adopt_unnamed))
-        atomic_store(&session->owner, owner_here(SESSION_TAKEN));
+        refused = adopt_named(session);
     fabric_unlock(db->fabric, &db->sessions_lock);
     return refused == WHY_CODE ? 0 : refuse(why, refused);
 }
