@@ -4,6 +4,7 @@
  * says how many groups of the file before it count.
  */
 #include "durable_plants.h"
+#include "lazy.h"
 #include "must.h"
 #include "wal_internal.h"
 
@@ -21,21 +22,25 @@ struct wal {
     int file;                             /* -1: none is open */
     uint64_t index;                       /* of its next block */
     uint64_t group;                       /* number of the one under way */
-    uint8_t *blocks;
-    uint32_t filled; /* bytes of payload in them */
-    bool written;    /* ... are in the file, not synced */
-    uint64_t bytes;  /* written */
+    uint8_t *blocks;                      /* lazy memory, for the longest group */
+    uint32_t filled;                      /* bytes of payload in them */
+    bool written;                         /* ... are in the file, not synced */
+    uint64_t bytes;                       /* written */
     bool failed;
     struct cellar_error why;
 };
 
 static uint32_t blocks_for(uint32_t bytes) { return bytes ? (bytes + WAL_PAYLOAD - 1) / WAL_PAYLOAD : 1; }
 
-static uint8_t *blocks_make(uint32_t count)
+static uint64_t blocks_bytes(uint32_t count) { return (uint64_t)count * WAL_BLOCK; }
+
+/* Of the longest group. */
+static uint32_t bytes_most(const struct wal_config *config)
 {
-    uint8_t *blocks = aligned_alloc(DISK_BLOCK, (size_t)count * WAL_BLOCK);
-    return blocks ? memset(blocks, 0, (size_t)count * WAL_BLOCK) : NULL;
+    return config->group_most > config->group_bytes ? config->group_most : config->group_bytes;
 }
+
+static bool is_longer(const struct wal *wal, uint32_t bytes) { return bytes > wal->config.group_bytes; }
 
 static struct wal_block *block_at(uint8_t *blocks, uint32_t i)
 {
@@ -51,11 +56,13 @@ static int fail(struct wal *wal, const char *what, int rc, struct cellar_error *
     return CELLAR_SYSTEM;
 }
 
+static struct wal_file *file_last(struct wal *wal) { return &wal->files[wal->file_count - 1]; }
+
 static void stamp(struct wal *wal, struct wal_block *block, struct wal_block as)
 {
     *block = as;
     block->magic = WAL_MAGIC;
-    block->file = wal->files[wal->file_count - 1].number;
+    block->file = file_last(wal)->number;
     block->salt = wal_salt(&wal->config);
     block->checksum = wal_checksum(block);
 }
@@ -63,8 +70,8 @@ static void stamp(struct wal *wal, struct wal_block *block, struct wal_block as)
 static int blocks_write(struct wal *wal, const uint8_t *blocks, uint32_t count, uint64_t index)
 {
     struct disk *disk = wal->config.disk;
-    wal->bytes += (uint64_t)count * WAL_BLOCK;
-    return disk->ops->write(disk, wal->file, blocks, (size_t)count * WAL_BLOCK, index * WAL_BLOCK);
+    wal->bytes += blocks_bytes(count);
+    return disk->ops->write(disk, wal->file, blocks, blocks_bytes(count), index * WAL_BLOCK);
 }
 
 static int file_sync(struct wal *wal)
@@ -111,6 +118,19 @@ static void group_stamp(struct wal *wal, uint8_t *blocks, uint32_t bytes, uint64
 
 /* ---- files ---- */
 
+/* How long a file is whose first group has so many blocks. */
+static uint64_t file_bytes_for(const struct wal_config *config, uint32_t blocks)
+{
+    uint64_t bytes = WAL_BLOCK + blocks_bytes(blocks);
+    return bytes > config->file_bytes ? bytes : config->file_bytes;
+}
+
+/* As how many files of the usual length it counts. */
+static uint32_t files_of(const struct wal *wal, const struct wal_file *file)
+{
+    return (uint32_t)((file->bytes + wal->config.file_bytes - 1) / wal->config.file_bytes);
+}
+
 static int head_write(struct wal *wal, uint64_t previous, bool carried)
 {
     uint8_t block[WAL_BLOCK] __attribute__((aligned(8))) = {0};
@@ -118,7 +138,7 @@ static int head_write(struct wal *wal, uint64_t previous, bool carried)
                             .node = wal->config.node,
                             .fingerprint = wal->config.fingerprint,
                             .directory = {wal->config.directory[0], wal->config.directory[1]},
-                            .file_bytes = wal->config.file_bytes,
+                            .file_bytes = file_last(wal)->bytes,
                             .previous = previous,
                             .carried = carried};
     memcpy(block + sizeof(struct wal_block), &head, sizeof head);
@@ -134,20 +154,19 @@ static void part_name(const char *name, char part[DISK_NAME_MAX])
     memcpy(part + length, ".part", sizeof ".part");
 }
 
-static void files_forget(struct wal *wal, uint32_t count)
+static void file_forget(struct wal *wal, uint32_t i)
 {
-    wal->file_count -= count;
-    memmove(wal->files, wal->files + count, wal->file_count * sizeof *wal->files);
+    memmove(wal->files + i, wal->files + i + 1, (--wal->file_count - i) * sizeof *wal->files);
 }
 
-static int file_create(struct wal *wal, const char *name, struct cellar_error *error)
+static int file_create(struct wal *wal, const char *name, uint64_t bytes, struct cellar_error *error)
 {
     struct disk *disk = wal->config.disk;
     if (wal->file_count == WAL_FILES_MAX) return err_set(error, CELLAR_FULL, LINE "%d files", WAL_FILES_MAX);
-    int rc = disk->ops->create(disk, name, wal->config.file_bytes, true);
+    int rc = disk->ops->create(disk, name, bytes, true);
     if (rc == ENOSPC || rc == EDQUOT || rc == EFBIG)
         return err_set(error, CELLAR_FULL, LINE "no space for another file of %llu bytes: %s",
-                       (unsigned long long)wal->config.file_bytes, strerror(rc));
+                       (unsigned long long)bytes, strerror(rc));
     return rc ? fail(wal, "making a file", rc, error) : 0;
 }
 
@@ -165,7 +184,7 @@ static int spare_take(struct wal *wal, const char *name, struct cellar_error *er
     wal_name(wal->files[0].number, old);
     part_name(name, part);
     wal->spare--;
-    files_forget(wal, 1);
+    file_forget(wal, 0);
     int rc = disk->ops->rename(disk, old, part);
     if (!rc) rc = disk->ops->open(disk, part, &file, &bytes);
     if (rc) return fail(wal, "taking a file again", rc, error);
@@ -176,31 +195,33 @@ static int spare_take(struct wal *wal, const char *name, struct cellar_error *er
     return rc ? fail(wal, "taking a file again", rc, error) : 0;
 }
 
-/* Makes the next file and opens it in place of the one before it, whose groups end with `last`. */
-static int file_make(struct wal *wal, uint64_t number, struct cellar_error *error)
+/* Makes the next file, of so many bytes, and opens it in place of the one before it. */
+static int file_make(struct wal *wal, uint64_t number, uint64_t bytes, struct cellar_error *error)
 {
     struct disk *disk = wal->config.disk;
     char name[DISK_NAME_MAX];
-    uint64_t bytes;
     wal_name(number, name);
-    int rc = wal->spare ? spare_take(wal, name, error) : file_create(wal, name, error);
+    bool again = wal->spare && wal->files[0].bytes == bytes;
+    int rc = again ? spare_take(wal, name, error) : file_create(wal, name, bytes, error);
     if (rc) return rc;
     file_close(wal);
     if ((rc = disk->ops->open(disk, name, &wal->file, &bytes))) {
         wal->file = -1;
         return fail(wal, "opening a file", rc, error);
     }
-    wal->files[wal->file_count++] = (struct wal_file){.number = number, .first = wal->group, .last = wal->group - 1};
+    wal->files[wal->file_count++] =
+        (struct wal_file){.number = number, .first = wal->group, .last = wal->group - 1, .bytes = bytes};
     wal->index = 1;
     return 0;
 }
 
 /* The head is durable before a group in the file is written: a whole group shows that heads before it were whole. */
-static int file_next(struct wal *wal, struct cellar_error *error)
+static int file_next(struct wal *wal, uint32_t blocks, struct cellar_error *error)
 {
-    if (wal_files(wal) >= wal->config.files_max)
-        return err_set(error, CELLAR_FULL, LINE "all %u files are in use", wal->config.files_max);
-    int rc = file_make(wal, wal->files[wal->file_count - 1].number + 1, error);
+    const struct wal_file next = {.bytes = file_bytes_for(&wal->config, blocks)};
+    if (wal_files(wal) + files_of(wal, &next) > wal->config.files_max)
+        return err_set(error, CELLAR_FULL, LINE "%u of %u files are in use", wal_files(wal), wal->config.files_max);
+    int rc = file_make(wal, file_last(wal)->number + 1, next.bytes, error);
     if (rc) return rc;
     rc = head_write(wal, wal->group - 1, false);
     if (!rc && !PLANT(wal_head_unsynced)) rc = file_sync(wal);
@@ -231,12 +252,12 @@ static int left_remove(struct wal *wal, struct wal_scan *scan, uint64_t number, 
 static int copy_write(struct wal *wal, const struct wal_scan *scan)
 {
     uint32_t bytes = (uint32_t)scan->last_bytes, count = blocks_for(bytes);
-    uint8_t *blocks = blocks_make(count);
+    uint8_t *blocks = lazy_map(blocks_bytes(count));
     if (!blocks) return ENOMEM;
     payload_put(blocks, 0, scan->last, bytes);
     group_stamp(wal, blocks, bytes, scan->found.last, 1, WAL_COPY);
     int rc = blocks_write(wal, blocks, count, 1);
-    free(blocks);
+    lazy_unmap(blocks, blocks_bytes(count));
     wal->index += count;
     return rc;
 }
@@ -251,8 +272,9 @@ static int file_first(struct wal *wal, struct wal_scan *scan, struct cellar_erro
     uint64_t number = before ? wal->files[before - 1].number + 1 : 1;
     bool carried = scan->found.last >= scan->found.first && !PLANT(wal_tail_trusted);
     carried = carried && !(scan->copied && PLANT(wal_copy_trusted));
+    uint32_t blocks = carried ? blocks_for((uint32_t)scan->last_bytes) : 1;
     int rc = left_remove(wal, scan, number, error);
-    if (!rc) rc = file_make(wal, number, error);
+    if (!rc) rc = file_make(wal, number, file_bytes_for(&wal->config, blocks), error);
     if (rc) return rc;
     wal->first = number;
     rc = carried ? copy_write(wal, scan) : 0;
@@ -272,7 +294,7 @@ static int superseded_remove(struct wal *wal, struct cellar_error *error)
         wal_name(wal->files[i].number, name);
         int rc = file_remove(wal, name, error);
         if (rc) return rc;
-        memmove(wal->files + i, wal->files + i + 1, (--wal->file_count - i) * sizeof *wal->files);
+        file_forget(wal, i);
     }
     return 0;
 }
@@ -322,7 +344,7 @@ static int first_begin(struct wal *wal, struct wal_scan *scan, struct cellar_err
 static void wal_release(struct wal *wal)
 {
     file_close(wal);
-    free(wal->blocks);
+    lazy_unmap(wal->blocks, blocks_bytes(blocks_for(bytes_most(&wal->config))));
     free(wal);
 }
 
@@ -342,10 +364,9 @@ int wal_open(const struct wal_config *config, wal_visit *visit, void *arg, struc
     wal->file = -1;
     wal->first = UINT64_MAX;
     rc = wal_scan(config, visit, arg, scan, error);
-    if (!rc && scan->last_bytes > (config->file_bytes / WAL_BLOCK - 1) * WAL_PAYLOAD)
-        rc = err_set(error, CELLAR_INVALID, LINE "its last group has %llu bytes and needs larger files",
-                     (unsigned long long)scan->last_bytes);
-    if (!rc && !(wal->blocks = blocks_make(blocks_for(config->group_bytes))))
+    if (!rc && scan->last_bytes > WAL_GROUP_MAX)
+        rc = err_set(error, CELLAR_INVALID, LINE "its last group has %llu bytes", (unsigned long long)scan->last_bytes);
+    if (!rc && !(wal->blocks = lazy_map(blocks_bytes(blocks_for(bytes_most(config))))))
         rc = err_set(error, CELLAR_NOMEM, "no memory for a group of the log");
     if (!rc) {
         memcpy(wal->files, scan->files, scan->file_count * sizeof *wal->files);
@@ -365,13 +386,16 @@ int wal_open(const struct wal_config *config, wal_visit *visit, void *arg, struc
 
 bool wal_room(const struct wal *wal, uint32_t bytes)
 {
-    return bytes <= wal->config.group_bytes - wal->filled && !wal->written;
+    must(bytes <= bytes_most(&wal->config));
+    if (wal->written) return false;
+    return wal->filled == 0 || (!is_longer(wal, wal->filled) && bytes <= wal->config.group_bytes - wal->filled);
 }
 
 bool wal_append(struct wal *wal, const void *from, uint32_t bytes)
 {
-    must(bytes <= wal->config.group_bytes);
-    if (!wal_room(wal, bytes)) return false;
+    uint32_t most = bytes_most(&wal->config);
+    must(bytes <= most);
+    if (wal->written || bytes > most - wal->filled) return false;
     payload_put(wal->blocks, wal->filled, from, bytes);
     wal->filled += bytes;
     return true;
@@ -379,7 +403,12 @@ bool wal_append(struct wal *wal, const void *from, uint32_t bytes)
 
 uint32_t wal_pending(const struct wal *wal) { return wal->filled; }
 
-uint32_t wal_files(const struct wal *wal) { return wal->file_count - wal->spare; }
+uint32_t wal_files(const struct wal *wal)
+{
+    uint32_t files = 0;
+    for (uint32_t i = wal->spare; i < wal->file_count; i++) files += files_of(wal, &wal->files[i]);
+    return files;
+}
 
 uint64_t wal_written(const struct wal *wal) { return wal->bytes; }
 
@@ -387,8 +416,8 @@ static int group_sync(struct wal *wal, struct cellar_error *error)
 {
     uint32_t count = blocks_for(wal->filled);
     if (!wal->written) {
-        if (wal->index + count > wal->config.file_bytes / WAL_BLOCK) {
-            int rc = file_next(wal, error);
+        if (wal->index + count > file_last(wal)->bytes / WAL_BLOCK) {
+            int rc = file_next(wal, count, error);
             if (rc) return rc;
         }
         group_stamp(wal, wal->blocks, wal->filled, wal->group, wal->index, 0);
@@ -399,7 +428,8 @@ static int group_sync(struct wal *wal, struct cellar_error *error)
     int rc = PLANT(wal_acked_unsynced) ? 0 : file_sync(wal);
     if (rc) return fail(wal, "fdatasync", rc, error);
     wal->index += count;
-    wal->files[wal->file_count - 1].last = wal->group++;
+    file_last(wal)->last = wal->group++;
+    if (is_longer(wal, wal->filled)) lazy_drop(wal->blocks, blocks_bytes(count));
     wal->filled = 0;
     wal->written = false;
     return 0;
@@ -417,27 +447,35 @@ int wal_sync(struct wal *wal, uint64_t *group, struct cellar_error *error)
     return rc;
 }
 
-/* Files of earlier openings may have another length: they are not kept. */
+/*
+ * How many of the files that are not needed go. Those of earlier openings, and of longer groups, may have another
+ * length, and are not kept for use again, nor is one before them: a reader takes a gap for damage.
+ */
+static uint32_t files_to_remove(const struct wal *wal)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < wal->spare; i++) {
+        const struct wal_file *file = &wal->files[i];
+        bool fits = file->number >= wal->first && file->bytes == wal->config.file_bytes;
+        if (!fits || wal->file_count - i > wal->config.files_kept) count = i + 1;
+    }
+    return count;
+}
+
 int wal_free(struct wal *wal, uint64_t below, struct cellar_error *error)
 {
     struct disk *disk = wal->config.disk;
-    uint32_t gone = 0;
-    int rc = 0;
     while (wal->spare + 1 < wal->file_count && wal->files[wal->spare].last < below + PLANT(wal_freed_early))
         wal->spare++;
-    while (!rc && gone < wal->spare &&
-           (wal->files[gone].number < wal->first || wal->file_count - gone > wal->config.files_kept)) {
+    for (uint32_t left = files_to_remove(wal); left; left--) {
         char name[DISK_NAME_MAX];
-        wal_name(wal->files[gone].number, name);
-        rc = disk->ops->remove(disk, name);
-        if (rc)
-            rc = err_set(error, CELLAR_SYSTEM, LINE "removing %s: %s", name, strerror(rc));
-        else
-            gone++;
+        wal_name(wal->files[0].number, name);
+        int rc = disk->ops->remove(disk, name);
+        if (rc) return err_set(error, CELLAR_SYSTEM, LINE "removing %s: %s", name, strerror(rc));
+        wal->spare--;
+        file_forget(wal, 0);
     }
-    wal->spare -= gone;
-    files_forget(wal, gone);
-    return rc;
+    return 0;
 }
 
 int wal_close(struct wal *wal, struct cellar_error *error)

@@ -29,9 +29,11 @@ struct wal_config {
     uint64_t directory[2]; /* a number that no other folder has, drawn when this one was made */
     uint64_t fingerprint;  /* of the layouts of what is logged */
     uint32_t node;         /* whose log it is */
-    uint32_t group_bytes;  /* that are appended between two syncs, at most */
-    uint64_t file_bytes;   /* of each file, all reserved when it is begun; a multiple of 4,096 */
-    uint32_t files_max;    /* 2 to WAL_FILES_MAX: what bounds the log's space; each opening may go beyond it by one */
+    uint32_t group_bytes;  /* that are appended between two syncs, at most, */
+    uint32_t group_most;   /* ... or by one that is longer and alone; 0: none is */
+    uint64_t file_bytes;   /* of a file, all reserved when it is begun, or a longer group's; a multiple of 4,096 */
+    uint32_t files_max;    /* 2 to WAL_FILES_MAX: what bounds the log's space; each opening may go beyond it by one; a
+                              longer group's counts as the files that would be as long */
     uint32_t files_kept; /* files that are not needed are kept for use again while there are so many at most; 0: none */
     uint64_t from;       /* groups from this one on are needed, 1: all; an opening frees files of others alone, */
     bool keeps;          /* ... or none: other logs may turn out to end where this one needs them */
@@ -59,10 +61,10 @@ struct wal;
 NODISCARD int wal_open(const struct wal_config *config, wal_visit *visit, void *arg, struct wal **wal,
                        struct wal_found *found, struct cellar_error *error);
 
-/* Adds bytes to the group under way. False: it has no room for them; wal_sync makes some. At most group_bytes. */
-NODISCARD bool wal_append(struct wal *wal, const void *from, uint32_t bytes);
-/* Has the group under way room for so many bytes? */
+/* Has the group under way room for so many bytes? False: wal_sync makes some. At most what one may have. */
 bool wal_room(const struct wal *wal, uint32_t bytes);
+/* Adds bytes to the group under way, if that has room for them: so wal_room says, of them or of all that follow. */
+NODISCARD bool wal_append(struct wal *wal, const void *from, uint32_t bytes);
 /* Bytes of the group under way. */
 uint32_t wal_pending(const struct wal *wal);
 
@@ -76,7 +78,7 @@ NODISCARD int wal_sync(struct wal *wal, uint64_t *group, struct cellar_error *er
 /* Groups below this one are needed no more: files without others are removed, or kept. SYSTEM: some may be left. */
 NODISCARD int wal_free(struct wal *wal, uint64_t below, struct cellar_error *error);
 
-/* Files that are needed now; files_max is their bound. */
+/* Files that are needed now, as files_max counts them. */
 uint32_t wal_files(const struct wal *wal);
 /* Bytes of groups and heads that were written since it was opened; not the zeros that a file is made of. */
 uint64_t wal_written(const struct wal *wal);

@@ -4,10 +4,13 @@
 #include "wal.h"
 #include "wal_format.h"
 
+#define WAL_GROUP_MAX (1u << 31) /* bytes: no length of one is more than a number of 32 bits */
+
 /* A file of the log. */
 struct wal_file {
     uint64_t number, first, last; /* groups in it that count; none: last is first - 1 */
-    uint64_t end;                 /* block behind that, as a scan has found it */
+    uint64_t bytes;
+    uint64_t end; /* block behind those groups, as a scan has found it */
 };
 
 /* What is left of a scan for a writer that goes on. */

@@ -356,7 +356,7 @@ static int counted_walk(struct scanner *scanner, uint32_t count)
         uint64_t first = scan->found.last + 1;
         int rc = file->begun ? file_walk(scanner, file, limit_of(scanner, i, count), &end) : 0;
         if (rc) return rc;
-        scan->files[scan->file_count++] = (struct wal_file){file->number, first, scan->found.last, end};
+        scan->files[scan->file_count++] = (struct wal_file){file->number, first, scan->found.last, file->bytes, end};
         scan->copied = file->begun && file->head.carried && first == scan->found.last;
     }
     return 0;
@@ -435,6 +435,8 @@ int wal_config_check(const struct wal_config *config, struct cellar_error *error
         config->file_bytes > FILE_BYTES_MAX)
         return err_set(error, CELLAR_INVALID, LINE "a group of %u bytes does not fit into files of %" PRIu64 " bytes",
                        config->group_bytes, config->file_bytes);
+    if (config->group_most > WAL_GROUP_MAX)
+        return err_set(error, CELLAR_INVALID, LINE "a group of %u bytes", config->group_most);
     if (config->files_max < 2 || config->files_max > WAL_FILES_MAX)
         return err_set(error, CELLAR_INVALID, LINE "%u files: 2 to %d are possible", config->files_max, WAL_FILES_MAX);
     return 0;

@@ -5,6 +5,7 @@
  * `test_wal N` tries N lives of each kind instead of a sample.
  */
 #include "share.h"
+#include "wal_internal.h"
 #include "wal_life.h"
 
 #include <setjmp.h>
@@ -429,6 +430,49 @@ static void its_own_bound_is_kept(void **state)
     assert_null(life_verdict(&life));
 }
 
+static uint64_t bytes_of(const struct life *life, uint64_t number)
+{
+    char name[DISK_NAME_MAX];
+    wal_name(number, name);
+    return disk_sim_bytes(life->sim, name);
+}
+
+/* Usual ones come before and after it; it counts as two files, is copied by an opening, and goes with its file. */
+static void a_longer_group_is_alone_in_a_longer_file(void **state)
+{
+    struct life life;
+    (void)state;
+    life_begin(&life, 4, CAPACITY); /* three files are kept */
+    life.config.group_most = LIFE_GROUP_MOST;
+    assert_int_equal(life_open(&life), 0);
+    assert_int_equal(life_group_of(&life, 100), 0);
+    assert_true(wal_append(life.wal, "a", 1));
+    assert_true(wal_room(life.wal, LIFE_GROUP_BYTES - 1));
+    assert_false(wal_room(life.wal, LIFE_GROUP_BYTES)); /* only one that is alone may be longer */
+    life_abandon(&life);
+    assert_int_equal(life_open(&life), 0);
+    assert_true(wal_room(life.wal, LIFE_GROUP_MOST));
+    assert_int_equal(wal_files(life.wal), 1);
+    assert_int_equal(life_group_of(&life, LIFE_GROUP_MOST), 0);
+    assert_int_equal(bytes_of(&life, 3), (2 + LIFE_GROUP_MOST / WAL_PAYLOAD) * WAL_BLOCK);
+    assert_int_equal(wal_files(life.wal), 3);
+    life_abandon(&life);
+    assert_int_equal(life_open(&life), 0); /* an opening has it once more */
+    assert_int_equal(bytes_of(&life, 4), (2 + LIFE_GROUP_MOST / WAL_PAYLOAD) * WAL_BLOCK);
+    assert_int_equal(life_group_of(&life, LIFE_GROUP_BYTES), 0);
+    assert_int_equal(life_group_of(&life, LIFE_GROUP_MOST), 0);
+    assert_int_equal(life_group_of(&life, 1), 0);
+    life.config.from = life.acked;
+    assert_int_equal(wal_free(life.wal, life.config.from, &life.error), 0);
+    for (uint64_t number = 1; number <= 6; number++) assert_int_equal(bytes_of(&life, number), 0);
+    assert_int_equal(bytes_of(&life, 7), LIFE_FILE_BYTES);
+    assert_int_equal(wal_files(life.wal), 1);
+    life_abandon(&life);
+    disk_sim_power_cycle(life.sim);
+    assert_int_equal(life_open(&life), 0);
+    assert_null(life_verdict(&life));
+}
+
 /* A file that nothing needs is used again: no other one is made, and what it had is not believed. */
 static void freed_files_are_used_again(void **state)
 {
@@ -516,6 +560,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(its_own_bound_is_kept),
         cmocka_unit_test(freed_files_are_used_again),
         cmocka_unit_test(an_opening_frees),
+        cmocka_unit_test(a_longer_group_is_alone_in_a_longer_file),
         cmocka_unit_test(planted_bugs_are_seen),
     };
     rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : rounds * share_percent() / 100;

@@ -233,8 +233,8 @@ static void shapes_that_cannot_be_are_refused(void **state)
     struct wal *wal;
     life_begin(&life, 1, CAPACITY);
     const struct wal_config good = life.config;
-    struct wal_config bad[10];
-    for (int i = 0; i < 10; i++) bad[i] = good;
+    struct wal_config bad[11];
+    for (int i = 0; i < 11; i++) bad[i] = good;
     bad[0].disk = NULL;
     bad[1].group_bytes = 0;
     bad[2].group_bytes = LIFE_FILE_BYTES;
@@ -245,7 +245,8 @@ static void shapes_that_cannot_be_are_refused(void **state)
     bad[7].files_max = WAL_FILES_MAX + 1;
     bad[8].from = 0;
     bad[9].file_bytes = WAL_BLOCK;
-    for (int i = 0; i < 10; i++) {
+    bad[10].group_most = (1u << 31) + 1;
+    for (int i = 0; i < 11; i++) {
         assert_int_equal(wal_open(&bad[i], NULL, NULL, &wal, NULL, &life.error), CELLAR_INVALID);
         assert_null(wal);
     }

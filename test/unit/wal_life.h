@@ -16,6 +16,7 @@
 
 #define LIFE_GROUPS 256
 #define LIFE_GROUP_BYTES 12000
+#define LIFE_GROUP_MOST 40000 /* of one that is alone, where seeds are even; longer than a file */
 #define LIFE_FILE_BYTES (6u * WAL_BLOCK)
 
 struct life {
@@ -55,6 +56,7 @@ static inline void life_begin(struct life *life, uint64_t seed, uint64_t capacit
     if (!life->sim) abort();
     life->config = life_config(disk_sim_disk(life->sim));
     life->config.files_kept = seed % 3 * 3;
+    life->config.group_most = seed % 2 ? 0 : LIFE_GROUP_MOST;
     prng_seed_stream(&life->prng, seed, 7);
 }
 
@@ -82,7 +84,7 @@ static inline void life_bytes(uint64_t seed, uint8_t *bytes, uint32_t count)
 static inline int life_visit(void *arg, uint64_t group, const uint8_t *bytes, uint64_t count)
 {
     struct life *life = arg;
-    static uint8_t wanted[LIFE_GROUP_BYTES];
+    static uint8_t wanted[LIFE_GROUP_MOST];
     if (life->expected && group != life->expected) life_fails(life, "groups are not shown one after the other");
     life->expected = group + 1;
     if (group >= LIFE_GROUPS || (group > life->acked && group != life->under_way))
@@ -116,7 +118,7 @@ static inline int life_open(struct life *life)
 /* One group of so many random bytes is appended in pieces, and synced. */
 static inline int life_group_of(struct life *life, uint32_t count)
 {
-    static uint8_t bytes[LIFE_GROUP_BYTES];
+    static uint8_t bytes[LIFE_GROUP_MOST];
     uint64_t group = life->acked + 1, told = 0;
     life->seeds[group] = prng_next(&life->prng);
     life->sizes[group] = count;
@@ -135,8 +137,9 @@ static inline int life_group_of(struct life *life, uint32_t count)
 
 static inline int life_group(struct life *life)
 {
-    return life_group_of(life,
-                         1 + (uint32_t)prng_below(&life->prng, prng_below(&life->prng, 2) ? 200 : LIFE_GROUP_BYTES));
+    static const uint32_t most[] = {200, 200, LIFE_GROUP_BYTES, LIFE_GROUP_MOST};
+    uint32_t of = most[prng_below(&life->prng, life->config.group_most ? 4 : 3)];
+    return life_group_of(life, 1 + (uint32_t)prng_below(&life->prng, of));
 }
 
 /* Closing adds a group without bytes. */
