@@ -17,13 +17,16 @@
 #define KEPT 30
 #define CENTS 1000
 #define LIVES_MAX 400
+#define PARTS DURABLE_RUN_PARTS
+#define PART_ROWS(part) ((part) ? 450u : 160u) /* more than half a ring; with the other one more than a log's file */
+#define PART_EVERY(part) (16ull << (part))     /* so many-th transaction of the first client sets all of them */
 
 struct row {
     int64_t value;
     uint64_t life;
     uint8_t more[112]; /* with them a cell on lines of its own */
 };
-enum { VALUE };
+enum { VALUE, LIFE, MORE };
 
 struct step {
     struct durable_run *run;
@@ -31,6 +34,7 @@ struct step {
 };
 
 static uint64_t history_key(uint64_t client, uint64_t number) { return client << 40 | number; }
+static uint64_t many_key(uint64_t part, uint64_t i) { return part << 32 | i; }
 static uint64_t loaded_key(uint64_t life, uint64_t client) { return life * CLIENTS + client; }
 
 static void row_fill(struct row *row, int64_t value, uint64_t life)
@@ -118,6 +122,7 @@ int durable_run_tables(struct durable_run *run)
     if (rc == 0) rc = table_make(run, "counters", CLIENTS, &run->counters);
     if (rc == 0) rc = table_make(run, "history", CLIENTS * (KEPT + 2), &run->history);
     if (rc == 0) rc = table_make(run, "loaded", CLIENTS * LIVES_MAX, &run->loaded);
+    if (rc == 0) rc = table_make(run, "many", PART_ROWS(0) + PART_ROWS(1), &run->many);
     if (rc == 0) rc = db_proc_register(run->db, &work, &run->work, &run->error);
     return rc ? rc : db_proc_register(run->db, &look, &run->look, &run->error);
 }
@@ -200,6 +205,91 @@ static int reader(struct cellar_lab_client *client, struct durable_run *run, str
     return by_calls ? look_by_calls(session, run, prng) : look(client, run, prng);
 }
 
+/* ---- long entries ---- */
+
+/* Has it transactions of many rows? */
+static bool has_many(const struct durable_run *run) { return !run->queued && !mode_of(run->db->config.cc)->locks; }
+
+static bool sets_many(const struct step *step)
+{
+    return step->client == 0 && step->number % PART_EVERY(0) == 0 && has_many(step->run);
+}
+
+/* It is about to. */
+static void many_begun(struct durable_run_witness *witness, const struct step *step)
+{
+    for (uint64_t part = 0; part < PARTS; part++) {
+        uint64_t count = witness->set_count[part];
+        if (step->number % PART_EVERY(part)) continue;
+        if (count == DURABLE_RUN_SETS) {
+            for (uint64_t i = 1; i < count; i++) witness->sets[part][i - 1] = witness->sets[part][i];
+            witness->set_count[part] = --count;
+        }
+        witness->sets[part][count] = step->number;
+        witness->set_count[part] = count + 1;
+    }
+}
+
+/* The last one that is there; 0: none is. Those behind it are lost. */
+static uint64_t many_there(struct durable_run_witness *witness, uint64_t part, uint64_t number)
+{
+    while (witness->set_count[part] && witness->sets[part][witness->set_count[part] - 1] > number)
+        witness->set_count[part]--;
+    return witness->set_count[part] ? witness->sets[part][witness->set_count[part] - 1] : 0;
+}
+
+static int row_put(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, const struct row *row)
+{
+    int rc = cellar_txn_put(txn, table, key, VALUE, &row->value);
+    if (rc == 0) rc = cellar_txn_put(txn, table, key, LIFE, &row->life);
+    return rc ? rc : cellar_txn_put(txn, table, key, MORE, row->more);
+}
+
+static int part_set(struct cellar_txn *txn, const struct step *step, uint64_t part, const struct row *row)
+{
+    int rc = 0;
+    bool first = step->run->witness->set_count[part] == 1;
+    for (uint64_t i = 0; i < PART_ROWS(part) && rc == 0; i++)
+        rc = first ? cellar_txn_insert(txn, step->run->many, many_key(part, i), row)
+                   : row_put(txn, step->run->many, many_key(part, i), row);
+    return rc;
+}
+
+/* As work_fn, but for the accounts. */
+static int many_set(struct cellar_txn *txn, const struct step *step)
+{
+    const struct durable_run *run = step->run;
+    struct row row;
+    row_fill(&row, (int64_t)step->number, step->life);
+    int rc = row_put(txn, run->counters, step->client, &row);
+    if (rc == 0) rc = row_put(txn, run->loaded, loaded_key(step->life, step->client), &row);
+    if (rc == 0) rc = cellar_txn_insert(txn, run->history, history_key(step->client, step->number), &row);
+    if (rc == 0 && step->number > KEPT)
+        rc = cellar_txn_delete(txn, run->history, history_key(step->client, step->number - KEPT));
+    for (uint64_t part = 0; part < PARTS && rc == 0; part++)
+        if (step->number % PART_EVERY(part) == 0) rc = part_set(txn, step, part, &row);
+    return rc;
+}
+
+static int work_by_calls(struct session *session, const struct step *step, enum cellar_durability level,
+                         struct cellar_result *result)
+{
+    const struct session_options options = {.level = level};
+    int rc = CELLAR_RETRY;
+    many_begun(step->run->witness, step);
+    while (rc == CELLAR_RETRY) {
+        struct cellar_txn *txn;
+        rc = session_begin(session, &options, &txn);
+        if (rc) return rc;
+        rc = many_set(txn, step);
+        int ended = rc ? session_abort(txn) : session_commit(txn, result);
+        rc = rc ? rc : ended;
+    }
+    return rc;
+}
+
+/* ---- clients ---- */
+
 /* A call whose acknowledgement waits, while its client makes others. */
 struct later {
     uint64_t number, epoch; /* number 0: there is none */
@@ -231,7 +321,8 @@ static int client_work(struct cellar_lab_client *client, void *arg)
     struct prng prng;
     prng_seed_stream(&prng, witness->life, own.client);
     int rc = cellar_lab_exec(client, run->look, &own, NULL, NULL);
-    if (rc == 0 && own.client == CLIENTS - 1) rc = session_open_inside(client, &session);
+    bool by_calls = own.client == CLIENTS - 1 || (own.client == 0 && has_many(run));
+    if (rc == 0 && by_calls) rc = session_open_inside(client, &session);
     for (uint64_t i = 0; rc == 0 && (i < run->calls || !run->calls); i++) {
         if (own.client == CLIENTS - 1) {
             rc = run->unawaited ? 0 : reader(client, run, &session, &prng);
@@ -241,7 +332,8 @@ static int client_work(struct cellar_lab_client *client, void *arg)
         /* Some at level memory, which others then rest on. */
         bool memory = run->unawaited || own.client % 2 || i % run->every;
         struct cellar_call_options options = {.level = memory ? CELLAR_MEMORY : CELLAR_DURABLE};
-        rc = cellar_lab_exec(client, run->work, &own, &options, &result);
+        rc = sets_many(&own) ? work_by_calls(&session, &own, options.level, &result)
+                             : cellar_lab_exec(client, run->work, &own, &options, &result);
         if (rc == 0 && !memory) witness->acked[own.client] = own.number;
         if (rc == 0) step_ended(&own, result.epoch);
         struct later newest = {own.number, result.epoch};
@@ -341,6 +433,8 @@ struct sum {
     int64_t cents;
     uint64_t accounts, rows[CLIENTS], low[CLIENTS], high[CLIENTS];
     struct row counters[CLIENTS];
+    uint64_t many[PARTS];
+    int64_t least[PARTS], most[PARTS]; /* values of these */
     uint64_t counted, matched; /* counters; of these, with a row that was loaded in their life and says the same */
     bool whole;
 };
@@ -385,6 +479,18 @@ static int loaded_see(void *arg, uint64_t key, const void *bytes)
     return 0;
 }
 
+static int many_see(void *arg, uint64_t key, const void *bytes)
+{
+    struct sum *sum = arg;
+    const struct row *row = bytes;
+    uint64_t part = key >> 32;
+    sum->whole = sum->whole && row_whole(row) && part < PARTS;
+    if (!sum->whole) return 0;
+    if (!sum->many[part]++ || row->value < sum->least[part]) sum->least[part] = row->value;
+    if (row->value > sum->most[part]) sum->most[part] = row->value;
+    return 0;
+}
+
 static int all_see(struct cellar_lab_client *client, void *arg)
 {
     struct sum *sum = arg;
@@ -394,7 +500,8 @@ static int all_see(struct cellar_lab_client *client, void *arg)
     if (rc == 0) rc = db_scan(client, run->accounts, account_see, sum, &run->error);
     if (rc == 0) rc = db_scan(client, run->counters, counter_see, sum, &run->error);
     if (rc == 0) rc = db_scan(client, run->history, history_see, sum, &run->error);
-    return rc ? rc : db_scan(client, run->loaded, loaded_see, sum, &run->error);
+    if (rc == 0) rc = db_scan(client, run->loaded, loaded_see, sum, &run->error);
+    return rc ? rc : db_scan(client, run->many, many_see, sum, &run->error);
 }
 
 #define WRONG(...) (snprintf(run->wrong, sizeof run->wrong, __VA_ARGS__), false)
@@ -417,6 +524,19 @@ static bool client_judge(struct durable_run *run, const struct sum *sum, int i)
     return true;
 }
 
+/* Each part is as the last transaction that sets it has left it. */
+static bool many_judge(struct durable_run *run, const struct sum *sum)
+{
+    uint64_t number = (uint64_t)sum->counters[0].value;
+    for (uint64_t part = 0; part < PARTS; part++) {
+        int64_t value = (int64_t)many_there(run->witness, part, number);
+        if (sum->many[part] != (value ? PART_ROWS(part) : 0) || sum->least[part] != value || sum->most[part] != value)
+            return WRONG("%llu in the counter, and %llu of many rows have %lld to %lld", TEXT(number),
+                         TEXT(sum->many[part]), (long long)sum->least[part], (long long)sum->most[part]);
+    }
+    return true;
+}
+
 bool durable_run_judge(struct durable_run *run)
 {
     struct sum sum = {.run = run, .whole = true};
@@ -434,5 +554,5 @@ bool durable_run_judge(struct durable_run *run)
     }
     if (sum.matched != active)
         return WRONG("%llu of %llu clients have what was loaded", TEXT(sum.matched), TEXT(active));
-    return true;
+    return many_judge(run, &sum);
 }

@@ -4,8 +4,10 @@
  *
  * Each client keeps a counter, which its n-th transaction sets to n; with it it inserts row n of its history, deletes
  * row n - KEPT, moves money between two accounts, and sets a row of its own that was loaded in this life. The last
- * client only reads others' counters. Clients of odd numbers acknowledge their calls later, by epochs. A witness
- * outside of it all knows what was acknowledged, and what readers were told. Or all but the last make calls of a queue.
+ * client only reads others' counters. Clients of odd numbers acknowledge their calls later, by epochs. Each so many-th
+ * transaction of the first one is interactive, where the mode has such, and sets some hundred rows besides: its entry
+ * does not fit into the ring. A witness outside of it all knows what was acknowledged, and what readers were told. Or
+ * all but the last make calls of a queue.
  */
 #pragma once
 
@@ -15,18 +17,22 @@
 #include <stdbool.h>
 
 #define DURABLE_RUN_CLIENTS 6
+#define DURABLE_RUN_PARTS 2  /* of the rows that are many */
+#define DURABLE_RUN_SETS 128 /* more than are ever lost */
 
 struct durable_run_witness {
     _Atomic uint64_t acked[DURABLE_RUN_CLIENTS], shown[DURABLE_RUN_CLIENTS]; /* transactions */
     /* The last one that may be there: the one under way, or, when it was judged what is there, what was. */
     _Atomic uint64_t begun[DURABLE_RUN_CLIENTS];
+    /* The transactions that set a part, in order: the last of them that are there, and those that were begun since. */
+    _Atomic uint64_t sets[DURABLE_RUN_PARTS][DURABLE_RUN_SETS], set_count[DURABLE_RUN_PARTS];
     _Atomic uint64_t life; /* counts the openings */
     _Atomic int ready;
 };
 
 struct durable_run {
     struct cellar *db;
-    const struct cellar_table *accounts, *counters, *history, *loaded;
+    const struct cellar_table *accounts, *counters, *history, *loaded, *many;
     const struct cellar_proc *work, *look;
     struct durable_run_witness *witness;
     uint64_t calls;         /* of each client; 0: for ever */

@@ -50,6 +50,7 @@
     X(epochs_cached, "a transaction's epoch is a number that its node has kept for a while")                           \
     X(epochs_closed_at_word, "an epoch is closed while transactions still draw it")                                    \
     X(epochs_ring_reused, "ring space is used again though its entries are not taken")                                 \
+    X(epochs_extent_reused, "an extent of the log is written again though its entry is not taken")                     \
     X(epochs_one_node, "an epoch is durable when one memory node has published it")                                    \
     X(epochs_unurged, "an epoch that a call waits for is kept open as long as one for which none waits")               \
     X(epochs_waiter_late, "a call says that it waits after it has looked whether its epoch is durable")

@@ -11,7 +11,8 @@
  *
  * INV-DURABLE-5:  an epoch is drawn after the last fetch has returned and before COMMITTABLE.
  * INV-DURABLE-6:  a coordinator is in flight from before that READ until its entry is in the ring, or surely nowhere.
- * INV-DURABLE-15: ring space is used again only when the agent has taken what is in it, each backup's, too.
+ * INV-DURABLE-15: ring space is used again only when the agent has taken what is in it, each backup's, too; an extent,
+ *                 when it has taken all that the coordinator has logged.
  * INV-DURABLE-16: what a call tells rests on nothing that is not on the disk: it waits for its own epoch, or, if it has
  *                 none, for all that were drawn before it ended.
  * INV-DURABLE-22: a call that waits says so, then looks what is durable; the agent publishes, then looks which wait.
@@ -59,6 +60,8 @@ struct epochs_ring {
     uint32_t copy_count; /* one for each replica: on memory node `node`, and those behind it */
     uint32_t node, cn, coordinator;
     uint64_t bytes, incarnation;
+    /* likewise; the agents read: where the entry that is too long for the ring lies, of its place; 0: nowhere */
+    _Atomic uint64_t extent, extent_bytes;
     struct epochs_copy copies[];
 };
 
@@ -125,6 +128,17 @@ static inline uint64_t epochs_taken(const struct epochs_ring *ring)
         if (other < taken) taken = other;
     }
     return taken;
+}
+/* Have the agents all that the coordinator has logged, up to this sequence? Then its extent is free. INV-DURABLE-15. */
+static inline bool epochs_taken_all(const struct epochs_ring *ring, uint64_t sequence)
+{
+    return PLANT(epochs_extent_reused) || epochs_taken(ring) == sequence;
+}
+/* The agents look there, too, from now on: once they have taken all that lay elsewhere. */
+static inline void epochs_extent_at(struct epochs_ring *ring, struct fabric_addr addr, uint64_t bytes)
+{
+    atomic_store_explicit(&ring->extent_bytes, bytes, memory_order_relaxed);
+    atomic_store_explicit(&ring->extent, addr.bits, memory_order_release);
 }
 /* May the coordinator place one more entry? INV-DURABLE-15. */
 static inline bool epochs_room(const struct epochs_ring *ring)

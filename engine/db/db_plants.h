@@ -54,6 +54,8 @@
     /* durability */                                                                                                   \
     X(durable_sync_early, "a sync to an epoch does not wait for it")                                                   \
     X(durable_rings_first, "rings are emptied before it is seen that none in flight has the epoch")                    \
+    X(durable_extent_unread, "no entry is taken out of an extent of the log")                                          \
+    X(durable_extent_unwhole, "an entry is taken out of an extent while parts of it are on their way")                 \
     X(durable_acked_early, "an epoch counts as durable when its end is written, not when it is synced")                \
     X(durable_blank_counted, "the log of a folder that is being filled, which has nothing, counts for the cut")        \
     X(durable_loads_ignored, "epochs are closed though rows were loaded that no checkpoint has")                       \

@@ -82,7 +82,8 @@ struct durable {
     struct cellar *db;
     const char *path;  /* the caller's, while it opens */
     bool look;         /* nothing of it is changed: once restored, the database goes on without it */
-    uint32_t files;    /* as of the shape */
+    uint32_t files;    /* as of the shape; */
+    uint64_t log_most; /* ... so many bytes together */
     uint32_t slot;     /* where the checkpoint is that counts, */
     bool restores;     /* ... if one does */
     int32_t filled;    /* the memory node that has no part of it, and gets its bytes from copies; -1: all have parts */
@@ -102,6 +103,12 @@ struct durable {
     struct durable_node *nodes;
 };
 
+/* Bytes of the longest entry: its log is to have room for some, and for a while. */
+static inline uint64_t durable_entry_most(const struct durable *durable)
+{
+    uint64_t part = durable->log_most / 4;
+    return part < CELLAR_INTERACTIVE_LOG_BYTES ? part : CELLAR_INTERACTIVE_LOG_BYTES;
+}
 /* A memory node's part of the checkpoint that counts, if any does; the one that is filled has none. */
 static inline const struct checkpoint *durable_found(const struct durable_node *node)
 {
@@ -115,7 +122,7 @@ static inline const struct checkpoint *durable_counts(const struct durable *dura
 
 /* How a log is cut into files. */
 struct durable_shape {
-    uint32_t group_bytes; /* with room for an entry, and a page */
+    uint32_t group_bytes; /* with room for an entry of a ring, and a page */
     uint64_t file_bytes;
     uint32_t files; /* that it may have: then a checkpoint frees it, and what is in the rings alone makes it longer */
 };

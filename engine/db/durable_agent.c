@@ -14,6 +14,7 @@
 #include "db_plants.h"
 #include "durable.h"
 #include "durable_plants.h"
+#include "lazy.h"
 #include "must.h"
 #include "vacant.h"
 
@@ -140,6 +141,69 @@ static int run_take(struct coro *co, struct durable_thread *thread, struct epoch
     return rc ? rc : taken;
 }
 
+/* ---- entries in extents (docs/large.md) ---- */
+
+/* False: it may still be on its way, which takes long. It is not read again and again meanwhile. */
+static bool has_landed(const struct epochs_ring *ring, uint64_t epoch)
+{
+    uint64_t flight = atomic_load_explicit(&ring->flight, memory_order_acquire);
+    return !flight || epoch < flight;
+}
+
+static int whole_read(struct coro *co, struct durable_thread *thread, struct fabric_addr addr, uint8_t *to,
+                      uint32_t bytes)
+{
+    int rc = 0;
+    for (uint32_t at = 0, part; at < bytes && rc == 0; at += part) {
+        part = bytes - at < CHECKPOINT_PIECE ? bytes - at : CHECKPOINT_PIECE;
+        rc = batch_read(co, thread->ep, fabric_addr_plus(addr, at), to + at, part);
+    }
+    return rc;
+}
+
+/* An entry of so many bytes, into that memory: 1; 0: it is not whole yet. */
+static int whole_take(struct coro *co, struct durable_thread *thread, struct epochs_copy *from, struct fabric_addr addr,
+                      uint8_t *memory, uint32_t bytes)
+{
+    const struct log_entry_wire *entry = (const struct log_entry_wire *)(const void *)memory;
+    struct cellar_lab_durable *told = &thread->node->told;
+    int rc = whole_read(co, thread, addr, memory, bytes);
+    if (rc) return rc;
+    if (entry->bytes != bytes || (!logseg_parse(memory, bytes) && !PLANT(durable_extent_unwhole))) return 0;
+    rc = put(thread->node, entry->epoch, memory, bytes);
+    if (rc) return rc;
+    counter_add(&told->entries, 1);
+    counter_add(&told->entry_bytes, bytes);
+    atomic_store_explicit(&from->taken, entry->sequence, memory_order_release);
+    return 1;
+}
+
+/* The entry in the ring's extent, if it is the next one: as whole_take. Without memory no epoch ends before it. */
+static int extent_take(struct coro *co, struct durable_thread *thread, struct epochs_ring *ring, uint32_t copy)
+{
+    const struct log_entry_wire *entry = (const struct log_entry_wire *)(const void *)thread->piece;
+    struct fabric *fabric = thread->ep->fabric;
+    struct fabric_addr addr = {atomic_load_explicit(&ring->extent, memory_order_acquire)};
+    uint64_t room = atomic_load_explicit(&ring->extent_bytes, memory_order_relaxed);
+    if (!addr.bits) return 0;
+    addr = catalog_replica(thread->durable->db->catalog, addr, copy);
+    int rc = batch_read(co, thread->ep, addr, thread->piece, LINE_READ);
+    if (rc || !begins(ring, copy, entry, room)) return rc;
+    if (!has_landed(ring, entry->epoch) && !PLANT(durable_extent_unwhole)) return 0;
+    uint32_t bytes = entry->bytes;
+    uint8_t *memory = lazy_map(bytes);
+    if (!memory) return CELLAR_NOMEM;
+    rc = fabric_register_local(fabric, memory, bytes);
+    if (rc == 0) {
+        rc = whole_take(co, thread, &ring->copies[copy], addr, memory, bytes);
+        fabric_forget_local(fabric, memory, bytes);
+    }
+    lazy_unmap(memory, bytes);
+    return rc;
+}
+
+/* ---- rings ---- */
+
 static int ring_take(struct coro *co, struct durable_thread *thread, struct epochs_ring *ring)
 {
     uint64_t half = logseg_half(ring->bytes);
@@ -148,6 +212,7 @@ static int ring_take(struct coro *co, struct durable_thread *thread, struct epoc
         uint64_t tail = ring->copies[copy].tail;
         taken = tail < 2 * half ? run_take(co, thread, ring, (uint32_t)copy, tail) : 0;
         if (taken == 0) taken = run_take(co, thread, ring, (uint32_t)copy, tail < half ? half : 0);
+        if (taken == 0 && !PLANT(durable_extent_unread)) taken = extent_take(co, thread, ring, (uint32_t)copy);
     }
     return taken;
 }

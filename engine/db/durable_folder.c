@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define GROUP_BYTES ((4u << 20) + (64u << 10)) /* an entry takes half a ring at most */
+#define GROUP_BYTES ((4u << 20) + (64u << 10)) /* an entry in a ring takes half of that at most */
 #define LOG_BYTES_MAX (8ull << 20)             /* of a coordinator's ring */
 #define FILES 16                               /* that the log may have at least */
 #define FILE_BYTES_MIN (8ull << 20)
@@ -400,12 +400,14 @@ static int disks_use(struct durable *durable, const uint64_t number[2], const st
     const struct folder *first = folder_of(durable);
     struct durable_shape shape = given ? *given : shape_of(config->durable_bytes, first->memory_bytes);
     durable->files = shape.files;
+    durable->log_most = shape.files * shape.file_bytes;
     for (uint32_t i = 0; i < durable->node_count; i++) {
         struct durable_node *node = &durable->nodes[i];
         node->wal = (struct wal_config){.disk = node->disk,
                                         .directory = {node->folder.number[0], node->folder.number[1]},
                                         .fingerprint = node->folder.fingerprint,
                                         .group_bytes = shape.group_bytes,
+                                        .group_most = journal_entry_bytes((uint32_t)durable_entry_most(durable)),
                                         .file_bytes = shape.file_bytes,
                                         .files_max = WAL_FILES_MAX,
                                         .files_kept = shape.files,

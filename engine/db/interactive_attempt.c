@@ -135,24 +135,30 @@ static int large_enter(struct coro *co, struct coordinator *coordinator, uint64_
     return unanswered && worker->db->catalog->replicas ? CELLAR_RETRY : rc;
 }
 
+/* What it lacks is not there: its outcome. */
+static int not_entered(struct interactive_service *service, int rc, enum why why, uint64_t limit)
+{
+    service->result->code = rc;
+    service->result->detail = interactive_detail(why, NULL, 0);
+    service->result->detail.limit = limit;
+    return rc;
+}
+
 /* Of many records, or with a long entry. */
 static __attribute__((cold, noinline)) int exec_many(struct coro *co, struct coordinator *coordinator,
                                                      struct interactive_service *service, void *args,
                                                      const struct cellar_call_options *options)
 {
     struct session *session = service->session;
-    bool fits = service->records <= FEW_RECORDS_MAX && bytes_of(&session->draft, service) <= FEW_BYTES &&
-                service->log_bytes <= logseg_half(coordinator->txn->log.bytes);
+    bool is_long = service->log_bytes > logseg_half(coordinator->txn->log.bytes);
+    bool fits = service->records <= FEW_RECORDS_MAX && bytes_of(&session->draft, service) <= FEW_BYTES && !is_long;
     struct large usual;
     if (fits || service->kind == DRAFT_SCANS)
         return coordinator_exec(co, coordinator, &session->proc, args, options, 0, service->result);
-    int rc = large_enter(co, coordinator, service->log_bytes, &usual);
-    if (rc) {
-        service->result->code = rc;
-        service->result->detail = interactive_detail(WHY_LOG_EXTENT, NULL, 0);
-        service->result->detail.limit = service->log_bytes;
-        return rc;
-    }
+    int rc = is_long ? large_wait(co, coordinator->txn) : 0;
+    if (rc) return not_entered(service, rc, WHY_DISK, 0);
+    rc = large_enter(co, coordinator, service->log_bytes, &usual);
+    if (rc) return not_entered(service, rc, WHY_LOG_EXTENT, service->log_bytes);
     rc = coordinator_exec(co, coordinator, &session->proc, args, options, 0, service->result);
     large_end(coordinator->txn, &usual);
     return rc;

@@ -9,6 +9,7 @@
 #include "db_plants.h"
 #include "db_result.h"
 #include "db_schema.h"
+#include "durable.h"
 #include "glance.h"
 
 /* ---- check ---- */
@@ -106,14 +107,19 @@ static uint64_t log_bytes_of(const struct session *session)
 }
 
 /*
- * Without extents of the log an entry has half a segment: where it is written with the changes, or taken out of the
- * ring (docs/durability.md); and where the attempt has begun long ago.
+ * The longest entry, and why it is that. Without extents of the log it has half a segment: where it is written with
+ * the changes, and where the attempt has begun long ago.
  */
-static uint64_t log_bytes_most(const struct session *session, bool holds)
+static uint64_t log_bytes_most(const struct session *session, bool holds, enum why *why)
 {
     const struct cellar *db = session->db;
-    bool rings = holds || db->durable || mode_of(db->config.cc)->undo;
-    return rings ? db->config.log_bytes / 2 : CELLAR_INTERACTIVE_LOG_BYTES;
+    uint64_t half = db->config.log_bytes / 2, durable = db->durable ? durable_entry_most(db->durable) : UINT64_MAX;
+    *why = WHY_LOG_BYTES;
+    if (holds || mode_of(db->config.cc)->undo) return half;
+    *why = WHY_INTERACTIVE_LOG_BYTES;
+    if (durable >= CELLAR_INTERACTIVE_LOG_BYTES) return CELLAR_INTERACTIVE_LOG_BYTES;
+    *why = WHY_DURABLE_LOG_BYTES;
+    return durable;
 }
 
 /* Does the first block insert it? Else it is looked for: a cursor has shown it since, perhaps. */
@@ -209,9 +215,9 @@ int interactive_commit(struct session *session, struct cellar_result *result)
     struct draft *draft = &session->draft;
     bool holds = atomic_load_explicit(&session->hold.state, memory_order_relaxed) != HOLD_NONE;
     if (draft->changes == 0 && !holds) return check(session, result);
-    uint64_t log_bytes = log_bytes_of(session), limit = log_bytes_most(session, holds);
+    enum why why;
+    uint64_t log_bytes = log_bytes_of(session), limit = log_bytes_most(session, holds, &why);
     if (log_bytes > limit) {
-        enum why why = limit == CELLAR_INTERACTIVE_LOG_BYTES ? WHY_INTERACTIVE_LOG_BYTES : WHY_LOG_BYTES;
         *result = (struct cellar_result){.code = interactive_too_large(session, why, limit, NULL, 0)};
         result->detail = session->last.detail;
         return result->code;

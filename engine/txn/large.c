@@ -1,9 +1,11 @@
 #include "large.h"
 
+#include "epochs.h"
 #include "lazy.h"
 #include "txn_plants.h"
 
 #define ARENA_FIRST_BYTES (16u << 20)
+#define TAKEN_POLL_NS 100000           /* between two looks whether the log of the memory node has gone on */
 #define PIECE_BYTES LAYOUT_CHUNK_BYTES /* of an entry: no fabric is asked for a longer WRITE */
 
 /* The mode's own entries wait for their marks before (logring.h). */
@@ -14,6 +16,7 @@ static int extent_make(struct coro *co, struct txn *txn, struct cache *cache, ui
     int rc = bytes <= log->extent_bytes ? 0
                                         : space_log_extent(co, txn->home->space, log->addr, log->coordinator, bytes,
                                                            run, &log->extent, &log->extent_bytes);
+    if (rc == 0 && txn->ring) epochs_extent_at(txn->ring, log->extent, log->extent_bytes);
     if (rc || txn->home->mode->shares || PLANT(large_unmarked)) return rc;
     return txn_mark_write(co, txn, log->sequence) ? 0 : CELLAR_UNREACHABLE;
 }
@@ -38,6 +41,19 @@ static void cache_drop(struct cache *cache)
 {
     cache_forget(cache);
     cache_close(cache);
+}
+
+int large_wait(struct coro *co, struct txn *txn)
+{
+    struct epochs *epochs = txn->home->epochs;
+    while (txn->ring && !epochs_taken_all(txn->ring, txn->log.sequence)) {
+        int refused = atomic_load(&epochs->refused);
+        if (refused) return refused;
+        epochs_hurry(epochs, txn->ring);
+        txn->task->why = "log of the memory node";
+        sched_sleep(co, txn->home->sched, txn->task, TAKEN_POLL_NS);
+    }
+    return 0;
 }
 
 int large_begin(struct coro *co, struct txn *txn, uint64_t log_bytes, struct large *usual)

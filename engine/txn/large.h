@@ -9,6 +9,7 @@
  *              and its WRITEs are awaited before anything is applied.
  * INV-LARGE-2: an extent is written again only when a durable mark elsewhere says that all entries of its coordinator
  *              have ended, the one in the extent among them.
+ *              Of a durable database the agents have taken it, too (INV-DURABLE-15).
  * INV-LARGE-3: whatever an attempt takes is posted in batches that are not cut: behind an operation that did not run
  *              none has (fabric.h, rule 5).
  */
@@ -26,6 +27,11 @@ struct large {
     uint32_t log_capacity;
 };
 
+/*
+ * For an attempt with a long entry: waits until the coordinator's extent is free; not inside the gate, since what it
+ * waits for may need a checkpoint. 0, or the code for which the disk takes nothing.
+ */
+NODISCARD int large_wait(struct coro *co, struct txn *txn);
 /*
  * No attempt of the coordinator is under way, and it is inside the gate. Its attempts have room for LARGE_RECORDS_MAX
  * records, and an entry of log_bytes. 0; NOMEM; FULL: no node has space for the extent; or what a node answered: then
