@@ -112,12 +112,19 @@ static bool begins(const struct epochs_ring *ring, uint32_t copy, const struct l
     return is_next(ring, copy, entry) && entry->bytes >= LINE_READ && entry->bytes <= room;
 }
 
+/* The journal has it. */
+static void entry_taken(struct durable_node *node, struct epochs_copy *from, const struct log_entry_wire *entry)
+{
+    counter_add(&node->told.entries, 1);
+    counter_add(&node->told.entry_bytes, entry->bytes);
+    atomic_store_explicit(&from->taken, entry->sequence, memory_order_release);
+}
+
 /* Entries one behind the other from that offset on, as far as they are whole: how many were taken. */
 static int run_take(struct coro *co, struct durable_thread *thread, struct epochs_ring *ring, uint32_t copy,
                     uint64_t at)
 {
     const struct log_entry_wire *entry = (const struct log_entry_wire *)(const void *)thread->piece;
-    struct cellar_lab_durable *told = &thread->node->told;
     struct epochs_copy *from = &ring->copies[copy];
     struct fabric_addr addr = fabric_addr_plus(from->addr, at);
     uint64_t room = ring->bytes - at, read = RUN_READ;
@@ -129,13 +136,10 @@ static int run_take(struct coro *co, struct durable_thread *thread, struct epoch
     for (uint64_t next = 0; rc == 0 && next + LINE_READ <= read; next = from->tail - at) {
         entry = (const struct log_entry_wire *)(const void *)(thread->piece + next);
         if (!begins(ring, copy, entry, read - next) || !logseg_parse(thread->piece + next, read - next)) break;
-        uint32_t bytes = entry->bytes;
-        rc = put(thread->node, entry->epoch, entry, bytes);
+        rc = put(thread->node, entry->epoch, entry, entry->bytes);
         if (rc) break;
-        counter_add(&told->entries, 1);
-        counter_add(&told->entry_bytes, bytes);
-        from->tail = at + next + line_up(bytes);
-        atomic_store_explicit(&from->taken, entry->sequence, memory_order_release);
+        from->tail = at + next + line_up(entry->bytes);
+        entry_taken(thread->node, from, entry);
         taken++;
     }
     return rc ? rc : taken;
@@ -166,16 +170,12 @@ static int whole_take(struct coro *co, struct durable_thread *thread, struct epo
                       uint8_t *memory, uint32_t bytes)
 {
     const struct log_entry_wire *entry = (const struct log_entry_wire *)(const void *)memory;
-    struct cellar_lab_durable *told = &thread->node->told;
     int rc = whole_read(co, thread, addr, memory, bytes);
     if (rc) return rc;
     if (entry->bytes != bytes || (!logseg_parse(memory, bytes) && !PLANT(durable_extent_unwhole))) return 0;
     rc = put(thread->node, entry->epoch, memory, bytes);
-    if (rc) return rc;
-    counter_add(&told->entries, 1);
-    counter_add(&told->entry_bytes, bytes);
-    atomic_store_explicit(&from->taken, entry->sequence, memory_order_release);
-    return 1;
+    if (rc == 0) entry_taken(thread->node, from, entry);
+    return rc ? rc : 1;
 }
 
 /* The entry in the ring's extent, if it is the next one: as whole_take. Without memory no epoch ends before it. */

@@ -35,7 +35,7 @@ static bool goes_on(struct session *session, const struct cellar_txn *txn)
     return txn == going || (going && PLANT(session_stale_handle));
 }
 
-/* The transaction stays the other thread's if a call of that has begun meanwhile. */
+/* Names the caller first: no call of the other thread's begins unseen. One that is amid keeps the transaction. */
 static enum why adopt_named(struct session *session)
 {
     uint64_t before = atomic_exchange(&session->owner, owner_here(SESSION_TAKEN));
@@ -58,8 +58,6 @@ static __attribute__((cold, noinline)) int adopt(struct session *session, const 
         refused = WHY_CLOSED;
     else if (session_state(session) != SESSION_TAKEN || !goes_on(session, txn))
         refused = WHY_ENDED;
-    else if (session_is_amid(session))
-        refused = WHY_BESIDE;
     else if (!PLANT(session_adopt_unnamed))
         refused = adopt_named(session);
     fabric_unlock(db->fabric, &db->sessions_lock);

@@ -494,6 +494,13 @@ int txn_not_logged(struct coro *co, struct txn *txn, int rc, uint64_t ts)
 
 /* ---- epochs ---- */
 
+void txn_agents_wait(struct coro *co, struct txn *txn)
+{
+    epochs_hurry(txn->home->epochs, txn->ring);
+    txn->task->why = "log of the memory node";
+    sched_sleep(co, txn->home->sched, txn->task, EPOCH_POLL_NS);
+}
+
 /*
  * INV-DURABLE-15. What is behind is the memory node's agent; so nothing is drawn yet, and it may still end without
  * effect.
@@ -508,9 +515,7 @@ static int epoch_room(struct coro *co, struct txn *txn)
         if (atomic_load_explicit(&epochs->crowded, memory_order_relaxed))
             return txn_abort(co, txn, CELLAR_ABORT_LOG_FULL);
         if (epochs_room(txn->ring)) return 0;
-        epochs_hurry(epochs, txn->ring);
-        txn->task->why = "log of the memory node";
-        sched_sleep(co, txn->home->sched, txn->task, EPOCH_POLL_NS);
+        txn_agents_wait(co, txn);
     }
 }
 

@@ -5,7 +5,6 @@
 #include "txn_plants.h"
 
 #define ARENA_FIRST_BYTES (16u << 20)
-#define TAKEN_POLL_NS 100000           /* between two looks whether the log of the memory node has gone on */
 #define PIECE_BYTES LAYOUT_CHUNK_BYTES /* of an entry: no fabric is asked for a longer WRITE */
 
 /* The mode's own entries wait for their marks before (logring.h). */
@@ -49,9 +48,7 @@ int large_wait(struct coro *co, struct txn *txn)
     while (txn->ring && !epochs_taken_all(txn->ring, txn->log.sequence)) {
         int refused = atomic_load(&epochs->refused);
         if (refused) return refused;
-        epochs_hurry(epochs, txn->ring);
-        txn->task->why = "log of the memory node";
-        sched_sleep(co, txn->home->sched, txn->task, TAKEN_POLL_NS);
+        txn_agents_wait(co, txn);
     }
     return 0;
 }

@@ -190,6 +190,8 @@ NODISCARD int txn_log_place(struct coro *co, struct txn *txn, struct logseg_entr
  * node did not answer.
  */
 NODISCARD bool txn_mark_write(struct coro *co, struct txn *txn, uint64_t sequence);
+/* For a while: the agents are to take what lies in the log of a durable one. */
+void txn_agents_wait(struct coro *co, struct txn *txn);
 /*
  * Posts the batch, and again what of it failed, a few times: WRITEs to our own log may run twice. The worst status
  * met, if some never ran. With backups a memory node that refuses is waited for until the configuration says which
