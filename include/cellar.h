@@ -13,9 +13,8 @@
  *                        CELLAR_VALUE_BYTES_MAX bytes; at most CELLAR_COLUMNS_MAX a table
  *   cells                at most CELLAR_CELLS_MAX a table; columns that share a cell are locked together
  *   tables               64 places in a pool: each has one, each of its orders one more, and six its long values
- *   a transaction        CELLAR_INTERACTIVE_RECORDS_MAX records, of which CELLAR_TXN_RECORDS_MAX may change an
- *                        order, and a redo-log entry of CELLAR_INTERACTIVE_LOG_BYTES, with a folder a quarter of
- *                        options.log_bytes at most; one of a procedure less (cellar_proc.h)
+ *   a transaction        CELLAR_INTERACTIVE_RECORDS_MAX records, and a redo-log entry of CELLAR_INTERACTIVE_LOG_BYTES,
+ *                        with a folder a quarter of options.log_bytes at most; one of a procedure less (cellar_proc.h)
  *   processes            of a pool file as many as options.processes_max says; of memory nodes cellar_cluster.h
  *   durability           with a folder what a call has acknowledged is on the disk, and survives the loss of power.
  *                        Without, the pool is memory: a pool file survives a clean close, and a killed process, whose

@@ -259,23 +259,29 @@ static int attempt(struct coro *co, struct coordinator *coordinator, const struc
 
 /*
  * Changes the shape of a tree, by transactions of its own: before the next attempt of a call, which needs it, or after
- * the call. They are not counted as committed ones. 0; RETRY: given up for now; or a code for the call.
+ * the call, which began at call_ns. They are not counted as committed ones. 0; RETRY: given up for now; or a code for
+ * the call.
  */
-static __attribute__((cold, noinline)) int tree_change(struct coro *co, struct coordinator *coordinator, bool after)
+static __attribute__((cold, noinline)) int tree_change(struct coro *co, struct coordinator *coordinator, bool after,
+                                                       const struct cellar_call_options *options, uint64_t call_ns)
 {
-    struct cellar *db = coordinator->worker->db;
+    struct worker *worker = coordinator->worker;
+    struct cellar *db = worker->db;
     struct txn *txn = coordinator->txn;
-    uint64_t begin_ns = fabric_now_ns(coordinator->worker->ep);
+    uint64_t begin_ns = fabric_now_ns(worker->ep);
     struct draft *draft = txn->draft; /* the interactive transaction that needs it: this one does not serve it */
     int rc = 0;
     txn->draft = NULL;
     tree_work_begin(txn, after);
-    for (uint32_t tries = 1; tries <= TREE_WORKS_MAX; tries++) {
+    for (uint32_t tries = 1;; tries = rc ? tries + 1 : 1) {
         rc = attempt(co, coordinator, &db->tree_proc, NULL, tries);
-        if (rc == 0) counter_add(&coordinator->worker->home.stats.committed, (uint64_t)-1);
+        if (rc == 0) counter_add(&worker->home.stats.committed, (uint64_t)-1);
         if (!tree_worked(txn, rc)) break;
-        if (rc && coordinator_allows(db, NULL, 0)) break;
-        if (rc) back_off(co, coordinator, NULL, tries, begin_ns, 0);
+        if ((rc || !after) && coordinator_allows(db, options, fabric_now_ns(worker->ep) - call_ns)) break;
+        if (rc)
+            back_off(co, coordinator, NULL, tries, begin_ns, 0);
+        else
+            sched_yield_task(co, &worker->sched, &coordinator->task);
     }
     tree_work_end(txn);
     txn->draft = draft;
@@ -444,7 +450,7 @@ static __attribute__((noinline)) bool try_again(struct coro *co, struct coordina
         }
         if (options && result->attempts == options->attempts_max) break;
         if (tree_needs(txn)) {
-            int rc = tree_change(co, coordinator, false);
+            int rc = tree_change(co, coordinator, false, options, begin_ns);
             if (rc && rc != CELLAR_RETRY) {
                 result->code = rc;
                 break;
@@ -479,7 +485,7 @@ static __attribute__((noinline)) int tell(struct coro *co, struct coordinator *c
     if (unsure) result->detail = (struct cellar_detail){.why = WHY_DISK, .column = -1};
     /* An interactive transaction that is over will begin again, and is to find the room that was made for it. */
     bool over = txn->draft && result->code;
-    while (tree_tidies(txn) && !over) (void)!tree_change(co, coordinator, true);
+    while (tree_tidies(txn) && !over) (void)!tree_change(co, coordinator, true, NULL, 0);
     if (tree_needs(txn) || tree_tidies(txn)) tree_work_forget(txn); /* of a call that has given up */
     return code;
 }

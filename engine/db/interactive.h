@@ -86,11 +86,11 @@ struct interactive_service {
     cellar_txn_fn fn;
     void *arg; /* NULL: the session; a glance's, too */
     enum draft_service kind;
-    interactive_glance_fn *glance; /* may do instead; NULL: nothing may */
-    bool glanced;                  /* it has */
-    uint32_t records, writes;
-    uint64_t log_bytes;           /* 0: those of a transaction that writes nothing */
-    struct cellar_result *result; /* NULL: not wanted */
+    interactive_glance_fn *glance;   /* may do instead; NULL: nothing may */
+    bool glanced;                    /* it has */
+    uint32_t records, writes, nodes; /* the last: of ordered indexes, at most */
+    uint64_t log_bytes;              /* 0: those of a transaction that writes nothing */
+    struct cellar_result *result;    /* NULL: not wanted */
 };
 /* These cells are noted, unless the record is not there: 0, or a code. */
 int interactive_read(struct session *session, struct draft_record *record, uint32_t cells);

@@ -8,12 +8,13 @@
 #include "db_index.h"
 #include "db_result.h"
 #include "db_schema.h"
+#include "large.h"
 #include "procedure.h"
 #include "worker.h"
 
 #include <string.h>
 
-#define FEW_RECORDS 64 /* whatever these are, a coordinator has memory for their copies; */
+#define FEW_RECORDS 64 /* whatever these are, nodes too, a coordinator has memory for their copies; */
 #define FEW_RECORDS_MAX 1024
 #define FEW_BYTES (2u << 20) /* ... and for those of more, if they take no more in the pool */
 
@@ -151,9 +152,9 @@ static __attribute__((cold, noinline)) int exec_many(struct coro *co, struct coo
 {
     struct session *session = service->session;
     bool is_long = service->log_bytes > logseg_half(coordinator->txn->log.bytes);
-    bool fits = service->records <= FEW_RECORDS_MAX && bytes_of(&session->draft, service) <= FEW_BYTES && !is_long;
+    bool few = service->records + service->nodes <= FEW_RECORDS_MAX && bytes_of(&session->draft, service) <= FEW_BYTES;
     struct large usual;
-    if (fits || service->kind == DRAFT_SCANS)
+    if ((few && !is_long) || service->kind == DRAFT_SCANS)
         return coordinator_exec(co, coordinator, &session->proc, args, options, 0, service->result);
     int rc = is_long ? large_wait(co, coordinator->txn) : 0;
     if (rc) return not_entered(service, rc, WHY_DISK, 0);
@@ -161,6 +162,7 @@ static __attribute__((cold, noinline)) int exec_many(struct coro *co, struct coo
     if (rc) return not_entered(service, rc, WHY_LOG_EXTENT, service->log_bytes);
     rc = coordinator_exec(co, coordinator, &session->proc, args, options, 0, service->result);
     large_end(coordinator->txn, &usual);
+    tree_shrink(coordinator->txn);
     return rc;
 }
 
@@ -245,7 +247,8 @@ static int service_run(struct coro *co, struct coordinator *coordinator, void *a
     session->draft.beside = atomic_load_explicit(&session->hold.state, memory_order_relaxed) == HOLD_ACTIVE;
     coordinator->txn->draft = &session->draft;
     void *args = service->arg ? service->arg : session;
-    rc = service->records > FEW_RECORDS || service->log_bytes > logseg_half(coordinator->txn->log.bytes)
+    bool few = service->records + service->nodes <= FEW_RECORDS;
+    rc = !few || service->log_bytes > logseg_half(coordinator->txn->log.bytes)
              ? exec_many(co, coordinator, service, args, options)
              : coordinator_exec(co, coordinator, proc, args, options, 0, service->result);
     coordinator->txn->draft = NULL;

@@ -90,20 +90,27 @@ int cellar_check(struct cellar_txn *txn)
 
 /* ---- commit ---- */
 
-/* Bytes of log that the commit may need. */
-static uint64_t log_bytes_of(const struct session *session)
+/* What the commit may need: bytes of log, and nodes of ordered indexes, a leaf for each entry that comes or goes. */
+struct needs {
+    uint64_t log_bytes;
+    uint32_t nodes;
+};
+
+static struct needs needs_of(const struct session *session)
 {
-    uint64_t bytes = db_log_bytes_least();
-    bool undo = mode_of(session->db->config.cc)->undo, indexed = false;
+    struct needs needs = {.log_bytes = db_log_bytes_least()};
+    bool undo = mode_of(session->db->config.cc)->undo;
     draft_each(&session->draft, record)
     {
+        const struct table *table = record->table;
         if (!record->now.change) continue;
-        bool index = record->now.change != DRAFT_PUT || record->now.expect == DRAFT_ANYTHING;
-        bytes += db_log_bytes_of(session->db, &record->table->schema, index);
-        bytes += tree_row_log_bytes(record->table, undo);
-        indexed = indexed || record->table->ordered_count;
+        bool moves = record->now.change == DRAFT_PUT;
+        needs.log_bytes += db_log_bytes_of(session->db, &table->schema, !moves || record->now.expect == DRAFT_ANYTHING);
+        needs.log_bytes += tree_row_log_bytes(table, moves, undo);
+        needs.nodes += table->ordered_count << moves;
     }
-    return bytes + (indexed ? tree_room_log_bytes(session->db->catalog, undo) : 0);
+    if (needs.nodes) needs.log_bytes += tree_room_log_bytes(session->db->catalog, undo);
+    return needs;
 }
 
 /*
@@ -216,8 +223,9 @@ int interactive_commit(struct session *session, struct cellar_result *result)
     bool holds = atomic_load_explicit(&session->hold.state, memory_order_relaxed) != HOLD_NONE;
     if (draft->changes == 0 && !holds) return check(session, result);
     enum why why;
-    uint64_t log_bytes = log_bytes_of(session), limit = log_bytes_most(session, holds, &why);
-    if (log_bytes > limit) {
+    struct needs needs = needs_of(session);
+    uint64_t limit = log_bytes_most(session, holds, &why);
+    if (needs.log_bytes > limit) {
         *result = (struct cellar_result){.code = interactive_too_large(session, why, limit, NULL, 0)};
         result->detail = session->last.detail;
         return result->code;
@@ -226,8 +234,9 @@ int interactive_commit(struct session *session, struct cellar_result *result)
     return interactive_serve(session, &(struct interactive_service){.fn = commit_fn,
                                                                     .kind = DRAFT_COMPARES,
                                                                     .records = draft->count,
+                                                                    .nodes = needs.nodes,
                                                                     .writes = draft->changes,
-                                                                    .log_bytes = log_bytes,
+                                                                    .log_bytes = needs.log_bytes,
                                                                     .result = result});
 }
 

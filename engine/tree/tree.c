@@ -9,6 +9,7 @@
 
 #include "numbered.h"
 #include "draft.h"
+#include "large.h"
 #include "lazy.h"
 #include "tree_plants.h"
 
@@ -17,15 +18,31 @@ int tree_open(struct txn *txn)
     if (txn->tree) return 0;
     struct tree *tree = lazy_map(sizeof *tree);
     if (!tree) return CELLAR_NOMEM;
-    txn->indexed = tree->rows;
     txn->tree = tree;
-    return 0;
+    tree->changes_max = TREE_CHANGES_FEW;
+    tree->changes = lazy_map(TREE_CHANGES_FEW * sizeof *tree->changes);
+    txn->indexed = lazy_map(LARGE_RECORDS_MAX * sizeof *txn->indexed);
+    if (tree->changes && txn->indexed) return 0;
+    tree_close(txn);
+    return CELLAR_NOMEM;
 }
 
 void tree_close(struct txn *txn)
 {
-    if (txn->tree) lazy_unmap(txn->tree, sizeof *txn->tree);
+    if (!txn->tree) return;
+    lazy_unmap(txn->indexed, LARGE_RECORDS_MAX * sizeof *txn->indexed);
+    lazy_unmap(txn->tree->changes, txn->tree->changes_max * sizeof *txn->tree->changes);
+    lazy_unmap(txn->tree, sizeof *txn->tree);
+    txn->indexed = NULL;
     txn->tree = NULL;
+}
+
+void tree_shrink(struct txn *txn)
+{
+    struct tree *tree = txn->tree;
+    if (!tree) return;
+    lazy_drop(txn->indexed, LARGE_RECORDS_MAX * sizeof *txn->indexed);
+    lazy_drop(tree->changes, tree->changes_max * sizeof *tree->changes);
 }
 
 void tree_end(struct txn *txn)
@@ -34,7 +51,7 @@ void tree_end(struct txn *txn)
     txn->tree_begun = false;
     tree->open_count = tree->before_count = 0;
     for (uint32_t i = 0; i <= CELLAR_CURSORS_MAX; i++) tree->cursors[i].open = false;
-    if (!tree->need.need) tree->change_count = 0; /* else a split looks at them */
+    if (!tree->need.need) tree->change_count = 0; /* else work looks at them */
     tree->change_first = tree->change_count;
 }
 
@@ -49,16 +66,16 @@ int tree_contradiction(struct txn *txn, const struct cellar_index *index, uint64
     return txn_error(txn, CELLAR_CORRUPT, WHY_TREE, (uint64_t)index->nodes->id << 48 | node);
 }
 
-void tree_tidy_note(struct txn *txn, const struct cellar_index *index, const uint8_t *key)
+void tree_tidy_note(struct txn *txn, const struct cellar_index *index, uint64_t leaf, const uint8_t *key)
 {
     struct tree *tree = txn->tree;
     if (txn->draft && txn->draft->service != DRAFT_COMPARES) return; /* it would change what is noted here */
-    uint32_t i = 0;
-    while (i < tree->tidy_count && tree->tidy[i].index != index) i++;
-    if (i == TREE_TIDIES_MAX) return;
-    if (i == tree->tidy_count) tree->tidy_count++;
-    tree->tidy[i] = (struct tree_note){.need = TREE_TIDY, .index = index};
-    memcpy(tree->tidy[i].point.key, key, index->key_bytes);
+    struct tree_note *last = tree->tidy_count ? &tree->tidy[tree->tidy_count - 1] : NULL;
+    if (last && last->index == index && (last->leaf == leaf || PLANT(tree_tidied_once))) return;
+    if (tree->tidy_count == TREE_TIDIES_MAX) return;
+    struct tree_note *note = &tree->tidy[tree->tidy_count++];
+    *note = (struct tree_note){.need = TREE_TIDY, .index = index, .leaf = leaf};
+    memcpy(note->point.key, key, index->key_bytes);
 }
 
 /* ---- a node that was fetched ---- */

@@ -11,7 +11,8 @@
  *             itself has read, enclose its key.
  * INV-TREE-4: a split or merge is one transaction. A split adds the entries of its new nodes to their parent, if that
  *             has room. Else they may be missing: a walk goes right, and has them added.
- * INV-TREE-5: a split makes room for all that the transaction which needs it adds to that leaf.
+ * INV-TREE-5: a split makes room for all that the transaction which needs it adds to that leaf, so much as seven leaves
+ *             have room for at a time.
  * INV-TREE-6: a node's number is drawn in the transaction that makes the node, and never again.
  * INV-TREE-9: a data cell is taken into use in one transaction with the shape and the cells whose entries it gets.
  * INV-TREE-10: an entry's covered columns are its record's: a put of one changes the entry in the same transaction.
@@ -26,18 +27,19 @@
 #include "treenode.h"
 #include "txn.h"
 
-#define TREE_CHANGES_MAX 4096 /* entries that one attempt adds and removes */
+#define TREE_CHANGES_FEW 4096u /* entries that one attempt adds and removes: room for so many, that grows */
+#define TREE_CHANGES_MAX (4u * CELLAR_INTERACTIVE_RECORDS_MAX)
 #define TREE_LEVELS_MAX 12
-#define TREE_HOPS_MAX 8     /* to the right, before inner nodes are read anew */
-#define TREE_ROUNDS_MAX 64  /* of one walk */
-#define TREE_BATCH_FIRST 32 /* records that a cursor without a limit reads ahead at first: then twice as many, */
-#define TREE_BATCH 256      /* up to these */
-#define TREE_AHEAD_MAX 32   /* leaves that are read at once */
-#define TREE_POINTS_MAX 192 /* entries of a node, and those that it is to have room for */
-#define TREE_TIDIES_MAX 8   /* indexes with leaves that one transaction has emptied; of more the rest waits */
-#define TREE_NEW_MAX 9      /* nodes that one split makes */
-#define TREE_WORKS_MAX 64   /* transactions in a row between two attempts */
-#define TREE_OPENS_MAX 16   /* data cells that one attempt takes into use, or shares entries out to anew */
+#define TREE_HOPS_MAX 8      /* to the right, before inner nodes are read anew */
+#define TREE_ROUNDS_MAX 64   /* of one walk */
+#define TREE_BATCH_FIRST 32  /* records that a cursor without a limit reads ahead at first: then twice as many, */
+#define TREE_BATCH 256       /* up to these */
+#define TREE_AHEAD_MAX 32    /* leaves that are read at once */
+#define TREE_POINTS_MAX 192  /* entries of a node, and those that it is to have room for */
+#define TREE_TIDIES_MAX 4096 /* leaves that one transaction has emptied; of more the rest waits */
+#define TREE_NEW_MAX 9       /* nodes that one split makes */
+#define TREE_WORKS_MAX 64    /* transactions in a row for one thing that an attempt could not do without */
+#define TREE_OPENS_MAX 16    /* data cells that one attempt takes into use, or shares entries out to anew */
 
 /* ---- hints: inner nodes in a worker's memory (tree_hints.c) ---- */
 
@@ -83,13 +85,15 @@ void tree_hints_put(struct tree_hints *hints, const struct cellar_index *index, 
 enum tree_step { TREE_TO_LEAF, TREE_AT_SHAPE, TREE_AT_CELL, TREE_READY };
 enum tree_kind { TREE_REMOVES, TREE_ADDS, TREE_COVERS }; /* the last: other values of covered columns, in its place */
 
+/* What an attempt could not do without. */
+enum tree_need { TREE_NOTHING, TREE_MEND, TREE_SPLIT, TREE_TIDY };
+
 struct tree_change {
     const struct cellar_index *index;
-    const struct table *table;
-    uint64_t leaf, record;
-    uint32_t cell; /* at the shape: the one that is locked with it, or TREE_CELL_UNKNOWN */
+    uint64_t leaf, hinted, record; /* hinted: the leaf that hints have named, 0 for none; leaf may be one behind it */
+    uint32_t cell;                 /* at the shape: the one that is locked with it, or TREE_CELL_UNKNOWN */
     int32_t ref;
-    uint8_t step, hops, kind;
+    uint8_t step, hops, kind, lacks;     /* the last: enum tree_need */
     uint8_t key[TREENODE_KEY_BYTES_MAX]; /* and covered columns */
     uint8_t was[TREENODE_KEY_BYTES_MAX]; /* TREE_COVERS: with the covered columns of before */
 };
@@ -113,9 +117,6 @@ struct tree_cursor {
     struct treenode_entry kept[TREE_BATCH];
 };
 
-/* What an attempt could not do without. */
-enum tree_need { TREE_NOTHING, TREE_MEND, TREE_SPLIT, TREE_TIDY };
-
 struct tree_node {
     uint64_t number;
     int32_t ref;
@@ -128,6 +129,7 @@ struct tree_note {
     enum tree_need need;
     uint32_t level;
     const struct cellar_index *index;
+    uint64_t leaf; /* TREE_TIDY */
     struct tree_point point;
 };
 
@@ -148,16 +150,21 @@ struct tree_before {
 
 /* Of one coordinator. */
 struct tree {
+    struct tree_change *changes; /* of a flush after the one before it, in the order of tree_changes_sort */
+    uint32_t changes_max;
     uint32_t change_count, change_first; /* those from change_first on are to be made */
+    uint32_t lack_count;                 /* so many of them lack something */
     uint32_t open_count;                 /* of TREE_OPENS_MAX */
     uint32_t before_count;
     struct tree_held held;
     struct tree_cursor cursors[CELLAR_CURSORS_MAX + 1]; /* the last one is for lookups */
     struct tree_note need;                              /* before the next attempt */
-    struct tree_note tidy[TREE_TIDIES_MAX];             /* after the transaction: of each index one */
-    uint32_t tidy_count;
+    uint32_t tidy_first, tidy_count;                    /* after the transaction: those that are still to be done */
     /* of a transaction of the tree's own */
     struct tree_note work;
+    uint32_t works;      /* transactions for it, until now */
+    uint32_t lack;       /* the change that lacks it; change_count: none does */
+    uint32_t placed_end; /* of a split: behind the last change that it makes room for */
     bool beside;         /* one of its attempts was aborted: others are at work here, too */
     bool more;           /* the same again, when it has committed */
     uint32_t path_count; /* inner nodes of the way, to be hints when it has committed */
@@ -170,13 +177,20 @@ struct tree {
     struct tree_before before[TREE_OPENS_MAX]; /* for an observer */
     uint8_t row[LAYOUT_RECORD_BYTES_MAX];
     struct treenode_entry found[TREENODE_ENTRIES_MAX];
-    struct tree_change changes[TREE_CHANGES_MAX];
-    struct indexed_row rows[CACHE_OBJECTS_MAX];
+    struct tree_note tidy[TREE_TIDIES_MAX];
 };
 
 /* Of a coordinator, at rest. NOMEM. */
 NODISCARD int tree_open(struct txn *txn);
 void tree_close(struct txn *txn);
+/* No attempt is under way: what a large one has taken is given back. */
+void tree_shrink(struct txn *txn);
+/* An attempt has to do with trees: perhaps not for the first time. */
+static inline void tree_begin(struct txn *txn)
+{
+    if (!txn->tree_begun) txn->tree->tidy_first = txn->tree->tidy_count = 0; /* what another attempt has noted */
+    txn->tree_begun = true;
+}
 /* The attempt has ended, whatever became of it. */
 void tree_end(struct txn *txn);
 /* All is put: what it has changed of indexed records is changed in their indexes, in the same transaction. */
@@ -223,7 +237,10 @@ bool tree_glance(struct glance_walk *walk, const struct cellar_index *index, con
 
 /* Is there something to do before the next attempt? Or, of a call that has ended, now? */
 static inline bool tree_needs(const struct txn *txn) { return txn->tree && txn->tree->need.need; }
-static inline bool tree_tidies(const struct txn *txn) { return txn->tree && txn->tree->tidy_count; }
+static inline bool tree_tidies(const struct txn *txn)
+{
+    return txn->tree && txn->tree->tidy_first < txn->tree->tidy_count;
+}
 /* Begins it. `tidy`: one of what comes after the transaction. */
 void tree_work_begin(struct txn *txn, bool tidy);
 /* A procedure: does a part of it, as one transaction. */
@@ -234,9 +251,12 @@ bool tree_worked(struct txn *txn, int code);
 void tree_work_end(struct txn *txn);
 /* Nothing is to be done any more. */
 void tree_work_forget(struct txn *txn);
-/* Of its log entry, at most; and what index changes add to that of a change of a row, and of a procedure. */
+/*
+ * Of its log entry, at most; and what index changes add to that of a row which comes, goes, or `moves`: an entry comes
+ * and another one goes; and to that of a procedure.
+ */
 uint64_t tree_work_log_bytes(const struct catalog *catalog, bool undo);
-uint64_t tree_row_log_bytes(const struct table *table, bool undo);
+uint64_t tree_row_log_bytes(const struct table *table, bool moves, bool undo);
 uint64_t tree_room_log_bytes(const struct catalog *catalog, bool undo); /* of a transaction, for room */
 uint64_t tree_log_bytes(const struct catalog *catalog, uint32_t writes_max, bool undo);
 
@@ -252,6 +272,13 @@ void tree_since(const struct txn *txn, struct tree_cursor *cursor, const struct 
 
 /* What is declared, if anything is. */
 static inline int tree_fetch(struct txn *txn) { return txn->block_count ? cellar_proc_fetch(txn_public(txn)) : 0; }
+/*
+ * Sorts the changes from `first` on: those that take entries out, or change them, before those that add some, since a
+ * unique index has no room for both; then by index and key: so all of a leaf, and of a data cell, stand together.
+ */
+void tree_changes_sort(struct tree *tree, uint32_t first);
+/* The first one that adds an entry to that index at the key or above it. They are sorted. */
+uint32_t tree_changes_from(const struct tree *tree, const struct cellar_index *index, const uint8_t *key);
 /* The attempt ends; that is done first. RETRY. */
 int tree_need(struct txn *txn, enum tree_need need, const struct cellar_index *index, const struct tree_point *point);
 /* Nodes contradict each other: CORRUPT, once what was read is validated. */
@@ -285,5 +312,5 @@ int tree_node_bad(struct txn *txn, const struct tree_cursor *cursor, uint64_t no
 /* Reads the shape of the leaf at the cursor's place: goes from `leaf`, or from a hint if that is 0, to the right. */
 NODISCARD int tree_leaf(struct txn *txn, const struct tree_cursor *cursor, uint64_t *leaf, int32_t *ref,
                         struct treenode_shape *shape);
-/* After the transaction the leaf at that key may go, and with it empty ones beside it. */
-void tree_tidy_note(struct txn *txn, const struct cellar_index *index, const uint8_t *key);
+/* After the transaction that leaf, which has the key's place, may go, and with it empty ones beside it. */
+void tree_tidy_note(struct txn *txn, const struct cellar_index *index, uint64_t leaf, const uint8_t *key);

@@ -6,69 +6,102 @@
  * guessed and fetched with the shape, or after it; then the cell is put. Where the last cell in use has no room the
  * next one is taken into use, as a change of the shape in the same transaction. Else a cell without room ends the
  * attempt, and the leaf is split for all that it adds there.
+ *
+ * A change that lacks room, or the way, does not keep the others from being tried: so the attempt tells all that it
+ * lacks, and all of that is done before the next one (tree_work.c). It has failed by then, and puts what it puts in
+ * vain.
  */
 #include "tree.h"
+#include "lazy.h"
 #include "numbered.h"
 #include "tree_plants.h"
 
-static bool change_push(struct txn *txn, const struct cellar_index *index, uint64_t record, const uint8_t *key,
-                        const uint8_t *was, enum tree_kind kind)
+/* Room for twice as many. */
+static __attribute__((cold, noinline)) int changes_grow(struct txn *txn)
 {
     struct tree *tree = txn->tree;
-    if (tree->change_count == TREE_CHANGES_MAX) return false;
+    if (tree->changes_max == TREE_CHANGES_MAX)
+        return txn_error(txn, CELLAR_TOO_LARGE, WHY_INDEXED_MAX, TREE_CHANGES_MAX);
+    uint64_t bytes = tree->changes_max * sizeof *tree->changes;
+    struct tree_change *more = lazy_grow(tree->changes, bytes, 2 * bytes);
+    if (!more) return txn_error(txn, CELLAR_NOMEM, WHY_CODE, 0);
+    tree->changes = more;
+    tree->changes_max *= 2;
+    return 0;
+}
+
+static int change_push(struct txn *txn, const struct cellar_index *index, uint64_t record, const uint8_t *key,
+                       const uint8_t *was, enum tree_kind kind)
+{
+    struct tree *tree = txn->tree;
+    int rc = tree->change_count == tree->changes_max ? changes_grow(txn) : 0;
+    if (rc) return rc;
     struct tree_change *change = &tree->changes[tree->change_count++];
     change->index = index;
-    change->table = index->base;
     change->record = record;
-    change->leaf = 0;
+    change->leaf = change->hinted = 0;
     change->step = TREE_TO_LEAF;
     change->hops = 0;
     change->kind = (uint8_t)kind;
+    change->lacks = TREE_NOTHING;
     memcpy(change->key, key, index->entry_bytes);
     if (kind == TREE_COVERS) memcpy(change->was, was, index->entry_bytes);
-    return true;
+    return 0;
 }
 
 /* What one record's change means for its indexes; what they have from then on is noted. */
-static bool row_gather(struct txn *txn, struct indexed_row *row)
+static int row_gather(struct txn *txn, struct indexed_row *row)
 {
+    int rc = 0;
     const struct cache_object *object = row->object;
     const struct table *table = object->table;
     bool there = object->kind != CACHE_DELETE;
-    for (uint32_t i = 0; i < table->ordered_count; i++) {
+    for (uint32_t i = 0; i < table->ordered_count && rc == 0; i++) {
         const struct cellar_index *index = table->ordered[i];
         uint8_t *old = row->entries + i * TREENODE_KEY_BYTES_MAX, now[TREENODE_KEY_BYTES_MAX];
         if (there) treenode_entry_of_image(index, object->image, object->key, now);
         if (row->there && there && memcmp(old, now, index->entry_bytes) == 0) continue;
         bool stays = row->there && there && memcmp(old, now, index->key_bytes) == 0;
         if (stays && PLANT(tree_covered_kept)) continue;
-        if (row->there && !stays && !change_push(txn, index, object->key, old, old, TREE_REMOVES)) return false;
-        if (there && !change_push(txn, index, object->key, now, old, stays ? TREE_COVERS : TREE_ADDS)) return false;
+        if (row->there && !stays) rc = change_push(txn, index, object->key, old, old, TREE_REMOVES);
+        if (there && rc == 0) rc = change_push(txn, index, object->key, now, old, stays ? TREE_COVERS : TREE_ADDS);
         if (there) memcpy(old, now, index->entry_bytes);
     }
     row->there = there;
-    return true;
+    return rc;
 }
 
 static int gather(struct txn *txn)
 {
-    for (uint32_t i = 0; i < txn->indexed_count; i++) {
-        struct indexed_row *row = &txn->indexed[i];
-        if (row->fetched && !row_gather(txn, row))
-            return txn_error(txn, CELLAR_TOO_LARGE, WHY_WRITES_MAX, TREE_CHANGES_MAX);
-    }
-    return 0;
+    int rc = 0;
+    for (uint32_t i = 0; i < txn->indexed_count && rc == 0; i++)
+        if (txn->indexed[i].fetched) rc = row_gather(txn, &txn->indexed[i]);
+    tree_changes_sort(txn->tree, txn->tree->change_first);
+    return rc;
 }
 
 /* ---- the steps ---- */
 
 #define NO_CELL TREENODE_CELLS
 
-static int need_of(struct txn *txn, const struct tree_change *change, enum tree_need need)
+/* It is not made in this attempt, which will end for it. 0. */
+static int change_lacks(struct txn *txn, struct tree_change *change, enum tree_need need)
 {
+    change->lacks = (uint8_t)need;
+    change->step = TREE_READY;
+    txn->tree->lack_count++;
+    return 0;
+}
+
+/* The attempt ends, if any change lacks something. */
+static int changes_need(struct txn *txn)
+{
+    const struct tree_change *change = &txn->tree->changes[txn->tree->change_first];
     struct tree_point point = {.before = false};
+    if (!txn->tree->lack_count) return 0;
+    while (!change->lacks) change++;
     memcpy(point.key, change->key, change->index->key_bytes);
-    return tree_need(txn, need, change->index, &point);
+    return tree_need(txn, change->lacks, change->index, &point);
 }
 
 /* Declares what the next step reads: 0 or a code. The change before may have declared the same. */
@@ -76,8 +109,9 @@ static int change_want(struct txn *txn, struct tree_change *change, const struct
 {
     uint32_t read = 0, write = 0;
     if (change->step == TREE_TO_LEAF) {
-        if (!change->leaf) change->leaf = tree_hints_leaf(txn->home->hints, change->index, change->key, false);
-        if (!change->leaf) return need_of(txn, change, TREE_MEND);
+        if (!change->leaf)
+            change->leaf = change->hinted = tree_hints_leaf(txn->home->hints, change->index, change->key, false);
+        if (!change->leaf) return change_lacks(txn, change, TREE_MEND);
         change->cell = tree_hints_cell(txn->home->hints, change->index, change->leaf, change->key, false);
         read = TREENODE_SHAPE;
         if (PLANT(tree_insert_blind)) change->cell = TREE_CELL_UNKNOWN; /* a lock taken with the shape keeps it */
@@ -87,8 +121,8 @@ static int change_want(struct txn *txn, struct tree_change *change, const struct
         write = 2u << change->cell;
         change->step = TREE_READY;
     }
-    if (before && before->index == change->index && before->leaf == change->leaf && before->step == change->step &&
-        before->cell == change->cell) {
+    if (before && !before->lacks && before->index == change->index && before->leaf == change->leaf &&
+        before->step == change->step && before->cell == change->cell) {
         change->ref = before->ref;
         return 0;
     }
@@ -103,7 +137,7 @@ static int change_judge(struct txn *txn, struct tree_change *change, const struc
     memcpy(point.key, change->key, change->index->key_bytes);
     int side = PLANT(tree_hint_trusted) ? 0 : tree_side(change->index, shape, &point);
     if (shape->level || side < 0 || (side > 0 && ++change->hops == TREE_HOPS_MAX))
-        return need_of(txn, change, TREE_MEND);
+        return change_lacks(txn, change, TREE_MEND);
     if (PLANT(tree_insert_blind)) txn_object(txn, change->ref)->check_cells &= ~TREENODE_SHAPE;
     if (side) {
         change->leaf = shape->right;
@@ -127,8 +161,10 @@ static int changes_judge(struct txn *txn)
         struct tree_change *change = &tree->changes[i];
         bool sane = true;
         if (change->step != TREE_AT_SHAPE) continue;
-        if (change->ref != held->ref && !tree_shape(txn, change->index, change->ref, &held->shape, &sane))
-            return need_of(txn, change, TREE_MEND);
+        if (change->ref != held->ref && !tree_shape(txn, change->index, change->ref, &held->shape, &sane)) {
+            rc = change_lacks(txn, change, TREE_MEND);
+            continue;
+        }
         if (!sane) return tree_contradiction(txn, change->index, change->leaf);
         held->ref = change->ref;
         held->index = change->index;
@@ -153,7 +189,9 @@ static int changes_fetch(struct txn *txn)
         if (rc == 0) rc = changes_judge(txn);
         if (rc) return rc;
     }
-    return need_of(txn, &tree->changes[tree->change_first], TREE_MEND);
+    for (uint32_t i = tree->change_first; i < tree->change_count; i++)
+        if (tree->changes[i].step != TREE_READY) (void)change_lacks(txn, &tree->changes[i], TREE_MEND);
+    return 0;
 }
 
 /* ---- one data cell at a time, while changes are made in it; its entries are in tree->found ---- */
@@ -222,7 +260,6 @@ static void shape_keep(struct txn *txn)
 static int room_lock(struct txn *txn, const struct tree_change *change, uint32_t cells, uint32_t taken)
 {
     struct tree *tree = txn->tree;
-    if (tree->open_count + taken > TREE_OPENS_MAX) return need_of(txn, change, TREE_SPLIT);
     tree->open_count += taken;
     shape_keep(txn);
     int rc = held_put(txn);
@@ -259,7 +296,7 @@ static int cell_open(struct txn *txn, const struct tree_change *change)
 }
 
 /* Shares the leaf's entries out to its cells anew, with room for the new one. */
-static int leaf_share(struct txn *txn, const struct tree_change *change)
+static int leaf_share(struct txn *txn, struct tree_change *change)
 {
     const struct cellar_index *index = change->index;
     struct tree *tree = txn->tree;
@@ -269,7 +306,7 @@ static int leaf_share(struct txn *txn, const struct tree_change *change)
     if (rc) return rc;
     if (!tree_entries(txn, index, held->ref, 0, TREENODE_DATA, tree->points, &count))
         return tree_contradiction(txn, index, change->leaf);
-    if (count >= TREENODE_CELLS * treenode_capacity(index, 0) / 4 * 3) return need_of(txn, change, TREE_SPLIT);
+    if (count >= TREENODE_CELLS * treenode_capacity(index, 0) / 4 * 3) return change_lacks(txn, change, TREE_SPLIT);
     for (uint32_t i = 0; i <= count; i++) tree->real[i] = true;
     memcpy(tree->points[count++].key, change->key, index->key_bytes);
     treenode_sort(index, tree->points, count);
@@ -281,20 +318,21 @@ static int leaf_share(struct txn *txn, const struct tree_change *change)
 }
 
 /* The held cell is full: other cells, or a split. A run goes on at the end of its leaf, which only a split can give. */
-static int room_make(struct txn *txn, const struct tree_change *change)
+static int room_make(struct txn *txn, struct tree_change *change)
 {
-    const struct tree_held *held = &txn->tree->held;
-    if (held->cell + 1 == held->shape.cell_count && held->shape.cell_count < TREENODE_CELLS)
-        return cell_open(txn, change);
-    for (uint32_t i = 0; i < held->count; i++)
-        if (treenode_follows(change->index, txn->tree->found[i].key, change->key))
-            return need_of(txn, change, TREE_SPLIT);
-    return leaf_share(txn, change);
+    const struct tree *tree = txn->tree;
+    const struct tree_held *held = &tree->held;
+    bool opens = held->cell + 1 == held->shape.cell_count && held->shape.cell_count < TREENODE_CELLS;
+    bool splits = tree->open_count + (opens ? 1 : TREENODE_CELLS) > TREE_OPENS_MAX;
+    for (uint32_t i = 0; i < held->count && !splits && !opens; i++)
+        splits = treenode_follows(change->index, tree->found[i].key, change->key);
+    if (splits) return change_lacks(txn, change, TREE_SPLIT);
+    return opens ? cell_open(txn, change) : leaf_share(txn, change);
 }
 
 /* ---- the entries ---- */
 
-static int entry_add(struct txn *txn, const struct tree_change *change)
+static int entry_add(struct txn *txn, struct tree_change *change)
 {
     struct tree *tree = txn->tree;
     struct tree_held *held = &tree->held;
@@ -302,10 +340,13 @@ static int entry_add(struct txn *txn, const struct tree_change *change)
         int rc = held_take(txn, change);
         if (rc) return rc;
         uint32_t at = find(change->index, tree->found, held->count, change->key);
-        if (at < held->count && !PLANT(tree_unique_unlooked))
+        bool equal = at < held->count && !PLANT(tree_unique_unlooked);
+        if (equal && tree->lack_count)
+            return 0; /* the next attempt tells: an entry may be there that should have gone */
+        if (equal)
             return txn_error(txn, CELLAR_EXISTS, WHY_UNIQUE, treenode_record_key(change->index, tree->found[at].key));
         if (held->count < treenode_capacity(change->index, 0)) break;
-        if ((rc = room_make(txn, change)) != 0) return rc;
+        if ((rc = room_make(txn, change)) != 0 || change->lacks) return rc;
     }
     memcpy(tree->found[held->count++].key, change->key, change->index->entry_bytes);
     held->changed = true;
@@ -344,12 +385,13 @@ static int entry_remove(struct txn *txn, const struct tree_change *change)
     if (rc) return rc;
     tree->found[at] = tree->found[--held->count];
     held->changed = true;
-    if (!held->count) tree_tidy_note(txn, change->index, change->key);
+    if (!held->count) tree_tidy_note(txn, change->index, change->leaf, change->key);
     return 0;
 }
 
-static int entry_change(struct txn *txn, const struct tree_change *change)
+static int entry_change(struct txn *txn, struct tree_change *change)
 {
+    if (change->lacks) return 0;
     return change->kind == TREE_ADDS     ? entry_add(txn, change)
            : change->kind == TREE_COVERS ? entry_cover(txn, change)
                                          : entry_remove(txn, change);
@@ -358,17 +400,18 @@ static int entry_change(struct txn *txn, const struct tree_change *change)
 int tree_flush(struct txn *txn)
 {
     struct tree *tree = txn->tree;
-    txn->tree_begun = true;
+    tree_begin(txn);
     int rc = gather(txn);
     if (rc || tree->change_first == tree->change_count) return rc;
     tree->held.ref = -1;
     tree->held.cell = NO_CELL;
     tree->held.changed = false;
+    tree->lack_count = 0;
     rc = changes_fetch(txn);
-    for (uint32_t adds = 0; adds < 2; adds++)
-        for (uint32_t i = tree->change_first; i < tree->change_count && rc == 0; i++)
-            if ((tree->changes[i].kind == TREE_ADDS) == adds) rc = entry_change(txn, &tree->changes[i]);
+    for (uint32_t i = tree->change_first; i < tree->change_count && rc == 0; i++)
+        rc = entry_change(txn, &tree->changes[i]);
     if (rc == 0) rc = held_put(txn);
+    if (rc == 0) rc = changes_need(txn);
     if (rc == 0) tree->change_first = tree->change_count;
     return rc;
 }

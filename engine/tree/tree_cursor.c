@@ -92,7 +92,7 @@ static int leaf_forward(struct txn *txn, struct tree_cursor *cursor, uint64_t le
     cursor->dry = cursor->count == before;
     bool empty = first == 0 && until + 1 == shape->cell_count && !count;
     /* What walks, an interactive transaction, would change what it has noted, and take away room made for itself. */
-    if (empty && leaf != TREENODE_ROOT && !cursor->walk) tree_tidy_note(txn, index, shape->low);
+    if (empty && leaf != TREENODE_ROOT && !cursor->walk) tree_tidy_note(txn, index, leaf, shape->low);
     cursor->next_leaf = leaf;
     if (until < last) {
         if (PLANT(tree_cell_skipped) && until + 1 < last) until++;
@@ -292,7 +292,7 @@ static int begin(struct txn *txn, const struct cellar_index *index)
     if (!catalog_owns(txn->home->catalog, catalog_handle(index->base)))
         return txn_error(txn, CELLAR_INVALID, WHY_FOREIGN, 0);
     if (index->dropped) return txn_error(txn, CELLAR_DROPPED, WHY_CODE, 0);
-    txn->tree_begun = true;
+    tree_begin(txn);
     int rc = txn->block_count ? tree_fetch(txn) : 0;
     return rc ? rc : tree_flush(txn);
 }

@@ -8,17 +8,26 @@
 
 #include <stdlib.h>
 
-#define SLOTS 16384
-#define NODES_MAX (SLOTS / 4)
+#define SLOTS (1u << 18)
+#define NODES_MAX (SLOTS / 4) /* more than those above the leaves of one transaction, of its indexes together, mostly */
+#define LEAVES 16384
 #define SEPARATOR_BYTES 40 /* of each separator the first so many: more would seldom tell cells apart */
 
 struct hint {
     const struct cellar_index *index;
     uint64_t node;
-    struct treenode_shape shape;
-    uint32_t count;
-    struct treenode_entry entries[];
+    uint32_t level, count; /* count: of its entries */
+    bool endless;
+    uint64_t children[]; /* of the entries; behind them their keys, then both fences, each of key_bytes */
 };
+
+/* The key of an entry; behind them the low fence, and the high one. */
+static uint8_t *key_at(const struct hint *hint, uint32_t at)
+{
+    return (uint8_t *)&hint->children[hint->count] + (uint64_t)at * hint->index->key_bytes;
+}
+static const uint8_t *low_of(const struct hint *hint) { return key_at(hint, hint->count); }
+static const uint8_t *high_of(const struct hint *hint) { return key_at(hint, hint->count + 1); }
 
 /* Which data cell of a leaf has which keys. */
 struct cells {
@@ -30,24 +39,18 @@ struct cells {
 
 struct tree_hints {
     uint32_t count;
+    uint32_t used[NODES_MAX]; /* the first `count`: slots that have one */
     struct hint *slots[SLOTS];
-    struct cells *cells; /* SLOTS */
+    struct cells cells[LEAVES];
 };
 
-struct tree_hints *tree_hints_new(void)
-{
-    struct tree_hints *hints = calloc(1, sizeof *hints);
-    if (hints) hints->cells = lazy_map(SLOTS * sizeof *hints->cells);
-    if (hints && hints->cells) return hints;
-    free(hints);
-    return NULL;
-}
+struct tree_hints *tree_hints_new(void) { return lazy_map(sizeof(struct tree_hints)); }
 
 static void forget_all(struct tree_hints *hints)
 {
-    for (uint32_t i = 0; i < SLOTS; i++) {
-        free(hints->slots[i]);
-        hints->slots[i] = NULL;
+    for (uint32_t i = 0; i < hints->count; i++) {
+        free(hints->slots[hints->used[i]]);
+        hints->slots[hints->used[i]] = NULL;
     }
     hints->count = 0;
 }
@@ -55,20 +58,19 @@ static void forget_all(struct tree_hints *hints)
 void tree_hints_free(struct tree_hints *hints)
 {
     if (hints) forget_all(hints);
-    if (hints) lazy_unmap(hints->cells, SLOTS * sizeof *hints->cells);
-    free(hints);
+    lazy_unmap(hints, sizeof *hints);
 }
 
-static uint32_t home_of(const struct cellar_index *index, uint64_t node)
+static uint32_t home_of(const struct cellar_index *index, uint64_t node, uint32_t places)
 {
     uint64_t hash = (node * 0x9e3779b97f4a7c15ull) ^ ((uint64_t)index->nodes->id * 0xff51afd7ed558ccdull);
-    return (uint32_t)((hash ^ hash >> 32) % SLOTS);
+    return (uint32_t)((hash ^ hash >> 32) % places);
 }
 
 /* Where that node is, or belongs: SLOTS is never full. */
 static uint32_t slot_of(const struct tree_hints *hints, const struct cellar_index *index, uint64_t node)
 {
-    uint32_t slot = home_of(index, node);
+    uint32_t slot = home_of(index, node, SLOTS);
     while (hints->slots[slot] && (hints->slots[slot]->node != node || hints->slots[slot]->index != index))
         slot = (slot + 1) % SLOTS;
     return slot;
@@ -77,14 +79,20 @@ static uint32_t slot_of(const struct tree_hints *hints, const struct cellar_inde
 void tree_hints_put(struct tree_hints *hints, const struct cellar_index *index, uint64_t node,
                     const struct treenode_shape *shape, const struct treenode_entry *entries, uint32_t count)
 {
-    struct hint *hint = malloc(sizeof *hint + count * sizeof *entries);
+    const uint32_t bytes = index->key_bytes;
+    struct hint *hint = malloc(sizeof *hint + count * sizeof *hint->children + (count + 2ull) * bytes);
     if (!hint) return;
     if (hints->count == NODES_MAX) forget_all(hints);
     uint32_t slot = slot_of(hints, index, node);
-    hints->count += !hints->slots[slot];
+    if (!hints->slots[slot]) hints->used[hints->count++] = slot;
     free(hints->slots[slot]);
-    *hint = (struct hint){.index = index, .node = node, .shape = *shape, .count = count};
-    if (count) memcpy(hint->entries, entries, count * sizeof *entries);
+    *hint = (struct hint){index, node, shape->level, count, shape->endless};
+    for (uint32_t i = 0; i < count; i++) {
+        hint->children[i] = entries[i].child;
+        memcpy(key_at(hint, i), entries[i].key, bytes);
+    }
+    memcpy(key_at(hint, count), shape->low, bytes);
+    memcpy(key_at(hint, count + 1), shape->high, bytes);
     hints->slots[slot] = hint;
 }
 
@@ -98,19 +106,19 @@ static const struct hint *descend(const struct tree_hints *hints, const struct c
     uint64_t node = TREENODE_ROOT;
     for (uint32_t steps = 0; steps < TREE_LEVELS_MAX + TREE_HOPS_MAX; steps++) {
         const struct hint *hint = hints->slots[slot_of(hints, index, node)];
-        if (!hint || hint->shape.level == 0) return hint;
+        if (!hint || hint->level == 0) return hint;
         uint32_t first = 0, end = hint->count;
         while (end - first > 1) {
             uint32_t middle = (first + end) / 2;
-            int order = key ? treenode_compare(index, hint->entries[middle].key, key) : -1;
+            int order = key ? treenode_compare(index, key_at(hint, middle), key) : -1;
             if (before ? order >= 0 : order > 0)
                 end = middle;
             else
                 first = middle;
         }
         *at = first;
-        if (hint->shape.level == 1) return hint;
-        node = hint->entries[first].child;
+        if (hint->level == 1) return hint;
+        node = hint->children[first];
     }
     return NULL;
 }
@@ -121,7 +129,7 @@ uint64_t tree_hints_leaf(const struct tree_hints *hints, const struct cellar_ind
     uint32_t at = 0;
     const struct hint *hint = descend(hints, index, key, before, &at);
     if (!hint) return 0;
-    return hint->shape.level ? hint->entries[at].child : hint->node;
+    return hint->level ? hint->children[at] : hint->node;
 }
 
 uint64_t tree_hints_parent(const struct tree_hints *hints, const struct cellar_index *index,
@@ -129,7 +137,7 @@ uint64_t tree_hints_parent(const struct tree_hints *hints, const struct cellar_i
 {
     uint32_t at = 0;
     const struct hint *hint = descend(hints, index, point->endless ? NULL : point->key, point->before, &at);
-    return hint && hint->shape.level ? hint->node : 0;
+    return hint && hint->level ? hint->node : 0;
 }
 
 uint32_t tree_hints_ahead(const struct tree_hints *hints, const struct cellar_index *index,
@@ -138,14 +146,14 @@ uint32_t tree_hints_ahead(const struct tree_hints *hints, const struct cellar_in
     uint32_t at = 0, count = 0;
     const struct hint *hint = descend(hints, index, point->endless ? NULL : point->key, point->before, &at);
     if (!hint) return 0;
-    if (!hint->shape.level) {
-        ahead[0] = (struct tree_ahead){hint->node, hint->shape.low, NULL};
+    if (!hint->level) {
+        ahead[0] = (struct tree_ahead){hint->node, low_of(hint), NULL};
         return 1;
     }
     for (; at < hint->count && count < most; at = backward ? at - 1 : at + 1) {
-        const uint8_t *high = at + 1 < hint->count ? hint->entries[at + 1].key : hint->shape.high;
-        if (at + 1 == hint->count && hint->shape.endless) high = NULL;
-        ahead[count++] = (struct tree_ahead){hint->entries[at].child, hint->entries[at].key, high};
+        const uint8_t *high = at + 1 < hint->count ? key_at(hint, at + 1) : high_of(hint);
+        if (at + 1 == hint->count && hint->endless) high = NULL;
+        ahead[count++] = (struct tree_ahead){hint->children[at], key_at(hint, at), high};
     }
     return count;
 }
@@ -155,7 +163,7 @@ uint32_t tree_hints_ahead(const struct tree_hints *hints, const struct cellar_in
 void tree_hints_cells_put(struct tree_hints *hints, const struct cellar_index *index, uint64_t leaf,
                           const struct treenode_shape *shape)
 {
-    struct cells *cells = &hints->cells[home_of(index, leaf)];
+    struct cells *cells = &hints->cells[home_of(index, leaf, LEAVES)];
     uint32_t bytes = index->compared_bytes < SEPARATOR_BYTES ? index->compared_bytes : SEPARATOR_BYTES;
     cells->node = leaf;
     cells->table_id = index->nodes->id;
@@ -166,7 +174,7 @@ void tree_hints_cells_put(struct tree_hints *hints, const struct cellar_index *i
 uint32_t tree_hints_cell(const struct tree_hints *hints, const struct cellar_index *index, uint64_t leaf,
                          const uint8_t *key, bool before)
 {
-    const struct cells *cells = &hints->cells[home_of(index, leaf)];
+    const struct cells *cells = &hints->cells[home_of(index, leaf, LEAVES)];
     uint32_t bytes = index->compared_bytes < SEPARATOR_BYTES ? index->compared_bytes : SEPARATOR_BYTES, cell = 0;
     if (!cells->count || cells->node != leaf || cells->table_id != index->nodes->id) return TREE_CELL_UNKNOWN;
     while (cell + 1u < cells->count) {

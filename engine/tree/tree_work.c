@@ -4,9 +4,12 @@
  *
  *     mend    reads the inner nodes on the way to a key, which become hints; a leaf or inner node that was reached by
  *             going right has no entry in its parent yet: it gets one
- *     split   the leaf of a key gets room for all that the attempt adds there (INV-TREE-5): other cells, or new nodes,
+ *     split   the leaf of a key gets room for what the attempt adds there (INV-TREE-5): other cells, or new nodes,
  *             which get their entries in the parent if there is room
  *     tidy    a node that is nearly empty joins its neighbour; a root with one child becomes that child
+ *
+ * Of an attempt that lacked much, all is done in the order of its changes, each by a transaction; a split goes by what
+ * it has made room for.
  *
  * The root's number never changes: its content moves away and it is one level higher, or the reverse.
  */
@@ -303,19 +306,18 @@ static int mend(struct txn *txn)
 
 /* ---- split ---- */
 
-/* What the attempt adds to that leaf, beside what is there: as points that are not real. */
+/* What the attempt adds to that leaf, beside what is there: as points that are not real. What is too much waits. */
 static void points_add(struct tree *tree, const struct treenode_shape *shape)
 {
     const struct cellar_index *index = tree->work.index;
-    uint32_t capacity = node_capacity(index, 0), most = (TREE_NEW_MAX - 2) * (capacity / 3 * 2);
+    uint32_t capacity = node_capacity(index, 0), most = (TREE_NEW_MAX - 2) * (capacity / 3 * 2), at = 0;
     if (most > TREE_POINTS_MAX) most = TREE_POINTS_MAX;
-    for (uint32_t i = 0; i < tree->change_count && tree->point_count < most; i++) {
+    uint32_t i = tree_changes_from(tree, index, shape->low);
+    for (; i < tree->change_count && tree->point_count < most; i++) {
         const struct tree_change *change = &tree->changes[i];
         struct tree_point point = {.before = false};
-        if (change->kind != TREE_ADDS || change->index != index) continue;
         memcpy(point.key, change->key, index->key_bytes);
-        if (tree_side(index, shape, &point) != 0) continue;
-        uint32_t at = 0;
+        if (change->index != index || tree_side(index, shape, &point) != 0) break;
         while (at < tree->point_count && treenode_compare(index, tree->points[at].key, point.key) < 0) at++;
         if (at < tree->point_count && treenode_compare(index, tree->points[at].key, point.key) == 0) continue;
         memmove(&tree->points[at + 1], &tree->points[at], (tree->point_count - at) * sizeof *tree->points);
@@ -324,6 +326,7 @@ static void points_add(struct tree *tree, const struct treenode_shape *shape)
         tree->real[at] = false;
         tree->point_count++;
     }
+    tree->placed_end = i;
 }
 
 /* Does each data cell have room for its points already? */
@@ -468,21 +471,57 @@ static int tidy(struct txn *txn)
     parent->count--;
     points_of(tree, parent);
     bool lone = parent->count == 1; /* it is to join, too */
-    tree->work.level = level + (lone && parent->number != TREENODE_ROOT);
-    tree->more = lone || (a->count <= idle(level) && !PLANT(tree_tidied_once)); /* two empty ones are an empty one */
-    if (tree->more) memcpy(tree->work.point.key, a->shape.low, index->key_bytes);
+    bool below =
+        level > 0 && !lone; /* where the two have met there are two children side by side, which had no chance */
+    tree->work.level = below ? level - 1 : level + (lone && parent->number != TREENODE_ROOT);
+    tree->more = lone || below || (a->count <= idle(level) && !PLANT(tree_tidied_once)); /* two empty ones are one */
+    if (tree->more) memcpy(tree->work.point.key, below ? b->shape.low : a->shape.low, index->key_bytes);
     return node_place(txn, parent, 0);
 }
 
 /* ---- one after the other ---- */
 
+static void work_take(struct tree *tree, const struct tree_note *note)
+{
+    tree->work = *note;
+    tree->works = tree->placed_end = 0;
+    tree->beside = false;
+}
+
 void tree_work_begin(struct txn *txn, bool after)
 {
     struct tree *tree = txn->tree;
-    tree->work = after ? tree->tidy[--tree->tidy_count] : tree->need;
+    work_take(tree, after ? &tree->tidy[tree->tidy_first++] : &tree->need);
     tree->need.need = TREE_NOTHING;
-    tree->beside = false;
-    if (!after) tree->tidy_count = 0; /* the next attempt tells anew */
+    if (after) return;
+    tree->tidy_first = tree->tidy_count = 0; /* the next attempt tells anew */
+    tree_changes_sort(tree, 0);
+    for (tree->lack = 0; tree->lack < tree->change_count; tree->lack++)
+        if (tree->changes[tree->lack].lacks) break;
+}
+
+/* Is the way known by now, which another change has lacked, too? */
+static bool lacks_no_more(const struct txn *txn, const struct tree_change *change)
+{
+    if (change->lacks == TREE_NOTHING) return true;
+    uint64_t leaf =
+        change->lacks == TREE_MEND ? tree_hints_leaf(txn->home->hints, change->index, change->key, false) : 0;
+    return leaf && leaf != change->hinted;
+}
+
+/* The next change that lacks something: that is the work now. False: there is none. */
+static bool work_next(struct txn *txn)
+{
+    struct tree *tree = txn->tree;
+    if (tree->lack >= tree->change_count) return false;
+    tree->lack = tree->placed_end > tree->lack ? tree->placed_end : tree->lack + 1;
+    while (tree->lack < tree->change_count && lacks_no_more(txn, &tree->changes[tree->lack])) tree->lack++;
+    if (tree->lack == tree->change_count) return false;
+    const struct tree_change *change = &tree->changes[tree->lack];
+    struct tree_note note = {.need = change->lacks, .index = change->index};
+    memcpy(note.point.key, change->key, change->index->key_bytes);
+    work_take(tree, &note);
+    return true;
 }
 
 static int work(struct txn *txn)
@@ -521,13 +560,15 @@ bool tree_worked(struct txn *txn, int code)
 {
     struct tree *tree = txn->tree;
     tree->beside = tree->beside || code;
-    if (code) return code == CELLAR_RETRY;
+    bool more = ++tree->works < TREE_WORKS_MAX;
+    if (code) return code == CELLAR_RETRY && more;
     for (uint32_t i = 0; i < tree->path_count; i++) {
         const struct tree_node *node = &tree->path[i];
         tree_hints_put(txn->home->hints, tree->work.index, node->number, &node->shape, node->entries,
                        node->shape.level ? node->count : 0);
     }
-    return tree->more;
+    if (tree->more && tree->work.need == TREE_TIDY) tree->works = 0; /* a node less */
+    return tree->more ? more : work_next(txn);
 }
 
 void tree_work_end(struct txn *txn)
@@ -539,7 +580,7 @@ void tree_work_end(struct txn *txn)
 
 void tree_work_forget(struct txn *txn)
 {
-    txn->tree->tidy_count = 0;
+    txn->tree->tidy_first = txn->tree->tidy_count = 0;
     tree_work_end(txn);
 }
 
@@ -559,11 +600,11 @@ uint64_t tree_work_log_bytes(const struct catalog *catalog, bool undo)
     return sizeof(struct log_entry_wire) + (TREE_NEW_MAX + 3) * most;
 }
 
-uint64_t tree_row_log_bytes(const struct table *table, bool undo)
+uint64_t tree_row_log_bytes(const struct table *table, bool moves, bool undo)
 {
     uint64_t bytes = 0;
     for (uint32_t k = 0; k < table->ordered_count; k++)
-        bytes += 2ull * logseg_write_bytes(table->ordered[k]->data_bytes + (undo ? 8 : 0));
+        bytes += (uint64_t)logseg_write_bytes(table->ordered[k]->data_bytes + (undo ? 8 : 0)) << moves;
     return bytes;
 }
 
@@ -596,7 +637,7 @@ uint64_t tree_log_bytes(const struct catalog *catalog, uint32_t writes_max, bool
     uint64_t most = 0;
     catalog_each(catalog, table)
     {
-        uint64_t bytes = tree_row_log_bytes(table, undo);
+        uint64_t bytes = tree_row_log_bytes(table, true, undo);
         most = bytes > most ? bytes : most;
     }
     return writes_max ? writes_max * most + tree_room_log_bytes(catalog, undo) : 0;

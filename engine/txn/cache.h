@@ -74,6 +74,7 @@ struct cache_object {
     uint8_t rounds;        /* fetch rounds taken, bounded */
     uint8_t implied_cells; /* of read_cells, but not declared: SCHEMA_WITNESS, or none (declare.c) */
     bool busy;             /* a mode's put need not hear of it: no other transaction looks at this copy */
+    bool indexed;          /* it is among those of indexed.h */
     bool applier; /* where records are shared: this transaction applies what others have put, too; versions are set */
     /* set in each round before they are used */
     uint32_t fetching_cells;           /* what this round reads */

@@ -22,10 +22,10 @@
  */
 #pragma once
 
-#include "large.h"
+#include "txn.h"
 #include "treenode.h"
 
-#define DRAFT_RECORDS_MAX LARGE_RECORDS_MAX
+#define DRAFT_RECORDS_MAX CELLAR_INTERACTIVE_RECORDS_MAX
 #define DRAFT_SCANNED_MAX CELLAR_TXN_RECORDS_MAX  /* of one scan */
 #define DRAFT_ENTRIES_MAX (4 * DRAFT_SCANNED_MAX) /* found, found and changed here, come from here, and put together */
 #define DRAFT_ARENA_BYTES (256u << 20)

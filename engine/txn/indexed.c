@@ -2,14 +2,12 @@
 
 #include "treenode.h"
 
+/* There is room: it is an object of the transaction's. */
 static void add(struct txn *txn, struct cache_object *object)
 {
-    for (uint32_t i = 0; i < txn->indexed_count; i++)
-        if (txn->indexed[i].object == object) return;
-    if (txn->indexed_count == CACHE_OBJECTS_MAX)
-        (void)txn_error_of(txn, CELLAR_TOO_LARGE, WHY_INDEXED_MAX, CACHE_OBJECTS_MAX, object);
-    else
-        txn->indexed[txn->indexed_count++] = (struct indexed_row){.object = object};
+    if (object->indexed) return;
+    object->indexed = true;
+    txn->indexed[txn->indexed_count++] = (struct indexed_row){.object = object};
 }
 
 uint32_t indexed_declare(struct txn *txn, struct cache_object *object, uint32_t write, bool deletes)

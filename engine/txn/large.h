@@ -17,7 +17,8 @@
 
 #include "txn.h"
 
-#define LARGE_RECORDS_MAX CELLAR_INTERACTIVE_RECORDS_MAX
+/* Of an interactive transaction, and as many nodes of its ordered indexes. */
+#define LARGE_RECORDS_MAX (2 * CELLAR_INTERACTIVE_RECORDS_MAX)
 #define LARGE_ARENA_BYTES (512u << 20)
 
 /* What the coordinator has else, meanwhile. */

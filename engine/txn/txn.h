@@ -110,7 +110,7 @@ struct txn {
     uint64_t oldest_ns; /* since when a cell that is to be validated may have been read */
     /* of ordered indexes (indexed.h, tree.h) */
     uint32_t indexed_count;      /* of the running attempt: records whose change changes an index, */
-    struct indexed_row *indexed; /* CACHE_OBJECTS_MAX */
+    struct indexed_row *indexed; /* LARGE_RECORDS_MAX */
     struct tree *tree;           /* what walks of trees need; */
     bool tree_begun;             /* ... this attempt has made some */
     struct draft *draft;         /* of the interactive transaction that this attempt serves; NULL: a procedure's own */

@@ -72,7 +72,7 @@
     X(INTERACTIVE_RECORDS, "more records than an interactive transaction may read or change")                          \
     X(INTERACTIVE_LOG_BYTES, "its redo-log entry takes more bytes than an interactive transaction's may")              \
     X(DURABLE_LOG_BYTES, "its redo-log entry takes more bytes than a quarter of the folder's log: raise log_bytes")    \
-    X(INDEXED_MAX, "more records whose change changes an ordered index than one transaction may have")                 \
+    X(INDEXED_MAX, "more entries of ordered indexes come and go than those of one transaction may")                    \
     X(LOG_EXTENT, "no memory for it, or a memory node has no space left for its redo-log entry")                       \
     X(NO_MEMORY_GIVEN, "where something is to be read from, or written to, is NULL")                                   \
     X(LEVEL, "no such level")

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define ROWS 20000
-#define LOG_BYTES (64u << 20) /* the least: an entry takes a quarter of it */
+#define LOG_BYTES (128u << 20) /* an entry takes a quarter of it */
 
 struct row {
     uint64_t id;
@@ -18,6 +18,7 @@ struct row {
     char text[120];
 };
 enum { ID, N, TEXT };
+static const struct cellar_index_def by_n = {.name = "by_n", .columns = "n, -id"};
 static const struct cellar_column columns[] = {{CELLAR_FIELD(struct row, id), .flags = CELLAR_KEY},
                                                {CELLAR_FIELD(struct row, n)},
                                                {CELLAR_FIELD(struct row, text)}};
@@ -30,8 +31,11 @@ struct place {
 
 static void place_open(struct place *place)
 {
-    ok(cellar_open(place->path, CELLAR_OPTIONS(.bytes = 64u << 20, .log_bytes = LOG_BYTES), &place->db));
-    ok(cellar_table_open(place->db, CELLAR_TABLE(struct row, columns, .name = "rows"), 0, &place->rows));
+    ok(cellar_open(place->path, CELLAR_OPTIONS(.bytes = 128u << 20, .log_bytes = LOG_BYTES), &place->db));
+    ok(cellar_table_open(
+        place->db,
+        CELLAR_TABLE(struct row, columns, .name = "rows", .flags = CELLAR_ORDERED, .indexes = &by_n, .index_count = 1),
+        0, &place->rows));
 }
 
 static struct cellar_txn *rows_put(const struct place *place, uint64_t count, int64_t n)
@@ -43,11 +47,30 @@ static struct cellar_txn *rows_put(const struct place *place, uint64_t count, in
     return txn;
 }
 
+/* Does that order show all of them, once, from the first or the last one on? */
+static bool are_in(const struct place *place, const struct cellar_index *index, int64_t n)
+{
+    static struct row rows[512];
+    struct cellar_txn *txn = face_begun(place->db);
+    struct cellar_cursor *cursor;
+    uint64_t seen = 0;
+    bool all = true;
+    int got = cellar_cursor_open(
+        txn, CELLAR_SCAN(struct row, place->rows, .index = index, .columns = CELLAR_COL(ID) | CELLAR_COL(N)), &cursor);
+    ok(got);
+    while ((got = cellar_cursor_next(cursor, 512, rows)) > 0)
+        for (int i = 0; i < got; i++, seen++)
+            all = all && rows[i].n == n && rows[i].id == (index ? ROWS - 1 - seen : seen);
+    ok(got);
+    cellar_abort(txn);
+    return all && seen == ROWS;
+}
+
 /* Has each row that number, and no other one is there? */
 static bool are_there(const struct place *place, int64_t n)
 {
     struct cellar_txn *txn = face_begun(place->db);
-    bool all = true;
+    bool all = are_in(place, NULL, n) && are_in(place, cellar_index_find(place->rows, "by_n"), n);
     for (uint64_t id = 0; id < ROWS && all; id++) {
         struct row row = {.id = id};
         all = cellar_get(txn, place->rows, CELLAR_ALL, 0, &row) == 0 && row.n == n && row.text[119] == 'a' + (int)n;
@@ -85,7 +108,7 @@ static void many_rows_are_there(void **state)
     }
     place_open(&place);
     refused(cellar_commit(rows_put(&place, CELLAR_INTERACTIVE_RECORDS_MAX, 3), NULL), CELLAR_TOO_LARGE,
-            "a quarter of the folder's log: raise log_bytes, 16777216");
+            "a quarter of the folder's log: raise log_bytes, 33554432");
     assert_true(are_there(&place, 2));
     ok(cellar_commit(rows_put(&place, ROWS, 3), NULL)); /* in an extent that there is already */
     assert_true(are_there(&place, 3));

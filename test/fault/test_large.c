@@ -2,11 +2,12 @@
  * test_large.c - a compute node dies at operations of a transaction whose redo entry lies in an extent of the log
  * (docs/large.md), and another one recovers it: all of its records are changed, or none, all if it was acknowledged;
  * and what became of the large one before it, whose entry was in the same extent, is known or not told (INV-LARGE-1,
- * 2).
+ * 2). An ordered index of them, whose leaves are split for it before, says the same.
  */
 #include "bulk.h"
 #include "numbered.h"
 #include "db.h"
+#include "db_index.h"
 #include "db_open.h"
 #include "db_recover.h"
 #include "fabric_sim.h"
@@ -40,6 +41,8 @@ struct dying {
     struct fabric *fabric;
     struct cellar *db;
     const struct cellar_table *table;
+    bool indexed;
+    const struct cellar_index *by_stamp; /* NULL: it has no index */
     struct cellar_error error;
     uint64_t kill_at, ops; /* kill_at: twice the operation that is the last one; odd: it is executed */
     bool armed, dead;
@@ -62,6 +65,13 @@ static bool held(struct dying *run, const char *what, int rc)
     return rc == 0;
 }
 
+static int index_create(struct dying *run)
+{
+    static const struct cellar_schema_index_column column = {"stamp", CELLAR_SORT_UNSIGNED, false};
+    const struct cellar_schema_index def = {"by_stamp", &column, 1, 0};
+    return db_index_create(run->db, run->table, &def, &run->by_stamp, &run->error);
+}
+
 static int pool_open(struct dying *run, enum cellar_lab_cc cc, uint32_t mns)
 {
     const struct engine_config config = {.fabric = "sim",
@@ -81,7 +91,8 @@ static int pool_open(struct dying *run, enum cellar_lab_cc cc, uint32_t mns)
                                          .column_count = 2,
                                          .records_max = 2 * RECORDS};
     int rc = db_open_on(run->fabric, &config, &run->db, &run->error);
-    return rc ? rc : db_table_create(run->db, &schema, &run->table, &run->error);
+    if (rc == 0) rc = db_table_create(run->db, &schema, &run->table, &run->error);
+    return rc || !run->indexed ? rc : index_create(run);
 }
 
 static bool begin(struct dying *run, enum cellar_lab_cc cc, uint32_t mns)
@@ -116,6 +127,18 @@ static int stamp_all(struct dying *run, struct session *session, uint64_t stamp,
     return rc;
 }
 
+/* All of them, once; their stamps are equal, so by key. */
+static int index_read(struct dying *run, struct cellar_txn *txn)
+{
+    const struct cellar_range all = {.low = {.columns = 0}};
+    uint64_t keys[RECORDS + 1];
+    int count = run->by_stamp ? cellar_txn_scan(txn, run->by_stamp, &all, 0, 0, keys, RECORDS + 1) : 0;
+    if (!run->by_stamp || count < 0) return count;
+    for (int i = 0; i < count; i++)
+        if (keys[i] != (uint64_t)i) return ERR_GIVEN_UP;
+    return count == RECORDS ? 0 : ERR_GIVEN_UP;
+}
+
 /* All are of one stamp, and have the bytes that go with it: that stamp; else -1. */
 static int64_t stamp_read(struct dying *run, struct session *session)
 {
@@ -134,6 +157,7 @@ static int64_t stamp_read(struct dying *run, struct session *session)
         bool same = row.stamp == first && row.pad[0] == (char)first && row.pad[sizeof row.pad - 1] == (char)first;
         if (rc == 0 && !same) rc = ERR_GIVEN_UP;
     }
+    if (rc == 0) rc = index_read(run, txn);
     if (rc == 0) rc = session_commit(txn, NULL);
     return held(run, "reading", rc) ? (int64_t)first : -1;
 }
@@ -163,13 +187,14 @@ static void judge(struct dying *run, struct session *session, const struct cella
 /*
  * It dies at that operation of its second large transaction. False: it did not come to it. *verdict: empty, or why not.
  */
-static bool run_one(enum cellar_lab_cc cc, uint32_t mns, uint64_t kill_at, char *verdict)
+static bool run_one(enum cellar_lab_cc cc, uint32_t mns, bool indexed, uint64_t kill_at, char *verdict)
 {
     struct dying *run = calloc(1, sizeof *run);
     struct session *one = NULL, *two = NULL;
     struct cellar_result before = {.code = 0};
     assert_non_null(run);
     run->kill_at = kill_at;
+    run->indexed = indexed;
     if (begin(run, cc, mns) && held(run, "a session", session_open(run->db, &two, &run->error)) &&
         held(run, "a session", session_open(run->db, &one, &run->error)) &&
         held(run, "the rows", stamp_all(run, one, 0, NULL)) &&
@@ -193,13 +218,13 @@ static bool run_one(enum cellar_lab_cc cc, uint32_t mns, uint64_t kill_at, char 
 }
 
 /* At its first operations, those where the log is, and some of the others: how many it has; *verdict as above. */
-static uint64_t sweep(enum cellar_lab_cc cc, uint32_t mns, char *verdict)
+static uint64_t sweep(enum cellar_lab_cc cc, uint32_t mns, bool indexed, char *verdict)
 {
     uint64_t at = 0;
     verdict[0] = 0;
     for (bool any = true; any && at < 20000 && !verdict[0]; at++)
         if ((at < 12 || (at >= LOG_AT && at < LOG_AT + 24) || at % 45 == 0) && share_has(at))
-            any = run_one(cc, mns, at, verdict);
+            any = run_one(cc, mns, indexed, at, verdict);
     return at;
 }
 
@@ -211,10 +236,22 @@ static void a_large_transaction_is_cut_off(void **state)
     (void)state;
     for (uint32_t m = 0; m < sizeof modes / sizeof *modes; m++)
         for (uint32_t mns = 1; mns <= 2 && mode_of(modes[m]); mns++) {
-            uint64_t operations = sweep(modes[m], mns, verdict);
+            uint64_t operations = sweep(modes[m], mns, false, verdict);
             if (verdict[0]) fail_msg("%s", verdict);
             assert_in_range(operations, LOG_AT, 19999);
         }
+}
+
+static void a_large_one_with_an_index_is_cut_off(void **state)
+{
+    static const enum cellar_lab_cc modes[] = {CELLAR_LAB_CC_CELL, CELLAR_LAB_CC_CREST, CELLAR_LAB_CC_CELLAR};
+    char verdict[VERDICT_BYTES];
+    (void)state;
+    for (uint32_t m = 0; m < sizeof modes / sizeof *modes; m++) {
+        uint64_t operations = sweep(modes[m], 1 + m % 2, true, verdict);
+        if (verdict[0]) fail_msg("with an index: %s", verdict);
+        assert_in_range(operations, LOG_AT, 19999);
+    }
 }
 
 #ifdef CELLAR_PLANTS
@@ -226,8 +263,8 @@ static void its_plants_are_met(void **state)
     setenv("CELLAR_SHARE", "100", 1); /* all operations */
     for (uint32_t i = 0; i < sizeof plants / sizeof *plants; i++) {
         assert_true(plant_choose(plants[i]));
-        (void)sweep(CELLAR_LAB_CC_CELL, 1, verdict);
-        if (!verdict[0]) (void)sweep(CELLAR_LAB_CC_CREST, 1, verdict);
+        (void)sweep(CELLAR_LAB_CC_CELL, 1, false, verdict);
+        if (!verdict[0]) (void)sweep(CELLAR_LAB_CC_CREST, 1, false, verdict);
         assert_true(plant_choose(NULL));
         if (!verdict[0]) fail_msg("%s is not met", plants[i]);
     }
@@ -238,6 +275,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_large_transaction_is_cut_off),
+        cmocka_unit_test(a_large_one_with_an_index_is_cut_off),
 #ifdef CELLAR_PLANTS
         cmocka_unit_test(its_plants_are_met),
 #endif
