@@ -471,11 +471,9 @@ static int tidy(struct txn *txn)
     parent->count--;
     points_of(tree, parent);
     bool lone = parent->count == 1; /* it is to join, too */
-    bool below =
-        level > 0 && !lone; /* where the two have met there are two children side by side, which had no chance */
-    tree->work.level = below ? level - 1 : level + (lone && parent->number != TREENODE_ROOT);
-    tree->more = lone || below || (a->count <= idle(level) && !PLANT(tree_tidied_once)); /* two empty ones are one */
-    if (tree->more) memcpy(tree->work.point.key, below ? b->shape.low : a->shape.low, index->key_bytes);
+    tree->work.level = level + (lone && parent->number != TREENODE_ROOT);
+    tree->more = lone || (a->count <= idle(level) && !PLANT(tree_tidied_once)); /* two empty ones are an empty one */
+    if (tree->more) memcpy(tree->work.point.key, a->shape.low, index->key_bytes);
     return node_place(txn, parent, 0);
 }
 
