@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ROWS 20000
-#define LOG_BYTES (128u << 20) /* an entry takes a quarter of it */
+#define ROWS 5000
+#define LOG_BYTES (64u << 20) /* an entry takes a quarter of it */
 
 struct row {
     uint64_t id;
@@ -107,8 +107,8 @@ static void many_rows_are_there(void **state)
         face_close(place.db);
     }
     place_open(&place);
-    refused(cellar_commit(rows_put(&place, CELLAR_INTERACTIVE_RECORDS_MAX, 3), NULL), CELLAR_TOO_LARGE,
-            "a quarter of the folder's log: raise log_bytes, 33554432");
+    refused(cellar_commit(rows_put(&place, 16 * ROWS, 3), NULL), CELLAR_TOO_LARGE,
+            "a quarter of the folder's log: raise log_bytes, 16777216");
     assert_true(are_there(&place, 2));
     ok(cellar_commit(rows_put(&place, ROWS, 3), NULL)); /* in an extent that there is already */
     assert_true(are_there(&place, 3));
