@@ -6,6 +6,9 @@
 #include <xxhash.h>
 
 #define TRIES 16
+#define ROWS_AT_ONCE 512            /* that a scan reads at one moment; */
+#define LONG_AT_ONCE 32             /* ... where values beside the rows come with them */
+#define BATCH_BYTES_MAX (16u << 20) /* of all that a scan's rows have: then it ends */
 #define ROWS 3 /* that a call is made with: of a scan the low end, the high end, and the one to go on behind */
 
 enum kind { GET, SCAN, PUT, INSERT, DELETE, SAVEPOINT, ROLLBACK_TO, RELEASE, CHECK, COMMIT };
@@ -75,6 +78,35 @@ static int run_get(struct cellar_txn *txn, const struct call *call, const void *
     return code || sqlite_rows_keep(rows, shape, call->columns) ? code : CELLAR_NOMEM;
 }
 
+static uint32_t rows_at_once(const struct call *call)
+{
+    const struct cellar_column *columns = call->shape.columns;
+    for (uint64_t left = call->columns; left; left &= left - 1)
+        if (columns[__builtin_ctzll(left)].bytes_max > CELLAR_SHORT_BYTES) return LONG_AT_ONCE;
+    return ROWS_AT_ONCE;
+}
+
+/* Up to the limit, the end of the range, or as many bytes as a batch may have: a code, or 0. */
+static int rows_read(struct cellar_cursor *cursor, const struct call *call, struct sqlite_rows *rows)
+{
+    const struct sqlite_shape *shape = &call->shape;
+    uint32_t at_once = rows_at_once(call);
+    size_t bytes = 0;
+    rows->more = true;
+    while (rows->more && rows->count < call->number && bytes < BATCH_BYTES_MAX) {
+        uint32_t left = call->number - rows->count, most = left < at_once ? left : at_once;
+        uint8_t *to = rows->rows + (size_t)rows->count * shape->row_bytes;
+        int count = (cellar_cursor_next)(cursor, most, to, shape->row_bytes);
+        if (count < 0) return count;
+        for (int i = 0; i < count; i++)
+            bytes += sqlite_row_bytes(shape, call->columns, to + (size_t)i * shape->row_bytes);
+        rows->count += (uint32_t)count;
+        rows->reads++;
+        rows->more = (uint32_t)count == most;
+    }
+    return 0;
+}
+
 /* A cursor of its own: more of SQLite's may be open than a transaction has. */
 static int run_scan(struct cellar_txn *txn, const struct call *call, const void *const given[ROWS],
                     struct sqlite_rows *rows)
@@ -93,13 +125,12 @@ static int run_scan(struct cellar_txn *txn, const struct call *call, const void 
                                      .columns = call->columns,
                                      .row_bytes = shape->row_bytes};
     if (!sqlite_rows_make(rows, shape, call->number)) return CELLAR_NOMEM;
-    int count = cellar_cursor_open(txn, &scan, &cursor);
-    if (count) return count;
-    count = (cellar_cursor_next)(cursor, call->number, rows->rows, shape->row_bytes);
+    int code = cellar_cursor_open(txn, &scan, &cursor);
+    if (code) return code;
+    code = rows_read(cursor, call, rows);
     cellar_cursor_close(cursor);
-    if (count < 0) return count;
-    rows->count = (uint32_t)count;
-    return sqlite_rows_keep(rows, shape, call->columns | call->given) ? count : CELLAR_NOMEM;
+    if (code) return code;
+    return sqlite_rows_keep(rows, shape, call->columns | call->given) ? (int)rows->count : CELLAR_NOMEM;
 }
 
 static int run(struct sqlite_calls *calls, const struct call *call, struct sqlite_rows *rows)

@@ -37,7 +37,10 @@ void sqlite_calls_free(struct sqlite_calls *calls);
 /* The row of that key, as far as these columns go, and its key: 0, with one row, or NOT_FOUND. */
 int sqlite_calls_get(struct sqlite_calls *calls, const struct sqlite_shape *shape, uint64_t columns, const void *key,
                      struct sqlite_rows *rows);
-/* A batch of a range: `limit` rows at most, and how many. Of the scan's rows the columns `order` count. */
+/*
+ * A batch of a range: `limit` rows at most, or fewer, when they have 16 MiB; how many. rows->more: the range goes on.
+ * Of the scan's rows the columns `order` count.
+ */
 int sqlite_calls_scan(struct sqlite_calls *calls, const struct sqlite_shape *shape, const struct cellar_scan *scan,
                       uint64_t order, uint32_t limit, struct sqlite_rows *rows);
 int sqlite_calls_put(struct sqlite_calls *calls, const struct sqlite_shape *shape, uint64_t columns, const void *row);

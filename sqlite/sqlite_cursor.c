@@ -7,9 +7,8 @@
 SQLITE_EXTENSION_INIT3
 
 #define BATCH_FIRST 32
-#define ROWS_AT_ONCE 512           /* that are of one moment */
-#define BATCH_LONG 32              /* where values beside the rows come with them */
-#define BATCH_BYTES_MAX (1u << 20) /* of its rows' structs */
+#define BATCH_ROWS_MAX 16384
+#define BATCH_BYTES_MAX (16u << 20) /* of its rows' structs */
 
 static struct sqlite_table *table_of(const struct sqlite_cursor *cursor)
 {
@@ -71,17 +70,15 @@ static void columns_set(struct sqlite_cursor *cursor)
     const struct sqlite_define *define = define_of(cursor);
     const struct sqlite_plan *plan = &cursor->plan;
     uint64_t columns = define->shape.keys;
-    bool has_long = false;
     for (uint32_t i = 0; i < define->column_count; i++) {
         const struct sqlite_column *column = &define->columns[i];
         if (!(column->units & plan->units)) continue;
         if (plan->covered && !(index_of(cursor)->has >> column->number & 1)) continue; /* a neighbour in a cell */
         columns |= CELLAR_COL(column->number);
-        has_long = has_long || sqlite_value_is_long(column);
     }
     if (plan->way == SQLITE_WAY_INDEX) columns |= index_of(cursor)->order;
     cursor->columns = columns;
-    cursor->most = has_long ? BATCH_LONG : SQLITE_CURSOR_ROWS;
+    cursor->most = BATCH_ROWS_MAX;
     while ((uint64_t)cursor->most * define->shape.row_bytes > BATCH_BYTES_MAX) cursor->most /= 2;
 }
 
@@ -104,21 +101,23 @@ static bool half_next(struct sqlite_cursor *cursor)
     return false;
 }
 
-/* Scans what comes next. A code of Cellar. */
+/*
+ * Scans what comes next: four times as many rows as before, since all that was read is compared again after each batch,
+ * and reading is to take time in proportion to the rows. A code of Cellar.
+ */
 static int scan(struct sqlite_cursor *cursor)
 {
     const struct sqlite_define *define = define_of(cursor);
     if (cursor->batch > cursor->most) cursor->batch = cursor->most;
     cursor->scan.columns = cursor->columns;
-    table_of(cursor)->txn->reads += cursor->batch > ROWS_AT_ONCE ? 2 : 1;
     int count = sqlite_calls_scan(calls_of(cursor), &define->shape, &cursor->scan, index_of(cursor)->order,
                                   cursor->batch, &cursor->rows);
     if (count < 0) return count;
+    table_of(cursor)->txn->reads += cursor->rows.reads;
     cursor->at = 0;
-    bool full = (uint32_t)count == cursor->batch;
     cursor->batch *= 4;
-    cursor->more = full || half_next(cursor);
-    if (full) cursor->scan.after = row_of(cursor, (uint32_t)count - 1);
+    cursor->more = cursor->rows.more || half_next(cursor);
+    if (cursor->rows.more) cursor->scan.after = row_of(cursor, (uint32_t)count - 1);
     return 0;
 }
 
@@ -205,13 +204,14 @@ static bool is_reversed(const struct sqlite_cursor *cursor)
 }
 
 /* How many rows are asked for first: those that LIMIT and OFFSET say, so that no others are read. */
-static uint32_t batch_first(const struct sqlite_plan *plan, int argc, sqlite3_value **argv)
+static uint32_t batch_first(const struct sqlite_cursor *cursor, int argc, sqlite3_value **argv)
 {
+    const struct sqlite_plan *plan = &cursor->plan;
     int told = (int)(plan->equals + plan->low + plan->high);
     if (plan->way != SQLITE_WAY_INDEX || argc <= told) return BATCH_FIRST;
     int64_t rows = sqlite3_value_int64(argv[told]), skipped = argc > told + 1 ? sqlite3_value_int64(argv[told + 1]) : 0;
-    if (rows < 1 || rows > SQLITE_CURSOR_ROWS) return BATCH_FIRST;
-    if (skipped > 0) rows = skipped < SQLITE_CURSOR_ROWS - rows ? rows + skipped : SQLITE_CURSOR_ROWS;
+    if (rows < 1 || rows > cursor->most) return BATCH_FIRST;
+    if (skipped > 0) rows = skipped < cursor->most - rows ? rows + skipped : cursor->most;
     return (uint32_t)rows;
 }
 
@@ -373,8 +373,8 @@ int sqlite_cursor_filter(sqlite3_vtab_cursor *base, int number, const char *text
     sqlite_plan_read(define, &cursor->plan, number);
     cursor->at = cursor->rows.count = 0;
     cursor->more = false;
-    cursor->batch = batch_first(&cursor->plan, argc, argv);
     columns_set(cursor);
+    cursor->batch = batch_first(cursor, argc, argv);
     int rc = sqlite_txn_ensure(txn, base->pVtab);
     if (rc) return rc;
     cursor->outermost = txn->running == 0;

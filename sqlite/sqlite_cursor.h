@@ -16,8 +16,6 @@ struct sqlite_table {
     bool named; /* the pool's table has a name of its own */
 };
 
-#define SQLITE_CURSOR_ROWS 1024 /* of a batch */
-
 struct sqlite_cursor {
     sqlite3_vtab_cursor base; /* first */
     struct sqlite_plan plan;

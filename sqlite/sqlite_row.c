@@ -99,7 +99,8 @@ static bool room(uint8_t **data, size_t *has, size_t wanted)
 bool sqlite_rows_make(struct sqlite_rows *rows, const struct sqlite_shape *shape, uint32_t count)
 {
     size_t bytes = (size_t)count * shape->row_bytes;
-    rows->count = 0;
+    rows->count = rows->reads = 0;
+    rows->more = false;
     rows->bytes = 0;
     if (!room(&rows->rows, &rows->rows_room, bytes)) return false;
     memset(rows->rows, 0, bytes);

@@ -28,6 +28,9 @@ bool sqlite_row_is_same(const struct sqlite_shape *shape, const void *a, const v
 struct sqlite_rows {
     uint8_t *rows; /* structs, one behind the other */
     uint32_t count;
+    /* Of a scan: reads that they took, each of one moment; and whether it has not come to the end of its range. */
+    uint32_t reads;
+    bool more;
     uint8_t *packed; /* what they have, in order: BYTES lead here */
     size_t bytes, rows_room, packed_room;
 };

@@ -43,7 +43,7 @@ endif()
 
 # Tests that `scripts/test.sh` leaves to `scripts/test.sh all`, by label `all`: those that take minutes, that measure, or
 # that need what a busy machine does not give.
-set(left_to_all "^((lint)[.]build|cli[.](etcd|exp|exp_txn|exp_locks|exp_page|instructions|session_instructions|lines|packages|peers|trace|ycsb_cpp)|fault[.]powerloss(_[a-z]+)?|spec[.]quick|verbs[.]guest|xfail[.](recorded|walks|shrinking|replays|damaged|schedules))$")
+set(left_to_all "^((lint)[.]build|cli[.](etcd|exp|exp_txn|exp_locks|exp_page|instructions|session_instructions|lines|packages|peers|trace|ycsb_cpp)|fault[.]powerloss(_[a-z]+)?|spec[.]quick|verbs[.]guest|sqlite[.]sqlite_instructions|xfail[.](recorded|walks|shrinking|replays|damaged|schedules))$")
 
 # Under sanitizers these take minutes, too.
 if(ASAN OR UBSAN OR TSAN)

@@ -40,8 +40,10 @@ static bool is_moved(const struct scan *scan, const struct draft_record *record)
 
 static uint32_t moved_count(const struct scan *scan)
 {
+    const struct draft *draft = &scan->session->draft;
     uint32_t count = 0;
-    draft_each(&scan->session->draft, record) count += is_moved(scan, record);
+    if (draft->changes == 0) return 0; /* it may have read very many */
+    draft_each(draft, record) count += is_moved(scan, record);
     return count;
 }
 

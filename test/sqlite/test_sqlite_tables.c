@@ -527,18 +527,52 @@ static void scans_go_on_behind_a_batch(void **state)
         char sql[256];
         snprintf(sql, sizeof sql,
                  "WITH RECURSIVE c(i) AS (VALUES(%d) UNION ALL SELECT i + 1 FROM c WHERE i < %d) "
-                 "INSERT INTO t SELECT i - 500, i / 300 FROM c",
-                 100 * i, 100 * i + 99);
+                 "INSERT INTO t SELECT i - 2000, i / 1200 FROM c",
+                 400 * i, 400 * i + 399);
         sqlite_run_must(db, sql);
     }
-    assert_gives(db, "SELECT count(*), sum(id), min(id), max(id) FROM t", "i:1000|i:-500|i:-500|i:499\n");
-    assert_gives(db, "SELECT count(*), count(DISTINCT id) FROM t WHERE n >= 0", "i:1000|i:1000\n");
-    assert_gives(db, "SELECT count(DISTINCT id) FROM (SELECT id FROM t WHERE n <= 2 ORDER BY n DESC)", "i:900\n");
+    assert_gives(db, "SELECT count(*), sum(id), min(id), max(id) FROM t", "i:4000|i:-2000|i:-2000|i:1999\n");
+    assert_gives(db, "SELECT count(*), count(DISTINCT id) FROM t WHERE n >= 0", "i:4000|i:4000\n");
+    assert_gives(db, "SELECT count(DISTINCT id) FROM (SELECT id FROM t WHERE n <= 2 ORDER BY n DESC)", "i:3600\n");
     assert_gives(db,
                  "SELECT count(*) FROM (SELECT id, lag(id) OVER () AS before FROM (SELECT id FROM t ORDER BY id)) "
                  "WHERE before >= id",
                  "i:0\n");
-    assert_gives(db, "SELECT id FROM t WHERE n = 1 ORDER BY id DESC LIMIT 2", "i:99\ni:98\n");
+    assert_gives(db, "SELECT id FROM t WHERE n = 1 ORDER BY id DESC LIMIT 2", "i:399\ni:398\n");
+    assert_gives(db, "SELECT count(*), max(id) FROM (SELECT id FROM t ORDER BY id LIMIT 3000 OFFSET 100)",
+                 "i:3000|i:1099\n");
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    unlink(pool);
+}
+
+/* A batch ends when its values have many bytes, amid the rows that it asks for. */
+static void scans_go_on_behind_long_values(void **state)
+{
+    (void)state;
+    char create[256];
+    pool = sqlite_run_pool();
+    sqlite3 *db = sqlite_run_open(":memory:");
+    snprintf(create, sizeof create,
+             "CREATE VIRTUAL TABLE t USING cellar(pool='%s', size='256M', rows=1000, id INTEGER PRIMARY "
+             "KEY, w BLOB(400000))",
+             pool);
+    sqlite_run_must(db, create);
+    for (int i = 0; i < 160; i += 20) {
+        char sql[256];
+        snprintf(sql, sizeof sql,
+                 "WITH RECURSIVE c(i) AS (VALUES(%d) UNION ALL SELECT i + 1 FROM c WHERE i < %d) "
+                 "INSERT INTO t SELECT i, CASE WHEN i %% 7 THEN zeroblob(300000 + i) END FROM c",
+                 i, i + 19);
+        sqlite_run_must(db, sql);
+    }
+    assert_gives(db, "SELECT count(*), count(w), sum(length(w)), min(id), max(id) FROM t",
+                 "i:160|i:137|i:41110949|i:0|i:159\n");
+    assert_gives(db,
+                 "SELECT count(*) FROM (SELECT id, length(w) AS bytes, lag(id) OVER () AS before FROM (SELECT id, w "
+                 "FROM t ORDER BY id DESC)) WHERE before <= id OR bytes <> 300000 + id",
+                 "i:0\n");
+    assert_gives(db, "SELECT count(w), max(id) FROM (SELECT id, w FROM t ORDER BY id LIMIT 90 OFFSET 10)",
+                 "i:77|i:99\n");
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
     unlink(pool);
 }
@@ -641,11 +675,17 @@ static void scans_nest_and_rows_move(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_read),           cmocka_unit_test(rows_are_changed),
-        cmocka_unit_test(numbers_may_be_bytes),    cmocka_unit_test(every_type_is_read),
-        cmocka_unit_test(every_type_is_changed),   cmocka_unit_test(rows_of_sql_are_a_programs),
-        cmocka_unit_test(keys_of_several_columns), cmocka_unit_test(scans_go_on_behind_a_batch),
-        cmocka_unit_test(halves_change_places),    cmocka_unit_test(scans_nest_and_rows_move),
+        cmocka_unit_test(rows_are_read),
+        cmocka_unit_test(rows_are_changed),
+        cmocka_unit_test(numbers_may_be_bytes),
+        cmocka_unit_test(every_type_is_read),
+        cmocka_unit_test(every_type_is_changed),
+        cmocka_unit_test(rows_of_sql_are_a_programs),
+        cmocka_unit_test(keys_of_several_columns),
+        cmocka_unit_test(scans_go_on_behind_a_batch),
+        cmocka_unit_test(halves_change_places),
+        cmocka_unit_test(scans_nest_and_rows_move),
+        cmocka_unit_test(scans_go_on_behind_long_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
