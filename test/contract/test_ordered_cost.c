@@ -38,15 +38,24 @@ static void cost_open(struct cost *cost, const struct api_variant *variant)
     }
 }
 
-/* Of the second of two equal calls: the first one warms the hints. */
+#define ROUNDS 8
+
+/*
+ * The least of several equal calls: the first one warms the hints, and one that is kept off the processor between a
+ * read and its check compares more (txn_en_may_wrap).
+ */
 static uint64_t round_trips(struct cost *cost, api_body body, void *args)
 {
     struct cellar_lab_stats before, after;
-    assert_code(api_run(&cost->ordered.api, body, args), 0);
-    cellar_lab_stats_read(cost->ordered.api.db, &before);
-    assert_code(api_run(&cost->ordered.api, body, args), 0);
-    cellar_lab_stats_read(cost->ordered.api.db, &after);
-    return after.round_trips - before.round_trips;
+    uint64_t least = UINT64_MAX;
+    for (int round = 0; round < ROUNDS; round++) {
+        cellar_lab_stats_read(cost->ordered.api.db, &before);
+        assert_code(api_run(&cost->ordered.api, body, args), 0);
+        cellar_lab_stats_read(cost->ordered.api.db, &after);
+        uint64_t taken = after.round_trips - before.round_trips;
+        if (taken < least) least = taken;
+    }
+    return least;
 }
 
 static uint64_t scan_round_trips(struct cost *cost, uint64_t first, uint64_t count, cellar_cells read, uint32_t flags,
@@ -188,7 +197,6 @@ static void covered_columns_need_no_records(void **state)
     for (; sum.flags <= CELLAR_BACKWARD; sum.flags += CELLAR_BACKWARD) {
         uint64_t wanted = 0;
         for (uint64_t i = 0; i < 100; i++) wanted += item_of(sum.flags ? 499 - i : 100 + i).b;
-        (void)round_trips(&cost, covered_sum, &sum); /* finds out where leaves are that are read in vain, too */
         assert_int_equal(round_trips(&cost, covered_sum, &sum), 1 + 1); /* leaves, and validation */
         assert_int_equal(sum.count, 100);
         assert_int_equal(sum.sum, wanted);
