@@ -67,9 +67,16 @@ static int survivor_main(const char *folder, const struct cluster *cluster, stru
     return !well;
 }
 
-/* False: it did not come so far that it could be killed. */
+static bool has_acked(const struct durable_run_witness *witness)
+{
+    uint64_t acked = 0;
+    for (int i = 0; i < DURABLE_RUN_CLIENTS; i++) acked += witness->acked[i];
+    return acked > 0;
+}
+
+/* False: it did not come so far that it could be killed. `last`: not before it, or one before it, has acknowledged. */
 static bool life_lead(const char *folder, const struct cluster *cluster, struct durable_run_witness *witness,
-                      uint64_t work_us)
+                      uint64_t work_us, bool last)
 {
     int status = 0;
     pid_t pid, ended = 0;
@@ -77,7 +84,7 @@ static bool life_lead(const char *folder, const struct cluster *cluster, struct 
     pid = fork();
     if (pid == 0) victim_main(folder, cluster, witness);
     assert_true(pid > 0);
-    for (int i = 0; i < 20000 && !witness->ready && !ended; i++) {
+    for (int i = 0; i < 20000 && !ended && !(witness->ready && (!last || has_acked(witness))); i++) {
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         ended = waitpid(pid, &status, WNOHANG);
     }
@@ -105,20 +112,20 @@ static bool killed(const struct cluster *cluster, int count)
         mmap(NULL, sizeof *witness, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct prng prng;
     bool well = true;
-    uint64_t acked = 0;
     assert_true(witness != MAP_FAILED);
     assert_non_null(mkdtemp(folder));
     prng_seed(&prng, (uint64_t)getpid() + (uint64_t)cluster->cc);
     for (int life = 0; life < count && well; life++) {
-        well = life_lead(folder, cluster, witness, prng_below(&prng, 400000));
+        well = life_lead(folder, cluster, witness, prng_below(&prng, 400000), life + 1 == count);
         if (well && life % 2) well = life_judge(folder, cluster, witness, life % 4 == 1);
     }
     if (well) well = life_judge(folder, cluster, witness, false);
-    for (int i = 0; i < DURABLE_RUN_CLIENTS; i++) acked += witness->acked[i];
+    bool acked = has_acked(witness);
     munmap(witness, sizeof *witness);
     snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);
-    return well && acked > 0;
+    if (well && !acked) fprintf(stderr, "nothing was acknowledged in %d lives\n", count);
+    return well && acked;
 }
 
 /* One memory node; and several, half as often. */
