@@ -153,11 +153,14 @@ static int thread_start(struct durable *durable, struct durable_thread *thread, 
     return rc ? err_set(error, rc, "cannot start a thread for a durable folder") : 0;
 }
 
+/* It says itself when it has ended, at any time after it was told to stop. */
+static bool thread_runs(const struct durable_thread *thread) { return fabric_count_left(&thread->running) != 0; }
+
 static void thread_end(struct durable_thread *thread)
 {
     if (!thread->durable) return; /* it was never begun */
     atomic_store(&thread->stop, true);
-    if (thread->running) sched_signal(NULL, &thread->sched, &thread->task, &thread->sleeper.called);
+    if (thread_runs(thread)) sched_signal(NULL, &thread->sched, &thread->task, &thread->sleeper.called);
     db_wait(thread->durable->db, &thread->running);
 }
 
@@ -204,7 +207,7 @@ int durable_start(struct durable *durable, struct cellar_error *error)
 
 int durable_stop(struct durable *durable, bool whole, struct cellar_error *error)
 {
-    int rc = whole && durable->keeper.running ? checkpoint_now(durable, error) : 0;
+    int rc = whole && thread_runs(&durable->keeper) ? checkpoint_now(durable, error) : 0;
     thread_end(&durable->keeper);
     for (uint32_t i = 0; i < durable->node_count; i++) thread_end(&durable->nodes[i].agent);
     thread_free(&durable->keeper);
