@@ -316,9 +316,9 @@ struct cellar_table_def {
  * programs that do not know their tables.
  *
  * Indexes, and the order of the key (ORDERED), are made with the table, all or nothing, or with flag ADD for one that
- * is there; at rest: BUSY, when transactions of this process are under way, or another process uses the pool. Columns
- * of one, the key's behind them and those that it covers have at most 96 bytes together (BYTES two more than
- * bytes_max), and none is BYTES beside the row; there are at most CELLAR_INDEXES_MAX and CELLAR_INDEX_COLUMNS_MAX.
+ * is there; as tables are dropped (below). Columns of one, the key's behind them and those that it covers have at most
+ * 96 bytes together (BYTES two more than bytes_max), and none is BYTES beside the row; there are at most
+ * CELLAR_INDEXES_MAX and CELLAR_INDEX_COLUMNS_MAX.
  *
  * flags: EXISTING, ADD. NOT_FOUND; MISMATCH: a column or index is not the table's, or another one; EXISTS: an index is
  * UNIQUE, and two rows are not; FULL, INVALID, BUSY. UNSUPPORTED: in mode motor of the laboratory nothing has an order.
@@ -338,12 +338,14 @@ CELLAR_NODISCARD int cellar_table_describe(struct cellar *db, const struct cella
 const char *cellar_table_next(struct cellar *db, const char *after);
 
 /*
- * Drops a table with its indexes, or takes all its records. At rest: BUSY when transactions of this process are under
- * way, or another process uses the pool; one that opens it at that moment is either refused nothing, and then this is
+ * Drops a table with its indexes, or takes all its records. From any thread that is not a procedure's: it waits for
+ * procedures, and calls of transactions, that are under way, and others wait until it is done. Interactive transactions
+ * that are open end with RETRY, and what they have locked is given back. BUSY: another process uses the pool, or whole
+ * tables are read or loaded; a process that opens the pool at that moment is either refused nothing, and then this is
  * BUSY, or does not find the table. The space is used again, by any table. Each is done or not done, whenever the
- * process ends: the next one that is alone with the pool goes on with what was begun. Interactive transactions that are
- * open end with RETRY. Handles of what was dropped stay valid for calls to refuse: DROPPED. An error other than these
- * after which a handle says DROPPED: it was decided, and the pool could not be written to the end.
+ * process ends: the next one that is alone with the pool goes on with what was begun. Handles of what was dropped stay
+ * valid for calls to refuse: DROPPED. An error other than these after which a handle says DROPPED: it was decided, and
+ * the pool could not be written to the end.
  */
 CELLAR_NODISCARD int cellar_table_drop(struct cellar *db, const struct cellar_table *table);
 CELLAR_NODISCARD int cellar_table_truncate(struct cellar *db, const struct cellar_table *table);

@@ -39,7 +39,7 @@ struct cellar_table {
 struct table {
     struct cellar_table handle; /* of itself */
     uint32_t id;                /* 1 .. LAYOUT_CATALOG_TABLES_MAX */
-    bool dropped;               /* it is there no more; set while nothing else runs */
+    atomic_bool dropped;        /* it is there no more; set while nothing else runs */
     bool emptying;              /* its records are gone, and their space is to be given back */
     bool unborn;                /* the table is being made in place of another one: no lookup finds it yet */
     uint64_t checksum;          /* of its entry */
@@ -59,9 +59,13 @@ struct table {
     /* Cells that procedures do not write: of keys, and values of variable length; 0: they write all. */
     uint32_t guarded_cells;
 #define CATALOG_GUARD_NARROW (1u << 31) /* not each number is a key: procedures neither insert nor delete */
-    /* Ordered indexes of this table; set while nothing else runs. */
-    uint32_t ordered_count, ordered_cells; /* cells that hold columns of one of them */
-    const struct cellar_index *ordered[CELLAR_INDEXES_MAX];
+    /*
+     * Ordered indexes of this table: set while no attempt runs, and read beside that only to be read again by one. One
+     * that has gone stays a handle. And the cells that hold columns of one of them.
+     */
+    atomic_uint ordered_count;
+    uint32_t ordered_cells;
+    const struct cellar_index *_Atomic ordered[CELLAR_INDEXES_MAX];
 };
 
 struct catalog {
@@ -84,7 +88,7 @@ struct catalog {
     struct table *tables[LAYOUT_CATALOG_TABLES_MAX];
     uint64_t going;
     struct table *buried; /* dropped ones: their handles stay */
-    atomic_uint changes;  /* grows when records go without a transaction: with a table, or all of one */
+    atomic_uint changes;  /* grows when an index comes, and when records go without a transaction: all of a table */
     struct vacant *vacant;
     struct stock_set *stocks; /* free slots that workers share */
 };

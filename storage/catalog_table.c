@@ -476,7 +476,7 @@ void catalog_bury(struct catalog *catalog, struct table *table)
 {
     catalog->going |= 1ull << (table->id - 1);
     __atomic_store_n(&catalog->tables[table->id - 1], NULL, __ATOMIC_RELEASE);
-    __atomic_store_n(&table->dropped, true, __ATOMIC_RELEASE);
+    atomic_store(&table->dropped, true);
     table->buried = catalog->buried;
     catalog->buried = table;
     atomic_fetch_add(&catalog->changes, 1);

@@ -38,7 +38,7 @@
 struct cellar_index { /* a handle */
     char name[CELLAR_NAME_BYTES];
     const struct table *base, *nodes;
-    bool dropped; /* set while nothing else runs; its base and nodes may be, too */
+    atomic_bool dropped; /* set while nothing else runs; its base and nodes may be, too */
     struct cellar_index *buried;
     struct sortkey sortkey;
     uint32_t own_count;                     /* of the sort key: the first so many it was defined by, the key's follow */

@@ -31,6 +31,13 @@ if(NOT SHARE)
   endif()
 endif()
 
+# Where most of a search is made it takes most of an hour, beside others.
+if(SHARE GREATER_EQUAL 40)
+  foreach(kind fault interleave sim spec xfail)
+    math(EXPR timeout_${kind} "3 * ${timeout_${kind}}")
+  endforeach()
+endif()
+
 # Where tests find the program. Built for another machine (scripts/aarch64.cmake) that is a script that runs it under
 # the emulator.
 set(programs ${CMAKE_CURRENT_BINARY_DIR})

@@ -142,7 +142,7 @@ void gate_turned(struct gate *gate) { atomic_fetch_and(&gate->closed, ~GATE_TURN
 static int rest_begin(struct gate *gate)
 {
     unsigned was = atomic_fetch_or(&gate->closed, GATE_RESTING);
-    if (was & GATE_RESTING) return CELLAR_BUSY;
+    if (was & GATE_RESTING) return CELLAR_RETRY;
     if (!(was & WHOLE_TABLES)) return 0;
     gate_rested(gate);
     return CELLAR_BUSY;
@@ -167,12 +167,14 @@ int gate_rest(struct coro *co, struct gate *gate, struct sched *sched, struct sc
 
 void gate_rested(struct gate *gate) { atomic_fetch_and(&gate->closed, ~GATE_RESTING); }
 
+void gate_rest_alone(struct gate *gate) { atomic_fetch_add(&gate->closed, GATE_ALONE - GATE_RESTING); }
+
 void gate_open(struct gate *gate) { atomic_fetch_and(&gate->closed, ~GATE_SETTLING); }
 
 int gate_bulk_enter(struct gate *gate, unsigned kind, struct sched *sched)
 {
     unsigned loads = GATE_WALK - GATE_LOAD, walks = ~(GATE_WALK - 1);
-    unsigned others = kind == GATE_WALK ? loads : kind == GATE_LOAD ? walks : loads | walks;
+    unsigned others = kind == GATE_WALK ? loads : walks;
     unsigned was =
         atomic_fetch_add(&gate->closed, kind); /* before it looks for attempts, which look here when they are counted */
     /* A load is of one row, and there may be a million: steps between them are steps enough. */

@@ -8,7 +8,8 @@
  * (INV-GATE-1).
  *
  * Whole-table work (loads, walks of tables) wants all compute nodes of its process to itself, and never waits for an
- * attempt: it begins when none has entered, and none enters until it has ended (INV-GATE-2).
+ * attempt: it begins when none has entered, and none enters until it has ended (INV-GATE-2). But what changes the
+ * schema rests first, so that those under way end, and others wait for it.
  */
 #pragma once
 
@@ -67,14 +68,16 @@ void gate_turned(struct gate *gate);
 /*
  * The same for one who is neither an attempt nor turns: no attempt and no whole-table work is under way, nor begins,
  * until gate_rested. Attempts wait for it, and so does whole-table work; what is locked for update is given back. BUSY:
- * whole-table work is under way, or another one rests; FENCED: the CN has stopped. INV-GATE-4.
+ * whole-table work is under way; RETRY: another one rests; FENCED: the CN has stopped. INV-GATE-4.
  */
 NODISCARD int gate_rest(struct coro *co, struct gate *gate, struct sched *sched, struct sched_task *task);
 void gate_rested(struct gate *gate);
+/* The one who rests has the CN to itself from now on, as GATE_ALONE, until gate_bulk_leave: nothing comes in between. */
+void gate_rest_alone(struct gate *gate);
 /*
- * GATE_LOAD or GATE_WALK begins, beside others of its kind, or GATE_ALONE: 0. BUSY: an attempt is under way, or
- * another kind; RETRY: one rests. No change of the configuration comes in between, but one may have begun
- * (gate_bulk_waits): then it leaves again, and waits.
+ * GATE_LOAD or GATE_WALK begins, beside others of its kind: 0. BUSY: an attempt is under way, or another kind; RETRY:
+ * one rests. No change of the configuration comes in between, but one may have begun (gate_bulk_waits): then it leaves
+ * again, and waits.
  */
 int gate_bulk_enter(struct gate *gate, unsigned kind, struct sched *sched);
 void gate_bulk_leave(struct gate *gate, unsigned kind);

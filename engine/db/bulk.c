@@ -2,9 +2,9 @@
  * bulk.c - work on whole tables: loading, scanning, auditing, measuring. In the fabric's bulk mode, for as long as it
  * takes.
  *
- * INV-BULK-1: while it goes on, no attempt of this process is under way: it is refused with BUSY when one is, and
- *             attempts that would begin are made later. So only transactions wait for whole-table work, and it waits
- *             for no transaction.
+ * INV-BULK-1: while it goes on, no attempt of this process is under way, and attempts that would begin are made later.
+ *             Loads and walks are refused with BUSY when one is. What changes the schema waits for those under way:
+ *             they have entered, and wait for nothing that comes after them.
  * INV-BULK-2: a walk of a pool that other processes may change has seen a state that was there: all versions were the
  *             same before it as after it, and no foreign tag was met. Else it ends BUSY. Versions never come back,
  *             and a transaction holds all its tags from before it changes the first byte until the last one is
@@ -24,16 +24,35 @@ static void gates_leave(struct cellar *db, unsigned kind, uint32_t entered)
     for (uint32_t cn = 0; cn < entered; cn++) gate_bulk_leave(&db->nodes[cn].gate, kind);
 }
 
-/* Of each compute node of this process: 0, BUSY, or, while its own one stands still, RETRY. */
-static int gates_enter(struct worker *worker, unsigned kind)
+static int gate_have(const struct bulk *bulk, struct gate *gate, struct sched_task *task)
 {
-    struct cellar *db = worker->db;
+    struct sched *sched = &bulk->worker->sched;
+    if (bulk->kind != GATE_ALONE) return gate_bulk_enter(gate, bulk->kind, sched);
+    int rc = gate_rest(bulk->co, gate, sched, task);
+    if (rc == 0) gate_rest_alone(gate);
+    return rc;
+}
+
+/* Of each compute node of this process: 0, BUSY, FENCED, or, while its own one stands still, or rests, RETRY. */
+static int gates_enter(const struct bulk *bulk, struct sched_task *task)
+{
+    struct cellar *db = bulk->worker->db;
     uint32_t cn = 0;
     int rc = 0;
-    while (cn < db->config.cns && (rc = gate_bulk_enter(&db->nodes[cn].gate, kind, &worker->sched)) == 0) cn++;
-    if (rc == 0 && gate_bulk_waits(worker->home.gate)) rc = CELLAR_RETRY;
-    if (rc) gates_leave(db, kind, cn);
+    while (cn < db->config.cns && (rc = gate_have(bulk, &db->nodes[cn].gate, task)) == 0) cn++;
+    if (rc == 0 && gate_bulk_waits(bulk->worker->home.gate)) rc = CELLAR_RETRY;
+    if (rc) gates_leave(db, bulk->kind, cn);
     return rc;
+}
+
+static int not_begun(int rc, const struct bulk *bulk, struct cellar_error *error)
+{
+    if (rc == CELLAR_FENCED) return err_set(error, rc, "%s", cellar_strerror(rc));
+    if (bulk->kind == GATE_ALONE)
+        return err_set(error, CELLAR_BUSY, "whole tables are being read or loaded by this process");
+    return err_set(
+        error, CELLAR_BUSY,
+        "transactions, or loads, of this process are under way: whole tables are read and loaded when none is");
 }
 
 static bool watched(const struct bulk *bulk)
@@ -66,14 +85,11 @@ int bulk_begin(struct bulk *bulk, struct cellar_lab_client *client, struct cella
 
     bulk->co = client->co;
     bulk->worker = worker;
-    while ((rc = gates_enter(worker, bulk->kind)) == CELLAR_RETRY) {
+    while ((rc = gates_enter(bulk, &coordinator->task)) == CELLAR_RETRY) {
         sched_sleep(client->co, &worker->sched, &coordinator->task, pause_ns);
         if (pause_ns < GATE_POLL_MAX_NS) pause_ns *= 2;
     }
-    if (rc)
-        return err_set(
-            error, CELLAR_BUSY,
-            "transactions, or loads, of this process are under way: whole tables are read and loaded when none is");
+    if (rc) return not_begun(rc, bulk, error);
     worker->ep->bulk = true;
     rc = begun_check(bulk, error);
     if (rc == 0 && watched(bulk)) rc = sum(bulk, &bulk->before, error);

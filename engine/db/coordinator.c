@@ -4,6 +4,7 @@
 #include "client.h"
 #include "counter.h"
 #include "db.h"
+#include "db_index.h"
 #include "db_plants.h"
 #include "db_tally.h"
 #include "draft.h"
@@ -212,6 +213,7 @@ static int run(struct coro *co, struct txn *txn, const struct cellar_proc *proc,
     txn_begin(txn, proc->def.records_max, proc->def.writes_max, sampled);
     const struct mode *mode = txn->home->mode;
     int rc = mode->begin ? mode->begin(co, txn, proc->log_bytes, attempts) : 0;
+    if (rc == 0 && txn->draft) rc = draft_schema_check(co, txn);
     if (rc) return rc;
     txn->runs = true;
     rc = proc->annexes ? run_on_annex(co, proc, txn, args) : proc->def.fn(txn_public(txn), args);
@@ -242,6 +244,22 @@ static __attribute__((noinline, cold)) int not_entered(struct txn *txn)
     return CELLAR_RETRY;
 }
 
+/* INV-TREE-12. Asked inside the gate: a first index may have come while the attempt waited there. */
+static inline bool tree_ready(struct coordinator *coordinator)
+{
+    struct worker *worker = coordinator->worker;
+    return coordinator->txn->tree || !worker->db->tree_proc.def.fn || db_index_prepare(worker);
+}
+
+/* Inside, without memory for ordered indexes. */
+static __attribute__((noinline, cold)) int not_ready(struct txn *txn)
+{
+    struct txn_home *home = txn->home;
+    txn->ack_ns = txn->begin_ns = fabric_now_ns(home->ep);
+    gate_leave(home->gate, home->gate_worker, home->sched);
+    return CELLAR_NOMEM;
+}
+
 static int attempt(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args,
                    uint32_t attempts)
 {
@@ -249,6 +267,7 @@ static int attempt(struct coro *co, struct coordinator *coordinator, const struc
     struct txn_home *home = txn->home;
 
     if (!gate_enter(co, home->gate, home->gate_worker, home->sched, &coordinator->task)) return not_entered(txn);
+    if (!tree_ready(coordinator)) return not_ready(txn);
     bool sampled = (coordinator->calls + txn->log.coordinator) % SAMPLE_EVERY == 0; /* not all at their first */
     int rc = run(co, txn, proc, args, attempts, sampled);
     if (home->mode->end) home->mode->end(co, txn);

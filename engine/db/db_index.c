@@ -53,7 +53,7 @@ bool db_index_prepare(struct worker *worker)
     return all;
 }
 
-/* At rest; a session's worker sees to itself. */
+/* At rest; a session's coordinators see to themselves, at their next attempt (INV-TREE-12). */
 static int db_prepare(struct cellar *db, struct cellar_error *error)
 {
     bool all = true;
@@ -78,7 +78,8 @@ static int procs_measure(struct cellar *db, const struct table *table, const str
 {
     struct table *base = db->catalog->tables[table->id - 1];
     bool undo = mode_of(db->config.cc)->undo;
-    base->ordered[base->ordered_count++] = index;
+    atomic_store(&base->ordered[base->ordered_count], index);
+    base->ordered_count++;
     for (struct cellar_proc *proc = db->procs; proc; proc = proc->next) {
         uint64_t bytes = proc->own_bytes + tree_log_bytes(db->catalog, proc->def.writes_max, undo);
         if (bytes <= db->config.log_bytes / 2) continue;
@@ -122,7 +123,9 @@ static int index_attach(struct cellar *db, const struct table *nodes, struct cel
         rc = procs_measure(db, base, index, error);
     }
     if (rc) handle_drop(index, sizeof *index);
-    return rc ? rc : db_prepare(db, error);
+    if (rc == 0) rc = db_prepare(db, error);
+    if (rc == 0) atomic_fetch_add(&db->catalog->changes, 1);
+    return rc;
 }
 
 static bool is_emptying(const struct catalog *catalog, const struct table *nodes)
@@ -163,7 +166,7 @@ void db_index_bury(struct cellar *db, const struct cellar_index *dropped)
         base->ordered[kept++] = base->ordered[i];
     }
     base->ordered_count = kept;
-    index->dropped = true;
+    atomic_store(&index->dropped, true);
     index->buried = db->buried;
     db->buried = index;
 }

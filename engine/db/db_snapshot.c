@@ -143,13 +143,13 @@ static int rest(struct snapshot *snapshot)
 {
     struct coordinator *coordinator = snapshot->coordinator;
     int rc = CELLAR_BUSY;
-    for (uint32_t tries = 0; tries < RESTS_MAX && rc == CELLAR_BUSY; tries++) {
+    for (uint32_t tries = 0; tries < RESTS_MAX && (rc == CELLAR_BUSY || rc == CELLAR_RETRY); tries++) {
         if (tries) sched_sleep(snapshot->co, &coordinator->worker->sched, &coordinator->task, REST_TRY_NS);
         rc = rest_once(snapshot);
     }
     if (rc == 0) return 0;
-    return err_set(snapshot->error, rc, "a snapshot: %s",
-                   rc == CELLAR_BUSY ? "whole tables are being read or loaded" : cellar_strerror(rc));
+    if (rc == CELLAR_FENCED) return err_set(snapshot->error, rc, "a snapshot: %s", cellar_strerror(rc));
+    return err_set(snapshot->error, CELLAR_BUSY, "a snapshot: whole tables are being read, loaded or changed");
 }
 
 /* ---- copying ---- */

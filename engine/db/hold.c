@@ -9,7 +9,6 @@
 #include "numbered.h"
 
 #include "coordinator.h"
-#include "db_index.h"
 #include "db_plants.h"
 #include "db_result.h"
 #include "worker.h"
@@ -159,8 +158,6 @@ static int start(struct session *session, struct coordinator *coordinator)
     uint64_t now_ns = fabric_now_ns(coordinator->worker->ep), gone_ns = now_ns - session->begin_ns;
     int rc = coordinator_allows(db, &session->options, gone_ns);
     if (rc) return rc;
-    if (db->tree_proc.def.fn && !session->holder->txn->tree && !db_index_prepare(coordinator->worker))
-        return CELLAR_NOMEM;
     hold->proc = (struct cellar_proc){
         .def = {.fn = hold_fn, .records_max = CELLAR_TXN_RECORDS_MAX, .writes_max = CELLAR_TXN_RECORDS_MAX},
         .log_bytes = (uint32_t)(db->config.log_bytes / 2)};

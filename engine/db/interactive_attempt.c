@@ -5,7 +5,6 @@
 #include "interactive.h"
 
 #include "coordinator.h"
-#include "db_index.h"
 #include "db_result.h"
 #include "db_schema.h"
 #include "large.h"
@@ -229,10 +228,6 @@ static int service_run(struct coro *co, struct coordinator *coordinator, void *a
         return rc;
     }
     if (glance_inside(co, coordinator, service)) return 0;
-    const struct cellar_proc *tree_proc =
-        &coordinator->worker->db->tree_proc; /* there is an index, perhaps since now */
-    if (tree_proc->def.fn && !coordinator->txn->tree && !db_index_prepare(coordinator->worker))
-        return service->result->code = CELLAR_NOMEM;
     if (options->timeout_ns) {
         left = *options;
         left.timeout_ns -= gone_ns;

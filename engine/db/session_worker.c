@@ -106,6 +106,7 @@ static void unready(struct worker *worker)
 }
 
 struct join {
+    struct session *session;
     struct worker *worker;
     struct cellar_error *error;
 };
@@ -123,6 +124,7 @@ static int join(struct coro *co, struct coordinator *coordinator, void *arg)
     int rc = coordinator->txn ? db_worker_open(co, worker, first_worker(worker->db, worker), call->error)
                               : err_set(call->error, CELLAR_NOMEM, "no memory for a session's coordinator");
     if (rc) unready(worker);
+    call->session->ready = rc == 0; /* inside: what changes the schema next reaches this worker, too */
     gate_leave(gate, worker->thread, &worker->sched);
     return rc;
 }
@@ -135,10 +137,8 @@ int session_worker_make(struct session *session, struct cellar_error *error)
     struct worker *worker = session->worker;
     if (!session->attached) rc = run_on(db, first_worker(db, worker), NULL, attach, worker);
     session->attached = true;
-    struct join call = {worker, error};
-    if (!session->ready) rc = run_on(db, worker, session->coordinator, join, &call);
-    session->ready = rc == 0;
-    return rc;
+    struct join call = {session, worker, error};
+    return session->ready ? 0 : run_on(db, worker, session->coordinator, join, &call);
 }
 
 /* On the first coordinator, for the second one: inside the gate, as all that reaches the pool. */

@@ -58,6 +58,7 @@ void tree_end(struct txn *txn)
 int tree_need(struct txn *txn, enum tree_need need, const struct cellar_index *index, const struct tree_point *point)
 {
     txn->tree->need = (struct tree_note){.need = need, .index = index, .point = *point};
+    txn->tree->schema = atomic_load_explicit(&txn->home->catalog->changes, memory_order_relaxed);
     return txn_abort(txn->co, txn, CELLAR_ABORT_TREE_NODE);
 }
 
@@ -75,6 +76,7 @@ void tree_tidy_note(struct txn *txn, const struct cellar_index *index, uint64_t 
     if (tree->tidy_count == TREE_TIDIES_MAX) return;
     struct tree_note *note = &tree->tidy[tree->tidy_count++];
     *note = (struct tree_note){.need = TREE_TIDY, .index = index, .leaf = leaf};
+    tree->schema = atomic_load_explicit(&txn->home->catalog->changes, memory_order_relaxed);
     memcpy(note->point.key, key, index->key_bytes);
 }
 

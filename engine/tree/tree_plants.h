@@ -17,6 +17,7 @@
     X(tree_covered_kept, "a put of a covered column leaves the index's entry as it was")                               \
     X(tree_fence_kept, "a split leaves the left half's high fence where it was")                                       \
     X(tree_split_untold, "a split leaves its new nodes without entries in their parent")                               \
+    X(tree_work_of_before, "a tree is changed as an attempt wanted it before the index was dropped")                   \
     X(tree_hint_trusted, "a walk does not compare its key with the leaf's fences")                                     \
     X(tree_unique_unlooked, "a unique index is not asked whether it has an entry")
 

@@ -523,10 +523,18 @@ static bool work_next(struct txn *txn)
     return true;
 }
 
+/* INV-TREE-13. Between two attempts the index may have gone, or been made anew: its nodes are another's memory now. */
+static bool is_of_before(const struct txn *txn)
+{
+    uint32_t now = atomic_load_explicit(&txn->home->catalog->changes, memory_order_relaxed);
+    return txn->tree->schema != now && !PLANT(tree_work_of_before);
+}
+
 static int work(struct txn *txn)
 {
     txn->tree->more = false;
     txn->tree->path_count = 0;
+    if (is_of_before(txn)) return ERR_GIVEN_UP;
     switch (txn->tree->work.need) {
     case TREE_MEND:
         return mend(txn);

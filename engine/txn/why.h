@@ -39,7 +39,7 @@
     X(TREE, "nodes of an ordered index contradict each other")                                                         \
     X(LOCK, "a lock names a compute node that is none, or that has given all its locks back")                          \
     X(CHANGED, "what the transaction has read was changed by another one")                                             \
-    X(SCHEMA, "a table was dropped, or emptied, since the transaction began")                                          \
+    X(SCHEMA, "a table was dropped or emptied, or an index made, since the transaction began")                         \
     X(ENDED, "the transaction has ended, or is a procedure's")                                                         \
     X(OPEN, "it has a transaction that has not ended")                                                                 \
     X(READ_ONLY, "the transaction was begun read-only")                                                                \
