@@ -72,7 +72,7 @@ void gate_turned(struct gate *gate);
  */
 NODISCARD int gate_rest(struct coro *co, struct gate *gate, struct sched *sched, struct sched_task *task);
 void gate_rested(struct gate *gate);
-/* The one who rests has the CN to itself from now on, as GATE_ALONE, until gate_bulk_leave: nothing comes in between. */
+/* The one who rests has the CN to itself from now on, as GATE_ALONE, until gate_bulk_leave; nothing comes between. */
 void gate_rest_alone(struct gate *gate);
 /*
  * GATE_LOAD or GATE_WALK begins, beside others of its kind: 0. BUSY: an attempt is under way, or another kind; RETRY:

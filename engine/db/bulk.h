@@ -13,8 +13,8 @@ struct bulk {
 };
 
 /*
- * BUSY when transactions are under way, for which GATE_ALONE waits, or other work. Else bulk_end follows, with what came
- * of the work.
+ * BUSY when transactions are under way, for which GATE_ALONE waits, or other work. Else bulk_end follows, with what
+ * came of the work.
  */
 NODISCARD int bulk_begin(struct bulk *bulk, struct cellar_lab_client *client, struct cellar_error *error);
 NODISCARD int bulk_end(struct bulk *bulk, int rc, struct cellar_error *error);
