@@ -168,6 +168,11 @@ static inline bool catalog_owns(const struct catalog *catalog, const struct cell
 {
     return handle && handle->catalog == catalog;
 }
+/* What attempts compare, inside the gate, with what they were told before it. */
+static inline uint32_t catalog_changes(const struct catalog *catalog)
+{
+    return atomic_load_explicit(&catalog->changes, memory_order_relaxed);
+}
 /* The table of a handle; NULL: it is not of that catalog, or the table was dropped. */
 static inline const struct table *catalog_table_of(const struct catalog *catalog, const struct cellar_table *handle)
 {

@@ -1,15 +1,14 @@
 /* coordinator.c - a coordinator serves requests: runs a procedure until it commits or fails, or a client function. */
 #include "coordinator.h"
 
+#include "attempt.h"
 #include "client.h"
 #include "counter.h"
 #include "db.h"
-#include "db_index.h"
 #include "db_plants.h"
 #include "db_tally.h"
 #include "draft.h"
 #include "must.h"
-#include "procedure.h"
 #include "settle.h"
 #include "stage.h"
 #include "tree.h"
@@ -18,7 +17,6 @@
 #define TURN_CALLS 8 /* calls in a turn, at most: then other coordinators, messages and requests get theirs, */
 /* ... and the last of them begins no later in it than this: a client function may take its time between two */
 #define TURN_NS 1000000
-#define SAMPLE_EVERY 64          /* attempts between samples of phase times */
 #define BACKOFF_MIN_NS 1000      /* of the first retry, at random up to this; doubles with each further one */
 #define BACKOFF_ATTEMPTS_SLOW 8  /* from the cap on it doubles with each so many attempts only, */
 #define BACKOFF_DOUBLINGS_SLOW 6 /* ... so often */
@@ -184,98 +182,6 @@ int coordinator_allows(const struct cellar *db, const struct cellar_call_options
     return 0;
 }
 
-/* A run of a procedure. */
-struct call {
-    cellar_txn_fn fn;
-    struct cellar_txn *txn;
-    void *args;
-    int rc;
-};
-
-static void on_annex(void *arg)
-{
-    struct call *call = arg;
-    call->rc = call->fn(call->txn, call->args);
-}
-
-static __attribute__((noinline)) int run_on_annex(struct coro *co, const struct cellar_proc *proc, struct txn *txn,
-                                                  void *args)
-{
-    struct call call = {proc->def.fn, txn_public(txn), args, 0};
-    const struct coordinator *coordinator = (const struct coordinator *)txn->task;
-    coro_annex_call(co, proc->annexes[coordinator->index], on_annex, &call);
-    return call.rc;
-}
-
-static int run(struct coro *co, struct txn *txn, const struct cellar_proc *proc, void *args, uint32_t attempts,
-               bool sampled)
-{
-    txn_begin(txn, proc->def.records_max, proc->def.writes_max, sampled);
-    const struct mode *mode = txn->home->mode;
-    int rc = mode->begin ? mode->begin(co, txn, proc->log_bytes, attempts) : 0;
-    if (rc == 0 && txn->draft) rc = draft_schema_check(co, txn);
-    if (rc) return rc;
-    txn->runs = true;
-    rc = proc->annexes ? run_on_annex(co, proc, txn, args) : proc->def.fn(txn_public(txn), args);
-    txn->runs = false;
-    if (txn->session) rc = procedure_end(co, txn, rc);
-    if (rc == 0 && txn->indexed_count && !txn->block_count) rc = tree_flush(txn);
-    if (rc == 0) return txn_commit(co, txn);
-    if (txn->error) /* whatever the procedure made of it */
-        rc = txn->error;
-    if (rc == CELLAR_RETRY && !txn->doomed) /* said of its own accord: it would never end */
-        rc = txn_error(txn, CELLAR_INVALID, WHY_RETURNED, (uint64_t)(int64_t)rc);
-    return txn_fail(co, txn, rc);
-}
-
-/*
- * The compute node has stopped; or whole tables are read or loaded, and the attempt may be made later: it is not
- * counted as an aborted one.
- */
-static __attribute__((noinline, cold)) int not_entered(struct txn *txn)
-{
-    struct txn_home *home = txn->home;
-    txn->ack_ns = txn->begin_ns = fabric_now_ns(home->ep);
-    if (atomic_load(&home->gate->failed)) return CELLAR_FENCED;
-    txn->reason = CELLAR_ABORT_REASONS;
-    txn->met.cn = -1;
-    txn->at_once = false;
-    txn->doomed = true;
-    return CELLAR_RETRY;
-}
-
-/* INV-TREE-12. Asked inside the gate: a first index may have come while the attempt waited there. */
-static inline bool tree_ready(struct coordinator *coordinator)
-{
-    struct worker *worker = coordinator->worker;
-    return coordinator->txn->tree || !worker->db->tree_proc.def.fn || db_index_prepare(worker);
-}
-
-/* Inside, without memory for ordered indexes. */
-static __attribute__((noinline, cold)) int not_ready(struct txn *txn)
-{
-    struct txn_home *home = txn->home;
-    txn->ack_ns = txn->begin_ns = fabric_now_ns(home->ep);
-    gate_leave(home->gate, home->gate_worker, home->sched);
-    return CELLAR_NOMEM;
-}
-
-static int attempt(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args,
-                   uint32_t attempts)
-{
-    struct txn *txn = coordinator->txn;
-    struct txn_home *home = txn->home;
-
-    if (!gate_enter(co, home->gate, home->gate_worker, home->sched, &coordinator->task)) return not_entered(txn);
-    if (!tree_ready(coordinator)) return not_ready(txn);
-    bool sampled = (coordinator->calls + txn->log.coordinator) % SAMPLE_EVERY == 0; /* not all at their first */
-    int rc = run(co, txn, proc, args, attempts, sampled);
-    if (home->mode->end) home->mode->end(co, txn);
-    if (txn->tree_begun) tree_end(txn);
-    gate_leave(home->gate, home->gate_worker, home->sched);
-    return rc;
-}
-
 /*
  * Changes the shape of a tree, by transactions of its own: before the next attempt of a call, which needs it, or after
  * the call, which began at call_ns. They are not counted as committed ones. 0; RETRY: given up for now; or a code for
@@ -293,7 +199,7 @@ static __attribute__((cold, noinline)) int tree_change(struct coro *co, struct c
     txn->draft = NULL;
     tree_work_begin(txn, after);
     for (uint32_t tries = 1;; tries = rc ? tries + 1 : 1) {
-        rc = attempt(co, coordinator, &db->tree_proc, NULL, tries);
+        rc = attempt_make(co, coordinator, &db->tree_proc, NULL, tries);
         if (rc == 0) counter_add(&worker->home.stats.committed, (uint64_t)-1);
         if (!tree_worked(txn, rc)) break;
         if ((rc || !after) && coordinator_allows(db, options, fabric_now_ns(worker->ep) - call_ns)) break;
@@ -486,7 +392,7 @@ static __attribute__((noinline)) bool try_again(struct coro *co, struct coordina
             break;
         }
         result->attempts++;
-        result->code = attempt(co, coordinator, proc, args, result->attempts);
+        result->code = attempt_make(co, coordinator, proc, args, result->attempts);
         ended = result->code != CELLAR_RETRY;
         if (ended) break;
     }
@@ -528,7 +434,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
         return code;
     }
     if (worker->home.coros_most && !coordinator->on_stage && !goes_beside(txn)) stage_enter(co, coordinator, false);
-    code = attempt(co, coordinator, proc, args, 1);
+    code = attempt_make(co, coordinator, proc, args, 1);
     result->code = code;
     result->attempts = 1;
     result->epoch = 0;

@@ -59,7 +59,7 @@ int session_begin_taken(struct session *session, const struct session_options *o
         return interactive_refused(session, rc, WHY_CODE);
     }
     if (session->draft.marked) interactive_cursors_end(session);
-    draft_reset(&session->draft, atomic_load(&session->db->catalog->changes));
+    draft_reset(&session->draft, catalog_changes(session->db->catalog));
     session->over = 0;
     session->seen_epoch = 0;
     session->turn = (session->turn + 1) % SESSION_HANDLES;

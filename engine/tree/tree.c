@@ -57,8 +57,8 @@ void tree_end(struct txn *txn)
 
 int tree_need(struct txn *txn, enum tree_need need, const struct cellar_index *index, const struct tree_point *point)
 {
-    txn->tree->need = (struct tree_note){.need = need, .index = index, .point = *point};
-    txn->tree->schema = atomic_load_explicit(&txn->home->catalog->changes, memory_order_relaxed);
+    uint32_t schema = catalog_changes(txn->home->catalog);
+    txn->tree->need = (struct tree_note){.need = need, .index = index, .schema = schema, .point = *point};
     return txn_abort(txn->co, txn, CELLAR_ABORT_TREE_NODE);
 }
 
@@ -75,8 +75,8 @@ void tree_tidy_note(struct txn *txn, const struct cellar_index *index, uint64_t 
     if (last && last->index == index && (last->leaf == leaf || PLANT(tree_tidied_once))) return;
     if (tree->tidy_count == TREE_TIDIES_MAX) return;
     struct tree_note *note = &tree->tidy[tree->tidy_count++];
-    *note = (struct tree_note){.need = TREE_TIDY, .index = index, .leaf = leaf};
-    tree->schema = atomic_load_explicit(&txn->home->catalog->changes, memory_order_relaxed);
+    uint32_t schema = catalog_changes(txn->home->catalog);
+    *note = (struct tree_note){.need = TREE_TIDY, .index = index, .schema = schema, .leaf = leaf};
     memcpy(note->point.key, key, index->key_bytes);
 }
 

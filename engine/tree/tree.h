@@ -129,7 +129,8 @@ struct tree_note {
     enum tree_need need;
     uint32_t level;
     const struct cellar_index *index;
-    uint64_t leaf; /* TREE_TIDY */
+    uint32_t schema; /* catalog.changes then: numbers are of the trees that there were */
+    uint64_t leaf;   /* TREE_TIDY */
     struct tree_point point;
 };
 
@@ -160,7 +161,6 @@ struct tree {
     struct tree_cursor cursors[CELLAR_CURSORS_MAX + 1]; /* the last one is for lookups */
     struct tree_note need;                              /* before the next attempt */
     uint32_t tidy_first, tidy_count;                    /* after the transaction: those that are still to be done */
-    uint32_t schema; /* catalog.changes then: numbers are of the trees that there were */
     /* of a transaction of the tree's own */
     struct tree_note work;
     uint32_t works;      /* transactions for it, until now */

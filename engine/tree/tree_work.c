@@ -517,7 +517,7 @@ static bool work_next(struct txn *txn)
     while (tree->lack < tree->change_count && lacks_no_more(txn, &tree->changes[tree->lack])) tree->lack++;
     if (tree->lack == tree->change_count) return false;
     const struct tree_change *change = &tree->changes[tree->lack];
-    struct tree_note note = {.need = change->lacks, .index = change->index};
+    struct tree_note note = {.need = change->lacks, .index = change->index, .schema = tree->work.schema};
     memcpy(note.point.key, change->key, change->index->key_bytes);
     work_take(tree, &note);
     return true;
@@ -526,8 +526,7 @@ static bool work_next(struct txn *txn)
 /* INV-TREE-13. Between two attempts the index may have gone, or been made anew: its nodes are another's memory now. */
 static bool is_of_before(const struct txn *txn)
 {
-    uint32_t now = atomic_load_explicit(&txn->home->catalog->changes, memory_order_relaxed);
-    return txn->tree->schema != now && !PLANT(tree_work_of_before);
+    return txn->tree->work.schema != catalog_changes(txn->home->catalog) && !PLANT(tree_work_of_before);
 }
 
 static int work(struct txn *txn)

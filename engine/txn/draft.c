@@ -338,20 +338,13 @@ static int compare_again(struct coro *co, struct txn *txn)
     return 0;
 }
 
-int draft_schema_check(struct coro *co, struct txn *txn)
-{
-    if (txn->draft->catalog_changes == atomic_load_explicit(&txn->home->catalog->changes, memory_order_relaxed) ||
-        PLANT(truncate_unnoticed))
-        return 0;
-    txn->draft->conflict = true;
-    txn->draft->met = (struct cellar_detail){.why = WHY_SCHEMA, .column = -1};
-    return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
-}
-
 int draft_serialized(struct coro *co, struct txn *txn)
 {
-    int same = draft_schema_check(co, txn);
-    if (same) return same;
+    if (txn->draft->catalog_changes != catalog_changes(txn->home->catalog) && !PLANT(truncate_unnoticed)) {
+        txn->draft->conflict = true;
+        txn->draft->met = (struct cellar_detail){.why = WHY_SCHEMA, .column = -1};
+        return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
+    }
     if (txn->draft->service == DRAFT_SCANS) {
         int rc = compare_again(co, txn);
         if (rc) return rc;

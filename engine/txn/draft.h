@@ -15,7 +15,7 @@
  *              the gaps between the records like the records.
  * INV-DRAFT-6: where records went without a transaction since it began (a table was dropped or emptied), or an index
  *              came, it ends with RETRY: versions begin anew there, and what its commit may need was told without that
- *              index. Each attempt and each glance looks first, inside the gate.
+ *              index. Each attempt and each glance looks, inside the gate.
  * INV-DRAFT-5: an attempt that ends for lack of room ends the commit, too, even where it has not read all notes.
  *
  * Memory is mapped once, for the largest transaction, and touched as it is needed; nothing is allocated by a call. The
@@ -215,11 +215,6 @@ void draft_note_own(struct draft_record *record, const struct txn *txn, uint32_t
 /* The read has ended well: what it has taken are notes. False: a record that was noted as present is gone (met). */
 NODISCARD bool draft_note(struct draft *draft);
 
-/*
- * By every attempt that serves a draft, before it does anything: tables and indexes are those that there were when its
- * transaction began, and until the attempt ends. 0, or RETRY: the attempt is aborted.
- */
-NODISCARD int draft_schema_check(struct coro *co, struct txn *txn);
 /*
  * By every attempt that serves a draft, when it is serialized and all that it has read is validated: takes notes, or
  * compares them. 0, or RETRY: the attempt is aborted.

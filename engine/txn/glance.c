@@ -422,7 +422,7 @@ static inline __attribute__((always_inline)) bool look_inside(struct coro *co, s
     bool before = PLANT(glance_ungated) && mode->reads_pool(home);
     if (!gate_try(home->gate, home->gate_worker, home->sched)) return false;
     bool done = before || mode->reads_pool(home);
-    if (draft->catalog_changes != atomic_load_explicit(&home->catalog->changes, memory_order_relaxed)) done = false;
+    if (draft->catalog_changes != catalog_changes(home->catalog)) done = false;
     if (done) done = home->observer ? look_observed(co, txn, draft, at) : look_at(co, txn, draft, at);
     gate_leave(home->gate, home->gate_worker, home->sched);
     return done;
