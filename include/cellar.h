@@ -350,6 +350,19 @@ const char *cellar_table_next(struct cellar *db, const char *after);
 CELLAR_NODISCARD int cellar_table_drop(struct cellar *db, const struct cellar_table *table);
 CELLAR_NODISCARD int cellar_table_truncate(struct cellar *db, const struct cellar_table *table);
 
+/*
+ * Gives a table the columns of another definition, of the same name and key: rows keep those that both have, by name,
+ * lose those that it leaves out, and get the new ones from `row`, a row as it lays them out (NULL: zeros; new BYTES
+ * beside the row begin empty). BYTES within the row may get another bytes_max (TOO_LARGE: a row has more), the index
+ * more room by `.rows` (0: as it was); cells and cluster_bits may be others. Indexes and the key's order stay; a column
+ * of one cannot go. As cellar_table_drop, but all rows are written anew, and the pool has room for both until it is
+ * done: *altered is the table's handle then, other ones say DROPPED. MISMATCH: a column of that name has another type
+ * or width, or the key is another one. FULL, INVALID, UNSUPPORTED.
+ */
+CELLAR_NODISCARD int cellar_table_alter(struct cellar *db, const struct cellar_table *table,
+                                        const struct cellar_table_def *def, const void *row,
+                                        const struct cellar_table **altered);
+
 /* As cellar_table_drop, of an index alone. */
 CELLAR_NODISCARD int cellar_index_drop(struct cellar *db, const struct cellar_index *index);
 /* The table's index of that name, or NULL. */

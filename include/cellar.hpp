@@ -447,24 +447,21 @@ class database
     [[nodiscard]] table<Row> open_table(const table_def &def, const definition<Row, Members...> &columns, error &why,
                           std::uint32_t flags = 0) const
     {
-        std::array<::cellar_index_def, CELLAR_INDEXES_MAX + 1> indexes{};
-        std::size_t count = std::min(def.indexes.size(), indexes.size());
-        for (std::size_t i = 0; i < count; i++) {
-            const index_def &its = def.indexes[i];
-            indexes[i] = {its.name, its.columns, its.covers, its.flags, 0};
-        }
-        const ::cellar_table_def as_c = {sizeof(::cellar_table_def),
-                                         sizeof(Row),
-                                         def.name,
-                                         columns.as_c.data(),
-                                         static_cast<std::uint32_t>(columns.as_c.size()),
-                                         def.cluster_bits,
-                                         def.rows,
-                                         count ? indexes.data() : nullptr,
-                                         static_cast<std::uint32_t>(count),
-                                         def.flags};
+        indexes_in_c indexes;
+        const ::cellar_table_def as_c = in_c<Row>(def, columns.as_c, indexes);
         const ::cellar_table *opened = nullptr;
         return told(::cellar_table_open(get(), &as_c, flags, &opened), why) == 0 ? table<Row>(opened) : table<Row>();
+    }
+    /* The table with those columns; `fresh`: what the new ones have in rows that are there. False, with the error. */
+    template <typename Old, typename Row, auto... Members>
+    [[nodiscard]] table<Row> alter(table<Old> of, const table_def &def, const definition<Row, Members...> &columns,
+                                   const Row &fresh, error &why) const
+    {
+        indexes_in_c indexes;
+        const ::cellar_table_def as_c = in_c<Row>(def, columns.as_c, indexes);
+        const ::cellar_table *altered = nullptr;
+        int code = told(::cellar_table_alter(get(), of.get(), &as_c, &fresh, &altered), why);
+        return code == 0 ? table<Row>(altered) : table<Row>();
     }
     /* What transactions of this process did with the table's rows. */
     template <typename Row> ::cellar_lab_table_tally tally(table<Row> of) const
@@ -494,6 +491,28 @@ class database
     }
 
   private:
+    using indexes_in_c = std::array<::cellar_index_def, CELLAR_INDEXES_MAX + 1>;
+
+    template <typename Row, std::size_t N>
+    static ::cellar_table_def in_c(const table_def &def, const std::array<::cellar_column, N> &columns,
+                                   indexes_in_c &indexes)
+    {
+        std::size_t count = std::min(def.indexes.size(), indexes.size());
+        for (std::size_t i = 0; i < count; i++) {
+            const index_def &its = def.indexes[i];
+            indexes[i] = {its.name, its.columns, its.covers, its.flags, 0};
+        }
+        return {sizeof(::cellar_table_def),
+                sizeof(Row),
+                def.name,
+                columns.data(),
+                static_cast<std::uint32_t>(N),
+                def.cluster_bits,
+                def.rows,
+                count ? indexes.data() : nullptr,
+                static_cast<std::uint32_t>(count),
+                def.flags};
+    }
     template <typename F> struct called {
         F &work;
         std::exception_ptr thrown;

@@ -195,6 +195,7 @@ def _load():
         "cellar_close": [handle],
         "cellar_table_open": [handle, ctypes.POINTER(_TableDef), count, out],
         "cellar_table_describe": [handle, handle, ctypes.POINTER(_TableDef)],
+        "cellar_table_alter": [handle, handle, ctypes.POINTER(_TableDef), row, out],
         "cellar_table_drop": [handle, handle],
         "cellar_table_truncate": [handle, handle],
         "cellar_index_drop": [handle, handle],
@@ -541,6 +542,11 @@ def _fields(columns, key):
         taken = field.place(taken)
     row_bytes = -(-taken // 8) * 8
     return fields, _uint32("a row's bytes", row_bytes)
+
+
+def _indexes(indexes):
+    """A list of cellar.Index, or their columns by name."""
+    return [Index(*item) for item in indexes.items()] if isinstance(indexes, Mapping) else list(indexes)
 
 
 def _definition(name, fields, row_bytes, indexes):
@@ -996,12 +1002,35 @@ class Database(_Uncopied):
                 raise Invalid("without columns a table is opened as it is")
             return self._described(name)
         fields, row_bytes = _fields(columns, key)
-        indexes = [Index(*item) for item in indexes.items()] if isinstance(indexes, Mapping) else list(indexes)
+        indexes = _indexes(indexes)
         definition = _definition(name, fields, row_bytes, indexes)
         definition.rows, definition.flags = _uint64("rows", rows), ORDERED if ordered else 0
         flags = (EXISTING if existing else 0) | (ADD if add else 0)
         handle = _made(_lib.cellar_table_open, self._usable(), ctypes.byref(definition), flags)
         return Table(self, name, handle, fields, row_bytes, indexes)
+
+    def alter(self, table, columns, defaults=None, *, ordered=False, indexes=(), rows=0):
+        """
+        Gives a table other columns, codes by name as for `table`, those of the key among them, and returns it as it is
+        then; the one that was given says Dropped. Rows keep what they had, lose columns that are not named, and get
+        `defaults`, by name, in new ones (else zeros, or empty). Indexes stay; `ordered` and `indexes` are made where
+        they are missing. `rows`: as for `table`; 0: as it was.
+        """
+        _of(self, table)
+        fields, row_bytes = _fields(columns, [name for name in table.key if name in columns])
+        indexes = _indexes(indexes)
+        definition = _definition(table.name, fields, row_bytes, indexes)
+        definition.rows, definition.flags = _uint64("rows", rows), ORDERED if ordered else 0
+        values = {} if defaults is None else _is(Mapping, "defaults", defaults)
+        fresh = [field for field in fields if field.name not in table.columns]
+        for name in values:
+            if name not in [field.name for field in fresh]:
+                raise Invalid(f"{table} gets no new column {name!r}")
+        shape = _Shape(fields, sum(1 << i for i, field in enumerate(fields) if field.name in values), row_bytes)
+        packed, kept = shape.pack([values[name] for name in shape.names])
+        handle = _made(_lib.cellar_table_alter, self._usable(), table.handle, ctypes.byref(definition), packed)
+        del kept
+        return Table(self, table.name, handle, fields, row_bytes, indexes)
 
     def _described(self, name):
         definition = _TableDef(size=ctypes.sizeof(_TableDef), name=_name("a table's name", name))

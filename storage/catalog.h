@@ -41,7 +41,7 @@ struct table {
     uint32_t id;                /* 1 .. LAYOUT_CATALOG_TABLES_MAX */
     atomic_bool dropped;        /* it is there no more; set while nothing else runs */
     bool emptying;              /* its records are gone, and their space is to be given back */
-    bool unborn;                /* the table is being made in place of another one: no lookup finds it yet */
+    atomic_bool unborn;         /* it is made in place of another one of its name, which lookups find until then */
     uint64_t checksum;          /* of its entry */
     struct table *buried;
     char name[CELLAR_NAME_BYTES];
@@ -122,6 +122,7 @@ struct catalog_typing {
     uint8_t types[CELLAR_COLUMNS_MAX], places[CELLAR_COLUMNS_MAX];
     bool existing; /* NOT_FOUND where there is none */
     bool building; /* where one is made, its entry says BUILDING (reclaim.h) */
+    bool twin;     /* likewise, and it is made whether or not there is one: to take that one's place */
     bool made;     /* set: one was made */
 };
 /* Finds the table of that name, whatever its columns are, or makes it. `existing`: of the schema the name is enough. */
@@ -132,14 +133,7 @@ NODISCARD int catalog_typed_open(struct coro *co, struct fabric_ep *ep, struct c
 NODISCARD int catalog_nodes_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
                                    const struct cellar_schema *schema, const struct catalog_index *orders,
                                    const struct table **out, struct cellar_error *error);
-/*
- * A table that is to take the place of one of the same name, without records: its entry says BUILDING (reclaim.h), and
- * nobody finds it. It is born when it is there instead, or goes again, at rest.
- */
-NODISCARD int catalog_twin_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
-                                const struct cellar_schema *schema, struct table **made, struct cellar_error *error);
-void catalog_twin_born(struct catalog *catalog, struct table *twin);
-void catalog_twin_drop(struct catalog *catalog, struct table *twin);
+/* Not one that is to take another's place, as long as it is `unborn`, nor its parts. */
 const struct table *catalog_table_find(const struct catalog *catalog, const char *name);
 /* It is no table any more, for this process; handles stay, and say so. While nothing else runs. */
 void catalog_bury(struct catalog *catalog, struct table *table);

@@ -32,7 +32,6 @@ struct catalog_wish {
     const struct catalog_index *orders; /* NULL: no index */
     struct catalog_typing *typing;      /* NULL: columns have no types; else one that is there is not compared */
     uint32_t extent_size, extents_of;   /* as of a table */
-    bool unborn;                        /* likewise */
 };
 /* A table of extents, with the catalog's lock held. */
 NODISCARD int catalog_extent_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,

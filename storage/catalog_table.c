@@ -302,7 +302,7 @@ static int table_make(struct coro *co, struct fabric_ep *ep, struct catalog *cat
     if (wish->orders) table->orders = *wish->orders;
     table->extent_size = wish->extent_size;
     table->extents_of = wish->extents_of;
-    table->unborn = wish->unborn || (wish->typing && wish->typing->building);
+    table->unborn = wish->typing && wish->typing->building;
     table->variable = from->variable;
     table->long_bytes = catalog_long_bytes(from);
     table->index = (struct index_geometry){
@@ -315,8 +315,8 @@ static int table_make(struct coro *co, struct fabric_ep *ep, struct catalog *cat
         handle_drop(table, sizeof *table);
         return rc;
     }
-    table->unborn = wish->unborn; /* else it is known here before it is WHOLE */
-    if (!table->unborn) table_publish(catalog, table);
+    table->unborn = wish->typing && wish->typing->twin; /* others are found before they are WHOLE */
+    table_publish(catalog, table);
     if (wish->typing) wish->typing->made = true;
     *made = table;
     return 0;
@@ -328,18 +328,31 @@ static bool orders_same(const struct catalog_index *a, const struct catalog_inde
            memcmp(a->columns, b->columns, sizeof(a->columns)) == 0;
 }
 
+/* The table of the name that is asked for; an index's nodes may have the name of those of the table's twin. */
+static const struct table *wish_find(const struct catalog *catalog, const struct catalog_wish *wish)
+{
+    if (wish->typing && wish->typing->twin) return NULL;
+    if (!wish->orders) return catalog_table_find(catalog, wish->from->name);
+    catalog_each(catalog, table)
+    {
+        bool others = table->orders.of && table->orders.of != wish->orders->of;
+        if (!others && strcmp(table->name, wish->from->name) == 0) return table;
+    }
+    return NULL;
+}
+
 /* Finds or makes it, with the lock held. */
 static int find_or_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct catalog_wish *wish,
-                        const struct schema *schema, struct cellar_error *error)
+                        const struct schema *schema, const struct table **out, struct cellar_error *error)
 {
     static const struct catalog_index none;
     const char *name = wish->from->name;
     int rc = catalog_tables_read(co, ep, catalog, error);
     if (rc) return rc;
-    const struct table *table = catalog_table_find(catalog, name);
+    const struct table *table = *out = wish_find(catalog, wish);
     if (!table && wish->typing && wish->typing->existing)
         return err_set(error, CELLAR_NOT_FOUND, "there is no table %s", name);
-    if (!table) return table_make(co, ep, catalog, wish, schema, &table, error);
+    if (!table) return table_make(co, ep, catalog, wish, schema, out, error);
     if (table->emptying)
         return err_set(error, CELLAR_BUSY,
                        "table %s: a process that emptied it did not come to the end: the next one that opens the pool "
@@ -385,43 +398,10 @@ int catalog_extent_make(struct coro *co, struct fabric_ep *ep, struct catalog *c
     return rc ? rc : table_make(co, ep, catalog, wish, &schema, made, error);
 }
 
-int catalog_twin_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct cellar_schema *from,
-                      struct table **made, struct cellar_error *error)
-{
-    const struct catalog_wish wish = {.from = from, .unborn = true};
-    const struct table *twin = NULL;
-    struct schema schema;
-    int rc = wish_check(catalog, from, &schema, error);
-    if (rc) return rc;
-    bool before = batch_bulk_enter(ep);
-    rc = catalog_lock_take(co, ep, error);
-    if (rc == 0) {
-        rc = catalog_tables_read(co, ep, catalog, error);
-        if (rc == 0) rc = table_make(co, ep, catalog, &wish, &schema, &twin, error);
-        int given = catalog_lock_give(co, ep);
-        if (rc == 0 && given) rc = err_set(error, given, "releasing the catalog: %s", cellar_strerror(given));
-    }
-    batch_bulk_leave(ep, before);
-    *made = (struct table *)twin;
-    return rc;
-}
-
-void catalog_twin_born(struct catalog *catalog, struct table *twin)
-{
-    twin->unborn = false;
-    catalog->going &= ~(1ull << (twin->id - 1));
-    table_publish(catalog, twin);
-}
-
-void catalog_twin_drop(struct catalog *catalog, struct table *twin)
-{
-    catalog->going |= 1ull << (twin->id - 1);
-    handle_drop(twin, sizeof *twin);
-}
-
 static int wish_serve(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct catalog_wish *wish,
                       const struct table **out, struct cellar_error *error)
 {
+    const struct table *table = NULL;
     struct schema schema;
     *out = NULL;
     bool named = wish->typing && wish->typing->existing && !wish->from->column_count;
@@ -430,12 +410,12 @@ static int wish_serve(struct coro *co, struct fabric_ep *ep, struct catalog *cat
     bool before = batch_bulk_enter(ep);
     rc = catalog_lock_take(co, ep, error);
     if (rc == 0) {
-        rc = find_or_make(co, ep, catalog, wish, &schema, error);
+        rc = find_or_make(co, ep, catalog, wish, &schema, &table, error);
         int given = catalog_lock_give(co, ep);
         if (rc == 0 && given) rc = err_set(error, given, "releasing the catalog: %s", cellar_strerror(given));
     }
     batch_bulk_leave(ep, before);
-    if (rc == 0) *out = catalog_table_find(catalog, wish->from->name);
+    if (rc == 0) *out = table;
     return rc;
 }
 
@@ -460,7 +440,12 @@ int catalog_typed_open(struct coro *co, struct fabric_ep *ep, struct catalog *ca
 
 const struct table *catalog_table_find(const struct catalog *catalog, const char *name)
 {
-    catalog_each(catalog, table) if (strcmp(table->name, name) == 0) return table;
+    catalog_each(catalog, table)
+    {
+        const struct table *base = catalog_base(catalog, table);
+        bool unborn = base && base->unborn;
+        if (!unborn && strcmp(table->name, name) == 0) return table;
+    }
     return NULL;
 }
 

@@ -1,195 +1,252 @@
 /*
- * db_alter.c - a table with another schema (cellar.h): its records are written anew, to a table of their own, which
- * then takes the place of the first by one decision (reclaim.h, INV-RECLAIM-5).
+ * db_alter.c - a table with the columns of another definition (cellar.h): its rows are written anew, to a table of
+ * their own with indexes of its own, which then takes the place of the first by one decision (reclaim.h,
+ * INV-RECLAIM-5).
+ *
+ * All that may fail comes before that decision: how the new columns are laid out, room for both tables, the indexes.
  */
 #include "db_alter.h"
 
-#include "numbered.h"
+#include "db_define.h"
 #include "db_drop.h"
-
+#include "db_index.h"
+#include "db_order.h"
+#include "extent.h"
 #include "loader.h"
+#include "rowview.h"
 #include "treenode.h"
 #include "worker.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define COLUMN_NEW UINT32_MAX
-
 struct alter {
-    struct cellar_schema schema;
+    struct cellar_table_def def;
+    struct db_definition definition;
     const struct table *table;
     struct cellar_error *error;
-    uint32_t from[CELLAR_COLUMNS_MAX]; /* where each column was in the old row struct; COLUMN_NEW */
-    uint8_t *row;                      /* of the new schema, defaults in the columns that are new */
+    struct {
+        uint32_t at, bytes;         /* where it was in the old engine's row; 0 bytes: it is new */
+    } from[CELLAR_COLUMNS_MAX + 1]; /* of each stored column */
+    const void *defaults;           /* the program's row; NULL: zeros */
     struct coro *co;
     struct worker *worker;
     const struct table *twin;
+    struct rowview view;                /* of the twin, as the definition shows it; */
+    const struct cellar_table *altered; /* ... and its handle */
+    uint8_t *row;                       /* an engine's row of the twin, defaults in the columns that are new */
+    uint8_t extent[EXTENT_BYTES_MAX];
 };
 
-/* ---- records ---- */
+#define REFUSED(alter, code, format, ...)                                                                              \
+    err_set((alter)->error, code, "table %s" format, (alter)->table->name, __VA_ARGS__)
 
-static int record_copy(void *arg, uint64_t key, const void *row)
+/* ---- which columns stay ---- */
+
+static int key_check(const struct alter *alter)
+{
+    const struct rowkey *old = &alter->table->key, *key = &alter->definition.typing.key;
+    bool same = old->count == key->count;
+    for (uint32_t i = 0; i < key->count && same; i++) {
+        const struct rowkey_part *a = &old->parts[i], *b = &key->parts[i];
+        same = a->type == b->type && a->bytes == b->bytes && strcmp(a->name, b->name) == 0;
+    }
+    return same ? 0 : REFUSED(alter, CELLAR_MISMATCH, ": its key stays as it is%s", "");
+}
+
+/* BYTES in the row may get more room, or less; all else stays as wide as it is. */
+static bool fits(const struct alter *alter, uint32_t old, uint32_t now)
+{
+    const struct schema_column *a = &alter->table->schema.columns[old];
+    const struct cellar_schema_column *b = &alter->definition.columns[now];
+    bool is_long = alter->table->variable >> old & 1;
+    if (a->type != alter->definition.typing.types[now] || is_long != (alter->definition.schema.variable >> now & 1))
+        return false;
+    return a->bytes == b->bytes || (a->type == CELLAR_BYTES && !is_long);
+}
+
+static int columns_match(struct alter *alter)
+{
+    const struct schema *old = &alter->table->schema;
+    for (uint32_t i = 0; i < alter->definition.schema.column_count; i++) {
+        const char *name = alter->definition.columns[i].name;
+        int number = schema_column_find(old, name, (uint32_t)strlen(name));
+        if (number < 0) continue;
+        if (!fits(alter, (uint32_t)number, i))
+            return REFUSED(alter, CELLAR_MISMATCH, ", column %s: it has another type or width there", name);
+        alter->from[i].at = old->columns[number].row_offset;
+        alter->from[i].bytes = old->columns[number].bytes;
+    }
+    return 0;
+}
+
+/* ---- what is new ---- */
+
+static int defaults_take(struct alter *alter)
+{
+    const struct rowview *view = &alter->view;
+    uint64_t fresh = 0;
+    for (uint64_t set = view->all & ~view->keys; set && alter->defaults; set &= set - 1) {
+        uint32_t number = (uint32_t)__builtin_ctzll(set);
+        struct cellar_bytes text;
+        if (alter->from[view->columns[number].stored].bytes) continue;
+        fresh |= CELLAR_COL(number);
+        if (!(view->longs >> number & 1)) continue;
+        memcpy(&text, (const uint8_t *)alter->defaults + view->columns[number].offset, sizeof text);
+        if (text.bytes)
+            return REFUSED(alter, CELLAR_UNSUPPORTED, ", column %s: BYTES beside the row begin empty",
+                           alter->def.columns[number].name);
+    }
+    int rc = fresh ? rowview_check(view, fresh, alter->defaults, alter->error) : 0;
+    if (rc == 0 && fresh) rowview_row(view, fresh, alter->defaults, alter->row);
+    return rc;
+}
+
+/* ---- rows ---- */
+
+/* What a long value has beside the row, under the same numbers; its column comes with the row. */
+static int value_copy(struct alter *alter, uint64_t key, const uint8_t *column, uint32_t bytes)
+{
+    struct loader *loader = alter->worker->loader;
+    struct extent_value value;
+    struct extent_cut cut = {0};
+    uint32_t room = bytes - EXTENT_HEAD_BYTES;
+    int found = 1, loaded = 0;
+    memcpy(&value, column, bytes);
+    bool sane = extent_sane(&value, room);
+    if (sane && extent_rest(value.bytes, room)) extent_cut(extent_rest(value.bytes, room), &cut);
+    for (uint32_t i = 0; i < cut.count && found == 1 && loaded == 0; i++) {
+        uint64_t number = value.place + i;
+        const struct table *to = alter->twin->extents[cut.sizes[i]];
+        found =
+            loader_find(alter->co, loader, alter->table->extents[cut.sizes[i]], number, alter->extent, alter->error);
+        if (found == 1) loaded = loader_load(alter->co, loader, to, number, alter->extent, alter->error);
+    }
+    if (!sane || !found)
+        return REFUSED(alter, CELLAR_CORRUPT, ", record %llu: a long value contradicts its extents",
+                       (unsigned long long)key);
+    return found < 0 ? found : loaded;
+}
+
+/* One that both tables have. */
+static int column_copy(struct alter *alter, uint64_t key, uint32_t stored, const uint8_t *from, uint32_t bytes)
+{
+    const struct schema_column *to = &alter->twin->schema.columns[stored];
+    uint16_t length = 0;
+    if (to->bytes < bytes) memcpy(&length, from, sizeof length);
+    if (to->bytes < bytes && length > to->bytes - SCHEMA_LENGTH_BYTES)
+        return REFUSED(alter, CELLAR_TOO_LARGE, ", column %s: a row has %u bytes; there would be room for %u", to->name,
+                       length, to->bytes - SCHEMA_LENGTH_BYTES);
+    memcpy(alter->row + to->row_offset, from, to->bytes < bytes ? to->bytes : bytes);
+    return alter->twin->variable >> stored & 1 ? value_copy(alter, key, from, bytes) : 0;
+}
+
+static int row_copy(void *arg, uint64_t key, const void *from)
 {
     struct alter *alter = arg;
-    for (uint32_t i = 0; i < alter->schema.column_count; i++) {
-        const struct cellar_schema_column *column = &alter->schema.columns[i];
-        if (alter->from[i] != COLUMN_NEW)
-            memcpy(alter->row + column->offset, (const uint8_t *)row + alter->from[i], column->bytes);
-    }
-    return loader_load(alter->co, alter->worker->loader, alter->twin, key, alter->row, alter->error);
+    int rc = 0;
+    for (uint32_t i = 0; i < alter->twin->schema.column_count && rc == 0; i++)
+        if (alter->from[i].bytes)
+            rc = column_copy(alter, key, i, (const uint8_t *)from + alter->from[i].at, alter->from[i].bytes);
+    return rc ? rc : loader_load(alter->co, alter->worker->loader, alter->twin, key, alter->row, alter->error);
+}
+
+/* ---- the table that takes its place ---- */
+
+/* As the old table's, whose columns may have other numbers now; one of them may be gone. */
+static int index_make(struct alter *alter, const struct cellar_index *index)
+{
+    char columns[DB_ORDER_TEXT_BYTES], covers[DB_ORDER_TEXT_BYTES];
+    db_order_print(index, columns, covers);
+    const struct cellar_index_def def = {.name = index->name,
+                                         .columns = columns[0] ? columns : NULL,
+                                         .covers = covers[0] ? covers : NULL,
+                                         .flags = index->flags};
+    return db_index_make(alter->co, alter->worker, alter->twin, &def, alter->error);
+}
+
+/* Those that there are, and those that the definition wants besides. */
+static int indexes_make(struct alter *alter)
+{
+    const struct cellar_index_def *wanted;
+    int rc = 0;
+    for (uint32_t i = 0; i < alter->table->ordered_count && rc == 0; i++)
+        rc = index_make(alter, alter->table->ordered[i]);
+    for (uint32_t i = 0; rc == 0 && (wanted = db_definition_index(&alter->def, i)) != NULL; i++)
+        rc = db_index_make(alter->co, alter->worker, alter->twin, wanted, alter->error);
+    return rc;
 }
 
 static int twin_build(struct coro *co, struct worker *worker, struct db_drop *drop)
 {
     struct alter *alter = drop->build_arg;
     struct catalog *catalog = drop->db->catalog;
-    int rc = catalog_twin_make(co, worker->ep, catalog, &alter->schema, &drop->twin, drop->error);
+    alter->definition.typing.building = alter->definition.typing.twin = true;
+    int rc = catalog_typed_open(co, worker->ep, catalog, &alter->definition.schema, &alter->definition.typing,
+                                &alter->twin, alter->error);
     if (rc) return rc;
-    drop->to = LAYOUT_TABLE_REPLACED | (uint64_t)drop->twin->id << 32;
+    drop->twin = catalog->tables[alter->twin->id - 1];
+    drop->to = LAYOUT_TABLE_REPLACED | (uint64_t)alter->twin->id << 32;
     alter->co = co;
     alter->worker = worker;
-    alter->twin = drop->twin;
-    return loader_scan(co, worker->loader, drop->table, record_copy, alter, drop->error);
+    rc = rowview_make(alter->twin, &alter->def, &alter->view, alter->error);
+    if (rc == 0) rc = defaults_take(alter);
+    if (rc == 0) rc = loader_scan(co, worker->loader, alter->table, row_copy, alter, alter->error);
+    if (rc == 0) rc = indexes_make(alter);
+    return rc ? rc : db_view_find(drop->db, &alter->view, &alter->altered, alter->error);
 }
 
-/* ---- schemas ---- */
+/* ---- what is asked for ---- */
 
-#define REFUSED(alter, code, format, ...)                                                                              \
-    err_set((alter)->error, code, "table %s: " format, (alter)->table->name, __VA_ARGS__)
-
-static int table_check(const struct alter *alter)
+static int alter_prepare(struct cellar *db, struct alter *alter)
 {
-    const struct table *table = alter->table;
-    if (table->ordered_count)
-        return REFUSED(alter, CELLAR_UNSUPPORTED, "it has index %s: drop it first, and make it again afterwards",
-                       table->ordered[0]->name);
-    if (table->key.count) return REFUSED(alter, CELLAR_UNSUPPORTED, "%s", "typed columns stay as they were made");
-    if (table->variable || alter->schema.variable)
-        return REFUSED(alter, CELLAR_UNSUPPORTED, "%s", "columns of variable length stay as they were made");
-    if (!alter->schema.name || strcmp(alter->schema.name, table->name) != 0)
-        return REFUSED(alter, CELLAR_INVALID, "its name stays; the schema says %.31s",
-                       alter->schema.name ? alter->schema.name : "nothing");
-    if (alter->schema.key_bytes != table->key_bytes)
-        return REFUSED(alter, CELLAR_MISMATCH, "its keys have %u bytes; the schema says %u", table->key_bytes,
-                       alter->schema.key_bytes);
-    return 0;
+    if (!alter->table->key.count)
+        return REFUSED(alter, CELLAR_INVALID, ": it has no typed columns: cellar_table_open did not make it%s", "");
+    if (!alter->def.columns)
+        return REFUSED(alter, CELLAR_INVALID, ": the definition says which columns it is to have%s", "");
+    int rc = db_definition_check(&alter->def, 0, alter->error);
+    if (rc) return rc;
+    if (strcmp(alter->def.name, alter->table->name) != 0)
+        return REFUSED(alter, CELLAR_INVALID, ": its name stays; the definition says %.31s", alter->def.name);
+    if (!alter->def.rows) alter->def.rows = alter->table->records_max;
+    rc = db_definition_make(&alter->def, db->catalog, &alter->definition, alter->error);
+    if (rc == 0) rc = key_check(alter);
+    if (rc == 0) rc = columns_match(alter);
+    if (rc) return rc;
+    alter->row = calloc(1, alter->definition.schema.row_bytes);
+    return alter->row ? 0 : err_set(alter->error, CELLAR_NOMEM, "no memory for a row");
 }
 
-/* Which old column each new one is; that of keys stays. */
-static int columns_match(struct alter *alter)
-{
-    const struct schema *old = &alter->table->schema;
-    for (uint32_t i = 0; i < alter->schema.column_count; i++) {
-        const struct cellar_schema_column *column = &alter->schema.columns[i];
-        int number = schema_column_find(old, column->name, (uint32_t)strlen(column->name));
-        alter->from[i] = number < 0 ? COLUMN_NEW : old->columns[number].row_offset;
-        if (number >= 0 && old->columns[number].bytes != column->bytes)
-            return REFUSED(alter, CELLAR_MISMATCH, "column %s has %u bytes; the schema says %u", column->name,
-                           old->columns[number].bytes, column->bytes);
-        if (alter->table->key_bytes && (i == 0) != (number == 0))
-            return REFUSED(alter, CELLAR_INVALID, "column %s has the keys, and stays the first", old->columns[0].name);
-    }
-    return 0;
-}
-
-/* Is it a schema at all? */
-static int schema_check(const struct alter *alter)
-{
-    struct schema *built = malloc(sizeof *built);
-    int rc = built ? schema_build(&alter->schema, 1, built, alter->error)
-                   : err_set(alter->error, CELLAR_NOMEM, "no memory for a schema");
-    free(built);
-    return rc;
-}
-
-static int alter_run(struct cellar *db, struct alter *alter, const void *row, const struct cellar_table **out)
-{
-    uint32_t bytes = alter->schema.row_bytes;
-    alter->row = calloc(1, bytes);
-    if (!alter->row) return err_set(alter->error, CELLAR_NOMEM, "no memory for a row");
-    if (row) memcpy(alter->row, row, bytes);
-    struct db_drop drop = {
-        .db = db, .handle = &alter->table->handle, .error = alter->error, .build = twin_build, .build_arg = alter};
-    int rc = db_drop_run(&drop);
-    *out = catalog_handle(drop.twin);
-    free(alter->row);
-    return rc;
-}
-
-/* Before its columns are looked at: what the table's handle says is true of a table of that database alone. */
-static int handles_check(struct cellar *db, const struct cellar_table *handle, const struct cellar_table **out,
-                         struct cellar_error *error)
+/* What a table's columns are does not change; whether it is there is asked again, at rest. */
+static int handle_check(struct cellar *db, struct alter *alter, const struct cellar_table *handle)
 {
     uint32_t *counted;
-    if (!out) return err_set(error, CELLAR_INVALID, "there is no place for the table's handle");
-    *out = NULL;
-    int rc = db_call_begin(db, &counted, error);
+    int rc = db_call_begin(db, &counted, alter->error);
     if (rc) return rc;
-    rc = catalog_table_check(db->catalog, handle, error);
+    rc = catalog_table_check(db->catalog, handle, alter->error);
+    if (rc == 0) {
+        alter->table = handle->table;
+        rc = alter_prepare(db, alter);
+    }
     db_call_end(db, counted);
     return rc;
 }
 
-int db_table_alter(struct cellar *db, const struct cellar_table *handle, const struct cellar_schema *schema,
+int db_table_alter(struct cellar *db, const struct cellar_table *handle, const struct cellar_table_def *def,
                    const void *row, const struct cellar_table **out, struct cellar_error *error)
 {
-    int rc = handles_check(db, handle, out, error);
-    if (rc) return rc;
-    if (!schema) return err_set(error, CELLAR_INVALID, "the schema is NULL");
-    struct alter alter = {.schema = *schema, .table = handle->table, .error = error};
-    rc = table_check(&alter);
-    if (rc == 0) rc = schema_check(&alter);
-    if (rc == 0) rc = columns_match(&alter);
-    return rc ? rc : alter_run(db, &alter, row, out);
-}
-
-/* ---- one column ---- */
-
-int db_column_add(struct cellar *db, const struct cellar_table *handle, const char *column, uint32_t bytes,
-                  const void *value, const struct cellar_table **out, struct cellar_error *error)
-{
-    struct cellar_schema schema;
-    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX + 1];
-    uint32_t align = bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
-    int rc = handles_check(db, handle, out, error);
-    if (rc) return rc;
-    if (!column) return err_set(error, CELLAR_INVALID, "the column's name is NULL");
-    if (bytes == 0 || bytes > CELLAR_COLUMN_BYTES_MAX)
-        return err_set(error, CELLAR_INVALID, "column %.31s: %u bytes; 1 to %d are possible", column, bytes,
-                       CELLAR_COLUMN_BYTES_MAX);
-    if (cellar_column_of(handle, column) >= 0)
-        return err_set(error, CELLAR_EXISTS, "table %s has a column %s", handle->table->name, column);
-    cellar_schema_describe(handle, &schema, columns);
-    uint32_t offset = 0;
-    for (uint32_t i = 0; i < schema.column_count; i++)
-        if (columns[i].offset + columns[i].bytes > offset) offset = columns[i].offset + columns[i].bytes;
-    offset = (offset + align - 1) / align * align;
-    columns[schema.column_count++] =
-        (struct cellar_schema_column){.name = column, .offset = offset, .bytes = bytes, .cell = CELLAR_OWN_CELL};
-    if (schema.row_bytes < offset + bytes) schema.row_bytes = (offset + bytes + 7) / 8 * 8;
-    uint8_t *row = calloc(1, schema.row_bytes);
-    if (!row) return err_set(error, CELLAR_NOMEM, "no memory for a row");
-    if (value) memcpy(row + offset, value, bytes);
-    rc = db_table_alter(db, handle, &schema, row, out, error);
-    free(row);
+    if (!out) return err_set(error, CELLAR_INVALID, "there is no place for the table's handle");
+    *out = NULL;
+    struct alter *alter = calloc(1, sizeof *alter);
+    if (!alter) return err_set(error, CELLAR_NOMEM, "no memory for a definition");
+    alter->def = *def;
+    alter->defaults = row;
+    alter->error = error;
+    struct db_drop drop = {.db = db, .handle = handle, .error = error, .build = twin_build, .build_arg = alter};
+    int rc = handle_check(db, alter, handle);
+    if (rc == 0) rc = db_drop_run(&drop);
+    if (rc == 0) *out = alter->altered;
+    free(alter->row);
+    free(alter);
     return rc;
-}
-
-int db_column_drop(struct cellar *db, const struct cellar_table *handle, const char *column,
-                   const struct cellar_table **out, struct cellar_error *error)
-{
-    struct cellar_schema schema;
-    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX];
-    int rc = handles_check(db, handle, out, error);
-    if (rc) return rc;
-    if (!column) return err_set(error, CELLAR_INVALID, "the column's name is NULL");
-    int number = cellar_column_of(handle, column);
-    if (number < 0)
-        return err_set(error, CELLAR_NOT_FOUND, "table %s has no column %.31s", handle->table->name, column);
-    cellar_schema_describe(handle, &schema, columns);
-    if (schema.column_count == 1)
-        return err_set(error, CELLAR_INVALID, "table %s: %s is its only column", handle->table->name, column);
-    memmove(columns + number, columns + number + 1, (--schema.column_count - (uint32_t)number) * sizeof *columns);
-    return db_table_alter(db, handle, &schema, NULL, out, error);
 }

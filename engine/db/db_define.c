@@ -111,7 +111,7 @@ static bool is_whole(const struct cellar_table_def *def)
     return !def->columns && def->column_count == 0 && def->row_bytes == 0;
 }
 
-static int def_check(const struct cellar_table_def *def, uint32_t flags, struct cellar_error *error)
+int db_definition_check(const struct cellar_table_def *def, uint32_t flags, struct cellar_error *error)
 {
     int rc = 0;
     if (!is_name(def->name))
@@ -132,12 +132,6 @@ static int def_check(const struct cellar_table_def *def, uint32_t flags, struct 
 
 /* ---- a definition as the catalog takes it ---- */
 
-struct definition {
-    struct cellar_schema schema;
-    struct cellar_schema_column columns[CELLAR_COLUMNS_MAX + 1];
-    struct catalog_typing typing;
-};
-
 /* How many cells a table may have, so that its locks can name all compute nodes. */
 static uint32_t cells_max(uint32_t cn_count)
 {
@@ -147,13 +141,13 @@ static uint32_t cells_max(uint32_t cn_count)
 }
 
 /* Has that stored column its own cell, whatever else there is? A wide key, and BYTES that may lie beside the row. */
-static bool is_alone(const struct definition *definition, uint32_t i)
+static bool is_alone(const struct db_definition *definition, uint32_t i)
 {
     return (i == 0 && definition->typing.key.wide) || definition->schema.variable >> i & 1;
 }
 
 /* Groups have the cells that they ask for; of the other columns the first ones one each, as far as there are any. */
-static void cells_choose(struct definition *definition, uint32_t most)
+static void cells_choose(struct db_definition *definition, uint32_t most)
 {
     uint32_t groups = 0, singles = 0, alone = 0;
     for (uint32_t i = 0; i < definition->schema.column_count; i++) {
@@ -176,7 +170,7 @@ static void cells_choose(struct definition *definition, uint32_t most)
     }
 }
 
-static void key_add(struct definition *definition, const struct cellar_column *column, uint32_t place)
+static void key_add(struct db_definition *definition, const struct cellar_column *column, uint32_t place)
 {
     struct rowkey *key = &definition->typing.key;
     if (key->count < ROWKEY_PARTS_MAX) {
@@ -189,7 +183,7 @@ static void key_add(struct definition *definition, const struct cellar_column *c
 }
 
 /* A stored column goes behind those before it, aligned as a number of its width is. */
-static void stored_add(struct definition *definition, const char *name, uint32_t bytes, int32_t cell, uint32_t type,
+static void stored_add(struct db_definition *definition, const char *name, uint32_t bytes, int32_t cell, uint32_t type,
                        uint32_t place)
 {
     struct cellar_schema *schema = &definition->schema;
@@ -202,7 +196,7 @@ static void stored_add(struct definition *definition, const char *name, uint32_t
 }
 
 /* The key's columns; where the records have it, its own comes first, and moves all others. */
-static int key_make(const struct cellar_table_def *def, struct definition *definition, struct cellar_error *error)
+static int key_make(const struct cellar_table_def *def, struct db_definition *definition, struct cellar_error *error)
 {
     struct rowkey *key = &definition->typing.key;
     for (uint32_t i = 0; i < def->column_count; i++)
@@ -220,7 +214,7 @@ static int key_make(const struct cellar_table_def *def, struct definition *defin
 }
 
 /* A column that is no part of the key, in a place of its own. */
-static void column_add(struct definition *definition, const struct cellar_column *column, uint32_t place)
+static void column_add(struct db_definition *definition, const struct cellar_column *column, uint32_t place)
 {
     int32_t cell = column->cell ? (int32_t)column->cell - 1 : CELLAR_OWN_CELL;
     uint32_t bytes = column->bytes;
@@ -240,13 +234,13 @@ static uint64_t long_bytes(const struct catalog *catalog, const struct cellar_sc
     return each == 0 ? 0 : schema->records_max < heap / each ? schema->records_max * each : heap;
 }
 
-static int definition_make(const struct cellar_table_def *def, const struct catalog *catalog,
-                           struct definition *definition, struct cellar_error *error)
+int db_definition_make(const struct cellar_table_def *def, const struct catalog *catalog,
+                       struct db_definition *definition, struct cellar_error *error)
 {
-    *definition = (struct definition){.schema = {.name = def->name,
-                                                 .columns = definition->columns,
-                                                 .records_max = def->rows ? def->rows : ROWS_DEFAULT,
-                                                 .cluster_bits = def->cluster_bits}};
+    *definition = (struct db_definition){.schema = {.name = def->name,
+                                                    .columns = definition->columns,
+                                                    .records_max = def->rows ? def->rows : ROWS_DEFAULT,
+                                                    .cluster_bits = def->cluster_bits}};
     int rc = key_make(def, definition, error);
     if (rc) return rc;
     uint32_t first = definition->schema.column_count;
@@ -272,26 +266,26 @@ struct table_open {
     struct cellar_error *error;
 };
 
-/* The handle that the database has for such a view, or a new one. Calls on one database never overlap here. */
-static int view_find(const struct table_open *open, const struct rowview *want)
+int db_view_find(struct cellar *db, const struct rowview *want, const struct cellar_table **out,
+                 struct cellar_error *error)
 {
-    struct rowview *view = open->db->views;
+    struct rowview *view = db->views;
     while (view && !rowview_same(view, want)) view = view->next;
     if (!view) {
         view = handle_new(sizeof *view);
-        if (!view) return err_set(open->error, CELLAR_NOMEM, "no memory for a handle of table %s", open->def->name);
+        if (!view) return err_set(error, CELLAR_NOMEM, "no memory for a handle of table %s", want->handle.table->name);
         *view = *want;
         view->handle.view = view;
-        view->next = open->db->views;
-        open->db->views = view;
+        view->next = db->views;
+        db->views = view;
     }
-    *open->out = &view->handle;
+    *out = &view->handle;
     return 0;
 }
 
 /* The table, found, or (not `existing`) made. */
 static int table_get(struct coro *co, struct worker *worker, const struct table_open *open,
-                     struct definition *definition, bool existing, const struct table **table)
+                     struct db_definition *definition, bool existing, const struct table **table)
 {
     definition->typing.existing = existing;
     bool before = batch_bulk_enter(worker->ep);
@@ -304,8 +298,7 @@ static int table_get(struct coro *co, struct worker *worker, const struct table_
 /* ORDERED is an index by the key. */
 static const struct cellar_index_def by_key = {.name = ORDER_BY_KEY};
 
-/* Of those that a definition wants, the key's order first. NULL: there are no more. */
-static const struct cellar_index_def *index_wanted(const struct cellar_table_def *def, uint32_t i)
+const struct cellar_index_def *db_definition_index(const struct cellar_table_def *def, uint32_t i)
 {
     bool ordered = def->flags & CELLAR_ORDERED;
     if (ordered && i == 0) return &by_key;
@@ -314,7 +307,7 @@ static const struct cellar_index_def *index_wanted(const struct cellar_table_def
 
 /* With process and pool to itself: the table and its indexes, or nothing. */
 static int table_make(struct coro *co, struct worker *worker, const struct table_open *open,
-                      struct definition *definition, const struct table **table)
+                      struct db_definition *definition, const struct table **table)
 {
     const struct cellar_index_def *wanted;
     const bool building = !PLANT(table_before_indexes);
@@ -322,7 +315,7 @@ static int table_make(struct coro *co, struct worker *worker, const struct table
     int rc = table_get(co, worker, open, definition, false, table);
     if (rc || !definition->typing.made) return rc; /* another process was quicker */
     worker->ep->bulk = false;
-    for (uint32_t i = 0; rc == 0 && (wanted = index_wanted(open->def, i)) != NULL; i++)
+    for (uint32_t i = 0; rc == 0 && (wanted = db_definition_index(open->def, i)) != NULL; i++)
         rc = db_index_make(co, worker, *table, wanted, open->error);
     if (rc == 0) rc = db_alone_check(co, worker, open->error);
     if (rc == 0 && building)
@@ -333,7 +326,7 @@ static int table_make(struct coro *co, struct worker *worker, const struct table
 }
 
 static int table_make_alone(struct coro *co, struct coordinator *coordinator, const struct table_open *open,
-                            struct definition *definition, const struct table **table)
+                            struct db_definition *definition, const struct table **table)
 {
     struct bulk bulk = {.kind = GATE_ALONE};
     int rc = bulk_begin(&bulk, coordinator->client, open->error);
@@ -349,7 +342,7 @@ static int indexes_open(struct coro *co, struct coordinator *coordinator, const 
 {
     const struct cellar_index_def *wanted;
     int rc = 0;
-    for (uint32_t i = 0; rc == 0 && (wanted = index_wanted(open->def, i)) != NULL; i++)
+    for (uint32_t i = 0; rc == 0 && (wanted = db_definition_index(open->def, i)) != NULL; i++)
         rc = db_index_open_def(co, coordinator, table, wanted, open->flags & CELLAR_ADD, open->error);
     return rc;
 }
@@ -361,14 +354,14 @@ static int table_show(struct coro *co, struct coordinator *coordinator, const st
     struct rowview view;
     int rc = rowview_make(table, open->def, &view, open->error);
     if (rc == 0) rc = indexes_open(co, coordinator, open, table);
-    return rc ? rc : view_find(open, &view);
+    return rc ? rc : db_view_find(open->db, &view, open->out, open->error);
 }
 
 /* All of the table of that name, which is there. */
 static int whole_open(struct coro *co, struct coordinator *coordinator, const struct table_open *open)
 {
     const struct cellar_table_def *def = open->def;
-    struct definition named = {.schema = {.name = def->name}};
+    struct db_definition named = {.schema = {.name = def->name}};
     const struct table *table = NULL;
     struct db_layout layout;
     int rc = table_get(co, coordinator->worker, open, &named, true, &table);
@@ -386,12 +379,12 @@ static int table_open(struct coro *co, struct coordinator *coordinator, void *ar
 {
     const struct table_open *open = arg;
     const struct table *table = NULL;
-    struct definition definition;
+    struct db_definition definition;
 
     if (is_whole(open->def)) return whole_open(co, coordinator, open);
-    int rc = definition_make(open->def, open->db->catalog, &definition, open->error);
+    int rc = db_definition_make(open->def, open->db->catalog, &definition, open->error);
     if (rc) return rc;
-    bool indexed = index_wanted(open->def, 0), existing = open->flags & CELLAR_EXISTING;
+    bool indexed = db_definition_index(open->def, 0), existing = open->flags & CELLAR_EXISTING;
     rc = table_get(co, coordinator->worker, open, &definition, existing || indexed, &table);
     if (rc == CELLAR_NOT_FOUND && indexed && !existing)
         rc = table_make_alone(co, coordinator, open, &definition, &table);
@@ -404,7 +397,7 @@ int db_table_open(struct cellar *db, const struct cellar_table_def *def, uint32_
     struct table_open open = {db, def, flags, out, error};
     if (!out) return err_set(error, CELLAR_INVALID, "there is no place for the table's handle");
     *out = NULL;
-    int rc = def_check(def, flags, error);
+    int rc = db_definition_check(def, flags, error);
     return rc ? rc : db_call_on(db, 0, table_open, &open, error);
 }
 

@@ -68,19 +68,6 @@ static void table_bury(struct cellar *db, struct table *table)
     catalog_bury(db->catalog, table);
 }
 
-/* What was to take its place goes again. Its space stays taken if another process has come: a later one finds it. */
-static void twin_undo(struct coro *co, struct worker *worker, struct db_drop *drop)
-{
-    struct catalog *catalog = drop->db->catalog;
-    struct cellar_error unused;
-    struct table *twin = drop->twin;
-    int rc = reclaim_state_move(co, worker->ep, catalog, twin->id, LAYOUT_TABLE_BUILDING, LAYOUT_TABLE_GONE, &unused);
-    (void)!workers_each(co, drop, worker_forget);
-    catalog_twin_drop(catalog, twin);
-    drop->twin = NULL;
-    if (rc == 0 && db_alone_check(co, worker, &unused) == 0) (void)!db_company_sweep(co, worker, &unused);
-}
-
 /* ---- deciding ---- */
 
 static int asked_check(struct coro *co, struct worker *worker, struct db_drop *drop)
@@ -138,16 +125,14 @@ static int drop_alone(struct coro *co, struct worker *worker, struct db_drop *dr
     int rc = workers_each(co, drop, logs_settle);
     if (rc == 0 && drop->build) rc = drop->build(co, worker, drop);
     if (rc == 0) rc = decide(co, worker, drop);
-    if (rc && drop->twin) twin_undo(co, worker, drop);
+    if (rc && drop->twin) (void)!db_table_undo(co, worker, drop->twin, NULL); /* what made it fail is what is told */
     if (rc) return rc;
     if (drop->index) db_index_bury(db, drop->index);
     table->emptying = drop->to == LAYOUT_TABLE_EMPTYING;
+    if (drop->twin) drop->twin->unborn = false;
     if (!table->emptying) table_bury(db, table);
     if (table->emptying) atomic_fetch_add(&db->catalog->changes, 1);
-    if (drop->twin) {
-        catalog_twin_born(db->catalog, drop->twin);
-        rc = reclaim_replaced_settle(co, worker->ep, db->catalog, table->id, drop->error);
-    }
+    if (drop->twin) rc = reclaim_replaced_settle(co, worker->ep, db->catalog, table->id, drop->error);
     if (rc == 0) rc = sweep(co, worker, drop);
     if (rc && table->emptying) table_bury(db, table); /* half of it may be there */
     return rc;

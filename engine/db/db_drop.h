@@ -14,15 +14,14 @@ struct db_drop {
     uint64_t to;                       /* enum layout_table_state */
     struct cellar_error *error;
     /*
-     * NULL; or makes what takes its place, before it is decided (catalog_twin_make), and sets `twin`, also when that
-     * fails half way.
+     * NULL; or makes what takes its place, before it is decided, with its indexes (catalog_typed_open, `twin`), and
+     * sets `twin`, also when that fails half way.
      */
     int (*build)(struct coro *co, struct worker *worker, struct db_drop *drop);
     void *build_arg;
     struct table *twin; /* NULL: there is none, or it has gone again */
 };
 
-/* `twin` is there when it is set then, whatever is returned. */
 NODISCARD int db_drop_run(struct db_drop *drop);
 
 /* As cellar_table_drop, cellar_table_truncate, cellar_index_drop. */

@@ -334,13 +334,22 @@ static struct index_create create_of(struct cellar *db, const struct table *tabl
     return (struct index_create){.db = db, .table = table, .name = def->name, .def = def, .error = error};
 }
 
+/* Of an index that is there: is it the one that the definition means? */
+static int known_check(const struct index_create *create)
+{
+    const struct cellar_index *known = index_named(create->table, create->name);
+    bool same = memcmp(&known->nodes->orders, &create->orders, sizeof create->orders) == 0;
+    return same ? 0 : REFUSED(create, CELLAR_MISMATCH, "%s", "it has other columns or flags there");
+}
+
 int db_index_make(struct coro *co, struct worker *worker, const struct table *table, const struct cellar_index_def *def,
                   struct cellar_error *error)
 {
     struct cellar_index index;
     struct index_create create = create_of(worker->db, table, def, error);
     int rc = def_decode(&create, &index);
-    return rc ? rc : index_make(co, worker, &create, &index);
+    if (rc) return rc;
+    return index_named(table, def->name) ? known_check(&create) : index_make(co, worker, &create, &index);
 }
 
 int db_index_open_def(struct coro *co, struct coordinator *coordinator, const struct table *table,
@@ -350,10 +359,7 @@ int db_index_open_def(struct coro *co, struct coordinator *coordinator, const st
     struct index_create create = create_of(coordinator->worker->db, table, def, error);
     int rc = def_decode(&create, &index);
     if (rc) return rc;
-    const struct cellar_index *known = index_named(table, def->name);
-    if (known && memcmp(&known->nodes->orders, &create.orders, sizeof create.orders) != 0)
-        return REFUSED(&create, CELLAR_MISMATCH, "%s", "it has other columns or flags there");
-    if (known) return 0;
+    if (index_named(table, def->name)) return known_check(&create);
     if (!adds) return REFUSED(&create, CELLAR_MISMATCH, "%s", "there is none: CELLAR_ADD makes it");
     return index_make_alone(co, coordinator, &create, &index);
 }

@@ -29,7 +29,10 @@ NODISCARD int db_table_undo(struct coro *co, struct worker *worker, const struct
 /* At rest: each tree's shape, and its entries against the records, one to one. CORRUPT with the first violation. */
 NODISCARD int db_index_audit(struct coro *co, struct worker *worker, struct cellar_error *error);
 
-/* An index of a table that is being made, with process and pool for itself; what fails leaves nothing of it. */
+/*
+ * An index of a table that is being made, with process and pool for itself; what fails leaves nothing of it. One that
+ * is there is compared.
+ */
 NODISCARD int db_index_make(struct coro *co, struct worker *worker, const struct table *table,
                             const struct cellar_index_def *def, struct cellar_error *error);
 /* One that a definition wants the table to have: compared; where it lacks it, made, or (not `adds`) MISMATCH. */

@@ -47,8 +47,11 @@ int db_table_create(struct cellar *db, const struct cellar_schema *schema, const
     return db_call_on(db, 0, table_create, &create, error);
 }
 
-/* A part of another one is no table of the user's, and one that is being emptied is none now. */
-static bool is_users(const struct table *table) { return !catalog_is_part(table) && !table->emptying; }
+/* A part of another one is no table of the user's; one that is being emptied is none now, one that is made not yet. */
+static bool is_users(const struct table *table)
+{
+    return !catalog_is_part(table) && !table->emptying && !table->unborn;
+}
 
 const struct cellar_table *cellar_table_find(struct cellar *db, const char *name)
 {

@@ -88,25 +88,15 @@ int cellar_table_truncate(struct cellar *db, const struct cellar_table *table)
     return err_last_is(db_table_truncate(db, table, &error), &error);
 }
 
-int cellar_table_alter(struct cellar *db, const struct cellar_table *table, const struct cellar_schema *schema,
-                       const void *row, const struct cellar_table **out)
+int cellar_table_alter(struct cellar *db, const struct cellar_table *table, const struct cellar_table_def *def,
+                       const void *row, const struct cellar_table **altered)
 {
     struct cellar_error error = {0};
-    return err_last_is(db_table_alter(db, table, schema, row, out, &error), &error);
-}
-
-int cellar_column_add(struct cellar *db, const struct cellar_table *table, const char *column, uint32_t bytes,
-                      const void *value, const struct cellar_table **out)
-{
-    struct cellar_error error = {0};
-    return err_last_is(db_column_add(db, table, column, bytes, value, out, &error), &error);
-}
-
-int cellar_column_drop(struct cellar *db, const struct cellar_table *table, const char *column,
-                       const struct cellar_table **out)
-{
-    struct cellar_error error = {0};
-    return err_last_is(db_column_drop(db, table, column, out, &error), &error);
+    struct cellar_table_def own;
+    if (altered) *altered = NULL;
+    if (!def) return nothing_given();
+    int rc = face_options_struct(&own, sizeof own, def, "cellar_table_def", &error);
+    return err_last_is(rc ? rc : db_table_alter(db, table, &own, row, altered, &error), &error);
 }
 
 int cellar_index_create(struct cellar *db, const struct cellar_table *table, const struct cellar_schema_index *def,

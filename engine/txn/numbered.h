@@ -35,29 +35,6 @@ void cellar_schema_describe(const struct cellar_table *table, struct cellar_sche
                             struct cellar_schema_column *columns);
 
 /*
- * Gives a table another schema, of the same name: records keep the columns that both have (of the same name, and as
- * many bytes), lose the others, and get the rest from `row`, a row struct as the new schema has it (NULL: zeros; it is
- * read for new columns alone). Offsets, cells, records_max and cluster_bits may be others, too. At rest, as
- * cellar_table_drop; all records are written anew, so that the pool needs room for both, and by one decision the one
- * table is there or the other: *out is its handle, the old one says DROPPED. MISMATCH: a column has other bytes, or
- * keys are others. UNSUPPORTED: the table has an ordered index, which is to be dropped first and made again afterwards,
- * or a column of variable length. FULL, INVALID. An error with *out set: it was decided, and the pool could not be
- * written to the end.
- */
-CELLAR_NODISCARD int cellar_table_alter(struct cellar *db, const struct cellar_table *table,
-                                        const struct cellar_schema *schema, const void *row,
-                                        const struct cellar_table **out);
-/*
- * The same for one column: added after the others, in a cell of its own, aligned as C aligns a member of that size,
- * with that value (NULL: zeros) in all records; EXISTS. Or dropped; the others stay where they are in the row struct.
- * NOT_FOUND; INVALID: it is the key, or the only one.
- */
-CELLAR_NODISCARD int cellar_column_add(struct cellar *db, const struct cellar_table *table, const char *column,
-                                       uint32_t bytes, const void *value, const struct cellar_table **out);
-CELLAR_NODISCARD int cellar_column_drop(struct cellar *db, const struct cellar_table *table, const char *column,
-                                        const struct cellar_table **out);
-
-/*
  * The cells of comma-separated column names ("w_ytd, w_tax"); for set-up code. CELLAR_CELLS_UNKNOWN if a name
  * is unknown, or if there are none: cellar_proc_access refuses that value with INVALID, alone or joined with other
  * cells, CELLAR_ALL_CELLS included.

@@ -169,6 +169,13 @@ def strings():
     assert tally["read"] > 0 and tally["conflicts"] == {}, tally
     bare = db.table("letters", {"number": "i", "box": "B", "text": bytes}, ["number", "box"], existing=True)
     assert db.run(lambda txn: txn.get(bare, -1, 2))["text"] == ada["text"].encode()
+    old, codes = letters, {"number": "i", "box": "B", "stars": "I", "text": "str", "body": "bytes", "note": "str:9"}
+    letters = db.alter(old, codes, {"stars": 5, "note": "none"})
+    assert db.run(lambda txn: txn.get(letters, -1, 2)) == {
+        "number": -1, "box": 2, "stars": 5, "text": ada["text"], "body": long[::-1] * 2, "note": "none"}
+    assert refused(cellar.Error, "dropped", lambda: db.run(lambda txn: txn.get(old, -1, 2))).code == -19
+    refused(cellar.Invalid, "no new column 'stars'", lambda: db.alter(letters, codes, {"stars": 6}))
+    refused(cellar.Error, "column stars", lambda: db.alter(letters, {**codes, "stars": "Q"}))
     db.truncate(letters)
     assert db.run(lambda txn: txn.get(letters, -1, 2, default=None)) is None
     db.drop(letters)

@@ -78,6 +78,7 @@ def database_calls(db, plain):
     return {
         "table": lambda: db.table("other", PLAIN, "id"), "drop": lambda: db.drop(plain),
         "drop_index": lambda: db.drop(plain.indexes["by_cents"]), "truncate": lambda: db.truncate(plain),
+        "alter": lambda: db.alter(plain, PLAIN),
         "tables": lambda: db.tables(), "described": lambda: db.table("plain"),
         "tally": lambda: db.table_tally(plain), "begin": lambda: db.begin(), "run": lambda: db.run(lambda txn: None),
         "with": lambda: db.transaction().__enter__(), "decorated": db.transaction()(lambda txn: None),
@@ -541,7 +542,8 @@ def strange_handles():
                                   (db, TypeError, "a table"), (7, TypeError, "a table")):
             for name in ("put", "insert", "delete"):
                 refused(kind, text, calls(txn, table, index)[name])
-            works = {"tally": lambda: db.table_tally(table), "truncate": lambda: db.truncate(table)}
+            works = {"tally": lambda: db.table_tally(table), "truncate": lambda: db.truncate(table),
+                     "alter": lambda: db.alter(table, PLAIN)}
             if table is not index:
                 works.update({name: calls(txn, table, index)[name] for name in ("get", "lock", "get_many", "scan")})
                 works["drop"] = lambda: db.drop(table)

@@ -293,6 +293,34 @@ int empty_ones(const shop &all)
     return 0;
 }
 
+/* A table with other columns: the handle that there was is of no table any more. */
+struct old_price {
+    std::uint32_t id;
+    std::int64_t cents;
+    std::uint16_t year;
+};
+constexpr cellarpp::definition old_price_columns{CELLARPP_COLUMN(old_price, id, .flags = CELLAR_KEY),
+                                                 CELLARPP_COLUMN(old_price, cents), CELLARPP_COLUMN(old_price, year)};
+
+int altered()
+{
+    cellarpp::error error{};
+    auto db = cellarpp::database::open(nullptr, {}, error);
+    auto prices = db.open_table({.name = "prices"}, price_columns, error);
+    WANTS(db.run([&](cellarpp::transaction &txn) { return txn.insert(prices, {1, 150}); }) == 0);
+    WANTS(!db.alter(prices, {.name = "words"}, old_price_columns, {}, error) && error.code == CELLAR_INVALID);
+    WANTS(!db.alter(cellarpp::table<price>(), {.name = "prices"}, old_price_columns, {}, error));
+    auto dated = db.alter(prices, {.name = "prices"}, old_price_columns, {0, 0, 1999}, error);
+    WANTS(dated && db.run([&](cellarpp::transaction &txn) {
+        old_price its{1, 0, 0};
+        price was{1, 0};
+        if (txn.get(prices, was) != CELLAR_DROPPED) return 1;
+        if (int code = txn.get(dated, its)) return code;
+        return its.cents == 150 && its.year == 1999 ? 0 : 2;
+    }) == 0);
+    return 0;
+}
+
 /* Owners that go before what they have given, and databases that are closed. */
 int outlived()
 {
@@ -429,5 +457,5 @@ int main()
 {
     shop all;
     return opened(all) || rows(all) || texts(all) || cursors(all) || empty_ones(all) || outlived() ||
-           counts_of_run(all) || thrown(all) || threads(all);
+           altered() || counts_of_run(all) || thrown(all) || threads(all);
 }

@@ -90,9 +90,7 @@ static void db_calls(const struct handles *handles, int code, struct finding *fi
     EXPECT(finding, db_table_drop(db, items, &error), code);
     EXPECT(finding, db_table_truncate(db, items, &error), code);
     EXPECT(finding, db_index_drop(db, handles->by_a, &error), handles->by_a ? code : CELLAR_INVALID);
-    EXPECT(finding, db_table_alter(db, items, &schema, NULL, &table, &error), code);
-    EXPECT(finding, db_column_add(db, items, "x", 8, NULL, &table, &error), code);
-    EXPECT(finding, db_column_drop(db, items, "x", &table, &error), code);
+    EXPECT(finding, db_table_alter(db, items, &(struct cellar_table_def){.name = "x"}, NULL, &table, &error), code);
     EXPECT(finding, db_queue_open(db, 1, NULL, NULL, &queue, &error), code);
     EXPECT(finding, session_open(db, &session, &error), code);
     EXPECT(finding, db_outcome_ask(db, (uint64_t[2]){1, 1}, &fate, &error), code);
@@ -269,7 +267,9 @@ static void foreign_calls(struct handles *handles, const struct handles *of)
     assert_code(api_alone(api, exec_foreign, (void *)of), 0);
     FAILS(&api->error, db_table_drop(api->db, of->api.items, &api->error), CELLAR_INVALID, "another database");
     FAILS(&api->error, db_table_truncate(api->db, of->api.items, &api->error), CELLAR_INVALID, "another");
-    FAILS(&api->error, db_column_drop(api->db, of->api.items, "n", &table, &api->error), CELLAR_INVALID, "other");
+    FAILS(&api->error,
+          db_table_alter(api->db, of->api.items, &(struct cellar_table_def){.name = "x"}, NULL, &table, &api->error),
+          CELLAR_INVALID, "another");
     FAILS(&api->error, db_index_create(api->db, of->api.items, &def, &index, &api->error), CELLAR_INVALID, "");
     if (of->by_a) FAILS(&api->error, db_index_drop(api->db, of->by_a, &api->error), CELLAR_INVALID, "");
 }

@@ -397,9 +397,8 @@ static void every_call_says_what_it_lacks(void **state)
     NO_DATABASE(cellar_table_create(NULL, &(struct cellar_schema){.name = "x"}, &table));
     NO_DATABASE(cellar_table_drop(NULL, NULL));
     NO_DATABASE(cellar_table_truncate(NULL, NULL));
-    NO_DATABASE(cellar_table_alter(NULL, NULL, &(struct cellar_schema){.name = "x"}, NULL, &table));
-    NO_DATABASE(cellar_column_add(NULL, NULL, "x", 8, NULL, &table));
-    NO_DATABASE(cellar_column_drop(NULL, NULL, "x", &table));
+    NO_DATABASE(cellar_table_alter(NULL, NULL, &(struct cellar_table_def){.size = sizeof(struct cellar_table_def)},
+                                   NULL, &table));
     NO_DATABASE(cellar_index_create(NULL, NULL, &(struct cellar_schema_index){.name = "x"}, &index));
     refused(cellar_index_drop(NULL, NULL), CELLAR_INVALID, "the index is NULL");
     NO_DATABASE(cellar_begin(NULL, NULL, &txn));

@@ -1,6 +1,6 @@
 /*
- * test_schema_beside.c - tables and indexes that come and go beside threads at work (cellar.h): each waits for what is
- * under way, and what begins meanwhile waits for it. Transactions that were open begin again.
+ * test_schema_beside.c - tables, columns and indexes that come and go beside threads at work (cellar.h): each waits for
+ * what is under way, and what begins meanwhile waits for it. Transactions that were open begin again.
  */
 #include "db.h"
 #include "face_calls.h"
@@ -21,11 +21,15 @@ enum { CITY = 1 };
 static const struct cellar_column columns[] = {{CELLAR_FIELD(struct purse, id), .flags = CELLAR_KEY},
                                                {CELLAR_FIELD(struct purse, city)},
                                                {CELLAR_FIELD(struct purse, coins)}};
+/* The same struct, of a table that has both in one cell. */
+static const struct cellar_column joined[] = {{CELLAR_FIELD(struct purse, id), .flags = CELLAR_KEY},
+                                              {CELLAR_FIELD(struct purse, coins), .cell = 1},
+                                              {CELLAR_FIELD(struct purse, city), .cell = 1}};
 static const struct cellar_index_def indexes[] = {{.name = "by_city", .columns = "city"}};
 
 struct town {
     struct cellar *db;
-    const struct cellar_table *purses;
+    const struct cellar_table *_Atomic purses;
     atomic_bool over;
     atomic_ulong transfers;
 };
@@ -41,12 +45,14 @@ static int purses_fill(struct cellar_txn *txn, void *purses)
 /* False: this build does not have that mode. */
 static bool town_open_as(struct town *town, const struct cellar_lab *lab)
 {
-    *town = (struct town){0};
+    const struct cellar_table *purses;
+    memset(town, 0, sizeof *town);
     int rc = cellar_open(NULL, CELLAR_OPTIONS(.bytes = 32u << 20, .lab = lab), &town->db);
     if (rc == CELLAR_UNSUPPORTED) return false;
     ok(rc);
-    ok(cellar_table_open(town->db, CELLAR_TABLE(struct purse, columns, .name = "purses"), 0, &town->purses));
-    ok(cellar_run(town->db, purses_fill, (void *)(uintptr_t)town->purses, NULL, NULL));
+    ok(cellar_table_open(town->db, CELLAR_TABLE(struct purse, columns, .name = "purses"), 0, &purses));
+    ok(cellar_run(town->db, purses_fill, (void *)(uintptr_t)purses, NULL, NULL));
+    town->purses = purses;
     return true;
 }
 
@@ -103,7 +109,7 @@ static int transfer(struct cellar_txn *txn, void *arg)
     if (rc == 0) rc = cellar_put(txn, purses, 0, &from);
     if (rc == 0) rc = cellar_put(txn, purses, 0, &to);
     if (rc == 0 && index && work->random % 5 == 0) rc = count_all(txn, purses, index, &coins);
-    if (rc == CELLAR_DROPPED) return 0; /* the index: the transfer stands */
+    if (rc == CELLAR_DROPPED) return 0; /* the index: the transfer stands; or the table, and then it does not */
     return rc == 0 && coins != ROWS * COINS ? CELLAR_CORRUPT : rc;
 }
 
@@ -138,6 +144,23 @@ static void another_comes_and_goes(struct town *town, int round)
     cellar_abort(txn);
 }
 
+/* They are written anew, with the index that there is; numbers of columns are another definition's now and then. */
+static void columns_change(struct town *town, int round)
+{
+    const struct cellar_table *old = town->purses, *altered, *shown;
+    struct purse one = {.id = 3};
+    const struct cellar_table_def *def = round % 2 ? CELLAR_TABLE(struct purse, columns, .name = "purses")
+                                                   : CELLAR_TABLE(struct purse, joined, .name = "purses", .rows = 99);
+    ok(cellar_table_alter(town->db, old, def, NULL, &altered));
+    ok(cellar_table_open(town->db, CELLAR_TABLE(struct purse, columns, .name = "purses"), 0, &shown));
+    town->purses = shown;
+    assert_non_null(cellar_index_find(shown, "by_city"));
+    assert_int_equal(shown->table->schema.cell_count, round % 2 ? 2 : 1);
+    struct cellar_txn *txn = face_begun(town->db);
+    refused(cellar_get(txn, old, 0, 0, &one), CELLAR_DROPPED, "");
+    cellar_abort(txn);
+}
+
 static int all_counted(struct cellar_txn *txn, void *arg)
 {
     const struct town *town = arg;
@@ -162,6 +185,7 @@ static void come_and_go_beside_threads(const struct cellar_lab *lab)
         index_add(&town);
         ok(cellar_run(town.db, all_counted, &town, NULL, NULL));
         another_comes_and_goes(&town, round);
+        columns_change(&town, round);
         ok(cellar_index_drop(town.db, cellar_index_find(town.purses, "by_city")));
     }
     atomic_store(&town.over, true);

@@ -44,12 +44,31 @@ static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct row, 
 static const struct cellar_schema_index_column by_a[] = {{"a", CELLAR_SORT_UNSIGNED, false}};
 static const struct cellar_schema_index def_a = {.name = "by_a", .columns = by_a, .column_count = 1};
 
-/* ... as the table has it when it has got a column. */
-struct wide_row {
-    struct row row;
-    uint64_t c;
+/* Of the table that gets a column: typed, with the order of its key, an index, and values beside the row. */
+struct typed {
+    uint64_t id, a, b;
+    char text[600];
+    struct cellar_bytes note;
 };
-static const uint64_t c_default = 77;
+struct typed_wide {
+    uint64_t c, id, a, b;
+    char text[600];
+    struct cellar_bytes note;
+};
+#define TYPED_COLUMNS(type)                                                                                            \
+    {CELLAR_FIELD(type, id), .flags = CELLAR_KEY}, {CELLAR_FIELD(type, a)}, {CELLAR_FIELD(type, b)},                   \
+        {CELLAR_FIELD(type, text)},                                                                                    \
+    {                                                                                                                  \
+        CELLAR_FIELD(type, note)                                                                                       \
+    }
+static const struct cellar_column typed_columns[] = {TYPED_COLUMNS(struct typed)};
+static const struct cellar_column wide_columns[] = {TYPED_COLUMNS(struct typed_wide),
+                                                    {CELLAR_FIELD(struct typed_wide, c)}};
+static const struct cellar_index_def typed_by_a = {.name = "by_a", .columns = "a"};
+#define TYPED_DEF(type, columns_)                                                                                      \
+    CELLAR_TABLE(type, columns_, .name = "rows", .rows = 60, .indexes = &typed_by_a, .index_count = 1,                 \
+                 .flags = CELLAR_ORDERED)
+static const struct typed_wide wide_default = {.c = 77};
 
 enum what { DROP, TRUNCATE, INDEX_DROP, INDEX_CREATE, ALTER, TABLE_CREATE, TABLE_ORDERED, WHATS };
 
@@ -62,6 +81,7 @@ struct dropping {
     uint64_t kill_at, again_at, ops; /* the operation at which it dies; that of the next opening: UINT64_MAX, none */
     bool flips; /* with odd operations it dies before, with even ones after: else the other way round */
     bool armed, dead, wide;
+    const struct cellar_table *typed; /* as it was opened last */
     uint64_t seen, value;
     uint64_t used_before, used_after; /* bytes of the pool: with the table; before there was one */
     char verdict[320];
@@ -99,6 +119,12 @@ static inline bool holds(struct dropping *run, bool fact, const char *what)
     return fact;
 }
 
+/* Two tables with companions and indexes take some. */
+static inline uint64_t pool_bytes(const struct dropping *run)
+{
+    return run->what == ALTER ? 2 * POOL_BYTES : POOL_BYTES;
+}
+
 static inline int open_as(struct dropping *run, uint32_t cn, struct cellar **db)
 {
     const struct engine_config config = {.fabric = "sim",
@@ -109,7 +135,7 @@ static inline int open_as(struct dropping *run, uint32_t cn, struct cellar **db)
                                          .replicas = run->mns - 1,
                                          .memnodes = "simulated",
                                          .lease_ns = CELLAR_LEASE_NONE,
-                                         .pool_bytes = POOL_BYTES,
+                                         .pool_bytes = pool_bytes(run),
                                          .log_bytes = 128 << 10};
     return db_open_on(run->fabric, &config, db, &run->error);
 }
@@ -131,17 +157,55 @@ static inline int load(struct cellar_lab_client *client, void *arg)
 static inline int seen(void *arg, uint64_t key, const void *row)
 {
     struct dropping *run = arg;
-    const struct wide_row *wide = row;
-    run->seen += wide->row.b == key && wide->row.a == key / 2 && (!run->wide || wide->c == c_default);
+    const struct row *plain = row;
+    run->seen += plain->b == key && plain->a == key / 2;
     return 0;
+}
+
+static inline struct typed typed_of(uint64_t id)
+{
+    static uint8_t bytes[4 * RECORDS];
+    if (!bytes[1])
+        for (uint32_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)i;
+    return (struct typed){.id = id, .a = id / 2, .b = id, .note = {bytes + id, id % 5 ? 0 : id * 3}};
+}
+
+static inline bool typed_right(uint64_t id, uint64_t a, uint64_t b, struct cellar_bytes note)
+{
+    struct typed want = typed_of(id);
+    return a == want.a && b == want.b && note.bytes == want.note.bytes &&
+           (!note.bytes || memcmp(note.data, want.note.data, note.bytes) == 0);
+}
+
+static inline int typed_seen(void *arg, uint64_t unused, const void *row)
+{
+    struct dropping *run = arg;
+    const struct typed *narrow = row;
+    const struct typed_wide *wide = row;
+    (void)unused;
+    run->seen += run->wide ? wide->c == wide_default.c && typed_right(wide->id, wide->a, wide->b, wide->note)
+                           : typed_right(narrow->id, narrow->a, narrow->b, narrow->note);
+    return 0;
+}
+
+/* With the column that it gets, or without it. */
+static inline int typed_open(struct dropping *run)
+{
+    int rc =
+        db_table_open(run->db, TYPED_DEF(struct typed_wide, wide_columns), CELLAR_EXISTING, &run->typed, &run->error);
+    run->wide = rc == 0;
+    return rc ? db_table_open(run->db, TYPED_DEF(struct typed, typed_columns), CELLAR_EXISTING, &run->typed,
+                              &run->error)
+              : 0;
 }
 
 static inline int look(struct cellar_lab_client *client, void *arg)
 {
     struct dropping *run = arg;
     const struct cellar_table *table = cellar_table_find(run->db, "rows");
-    run->wide = table && cellar_column_of(table, "c") >= 0;
-    int rc = table ? db_scan(client, table, seen, run, &run->error) : 0;
+    int rc = run->typed ? db_scan_rows(client, run->typed, typed_seen, run, &run->error)
+             : table    ? db_scan(client, table, seen, run, &run->error)
+                        : 0;
     return rc ? rc : db_audit(client, &run->error);
 }
 
@@ -162,6 +226,26 @@ static inline bool table_make(struct dropping *run)
                                          .records_max = 60}; /* so that it has overflow buckets */
     return held(run, "a table", db_table_create(run->db, &schema, &table, &run->error)) &&
            held(run, "loading", cellar_lab_run(run->db, load, run));
+}
+
+static inline int typed_fill(struct cellar_txn *txn, void *arg)
+{
+    struct dropping *run = arg;
+    int rc = 0;
+    for (uint64_t id = run->value; id < run->value + 25 && rc == 0; id++) {
+        struct typed row = typed_of(id);
+        rc = cellar_insert(txn, run->typed, &row);
+    }
+    return rc;
+}
+
+static inline bool typed_make(struct dropping *run)
+{
+    const struct cellar_table_def *def = TYPED_DEF(struct typed, typed_columns);
+    bool good = held(run, "a typed table", db_table_open(run->db, def, 0, &run->typed, &run->error));
+    for (run->value = 0; run->value < RECORDS && good; run->value += 25)
+        good = held(run, "filling", cellar_run(run->db, typed_fill, run, NULL, NULL));
+    return good;
 }
 
 static inline int index_make(struct dropping *run)
@@ -204,7 +288,7 @@ static inline bool begin(struct dropping *run)
     fabric_sim_config_default(&sim);
     sim.mn_count = run->mns;
     sim.cn_count = 2;
-    sim.mn_bytes = POOL_BYTES;
+    sim.mn_bytes = pool_bytes(run);
     sim.torn = true;
     sim.steps_max = STEPS_MAX;
     sim.fault = watch;
@@ -215,8 +299,9 @@ static inline bool begin(struct dropping *run)
         return false;
     run->used_after = used(run);
     run->fabric->fresh = false; /* what opens it next looks for what there is */
-    if (!table_make(run) ||
-        (run->what != INDEX_CREATE && run->what != ALTER && !held(run, "an index", index_make(run))))
+    bool typed = run->what == ALTER;
+    if (typed ? !typed_make(run)
+              : !table_make(run) || (run->what != INDEX_CREATE && !held(run, "an index", index_make(run))))
         return false;
     run->used_before = used(run);
     return true;
@@ -237,7 +322,8 @@ static inline int act(struct dropping *run)
     case TABLE_ORDERED:
         return ordered_make(run, 0);
     case ALTER:
-        return db_column_add(run->db, table, "c", sizeof c_default, &c_default, &table, &run->error);
+        return db_table_alter(run->db, run->typed, TYPED_DEF(struct typed_wide, wide_columns), &wide_default,
+                              &run->typed, &run->error);
     default:
         return index_make(run);
     }
@@ -250,6 +336,7 @@ static inline bool judge(struct dropping *run, bool done)
     const struct cellar_index *index = table ? cellar_index_find(table, "by_a") : NULL;
     bool old;
     run->seen = 0;
+    if (run->what == ALTER && !held(run, "opening the typed table", typed_open(run))) return false;
     if (!held(run, "looking", cellar_lab_run(run->db, look, run))) return false;
     switch (run->what) {
     case DROP:
@@ -295,6 +382,7 @@ static inline bool goes_on(struct dropping *run)
 {
     const struct cellar_table *table = cellar_table_find(run->db, "rows");
     if (table && !held(run, "a drop afterwards", db_table_drop(run->db, table, &run->error))) return false;
+    run->typed = NULL;
     if (run->what == TABLE_CREATE && !held(run, "a second table afterwards", more_make(run))) return false;
     if (run->what == TABLE_ORDERED && !held(run, "an ordered table afterwards", ordered_make(run, 0))) return false;
     return table_make(run) && held(run, "an index afterwards", index_make(run)) &&

@@ -1,5 +1,5 @@
 /*
- * test_drop.c - a process dies at each operation of a drop, a truncation, the making of a table, an index, or a column,
+ * test_drop.c - a process dies at each operation of a drop, a truncation, the making of a table or an index,
  * and of the opening that follows: what is found then is the state before or the state after, whole; its space is used
  * again; and what was begun is at its end once a process has been alone with the pool (INV-RECLAIM-1..4, 6,
  * INV-VACANT-1, 2).
@@ -35,13 +35,6 @@ static void the_making_of_an_index_is_cut_off(void **state)
     sweep(INDEX_CREATE, 2);
 }
 
-static void a_new_column_is_cut_off(void **state)
-{
-    (void)state;
-    sweep(ALTER, 1);
-    sweep(ALTER, 2);
-}
-
 static void the_making_of_a_table_is_cut_off(void **state)
 {
     (void)state;
@@ -68,10 +61,7 @@ static void another_process_is_in_the_way(void **state)
     assert_int_equal(db_table_truncate(run.db, table, &run.error), CELLAR_BUSY);
     assert_int_equal(db_index_drop(run.db, cellar_index_find(table, "by_a"), &run.error), CELLAR_BUSY);
     assert_int_equal(db_backup(run.db, path, &run.error), CELLAR_BUSY);
-    const struct cellar_table *altered = table;
     assert_int_equal(db_index_drop(run.db, cellar_index_find(table, "by_a"), &run.error), CELLAR_BUSY);
-    assert_int_equal(db_column_add(run.db, table, "c", 8, NULL, &altered, &run.error), CELLAR_UNSUPPORTED);
-    assert_null(altered);
     assert_non_null(cellar_table_find(other, "rows"));
     cellar_close(other);
     assert_int_equal(db_backup(run.db, path, &run.error), 0);
@@ -233,29 +223,6 @@ static void chunks_are_given_back_unzeroed(void **state)
     assert_false(audit_is_clean("vacant_unzeroed"));
 }
 
-/* Dies between the decision and the entry that says WHOLE. */
-static void what_replaces_is_taken_for_unfinished(void **state)
-{
-    bool any = true, right = true;
-    (void)state;
-    assert_true(plant_choose("replaced_forgotten"));
-    for (uint64_t at = 0; any && right && at < KILLS_MAX; at++) {
-        struct dropping run = {.what = ALTER, .mns = 1, .kill_at = at, .again_at = UINT64_MAX};
-        right = begin(&run);
-        run.armed = true;
-        (void)!act(&run);
-        run.armed = false;
-        any = run.dead;
-        cellar_close(run.db);
-        if (any) fabric_sim_cn_again(run.fabric, 0);
-        right = right && open_again(&run) && judge(&run, false);
-        if (run.db) cellar_close(run.db);
-        fabric_close(run.fabric);
-    }
-    assert_true(plant_choose(NULL));
-    assert_false(right);
-}
-
 static void overflow_buckets_are_kept(void **state)
 {
     (void)state;
@@ -272,7 +239,6 @@ int main(void)
         cmocka_unit_test(an_index_drop_is_cut_off),
         cmocka_unit_test(the_making_of_an_index_is_cut_off),
         cmocka_unit_test(the_making_of_a_table_is_cut_off),
-        cmocka_unit_test(a_new_column_is_cut_off),
         cmocka_unit_test(another_process_is_in_the_way),
         cmocka_unit_test(a_log_names_what_is_gone),
 #ifdef CELLAR_PLANTS
@@ -280,7 +246,6 @@ int main(void)
         cmocka_unit_test(a_table_has_runs_before_it_has_an_entry),
         cmocka_unit_test(chunks_are_given_back_unzeroed),
         cmocka_unit_test(overflow_buckets_are_kept),
-        cmocka_unit_test(what_replaces_is_taken_for_unfinished),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
