@@ -14,7 +14,7 @@
 
 #define PIECES_MAX (1ull << 48)
 
-_Static_assert(sizeof(struct checkpoint) == 96 && sizeof(struct checkpoint_piece) == 16, "checkpoint");
+_Static_assert(sizeof(struct checkpoint) == 104 && sizeof(struct checkpoint_piece) == 16, "checkpoint");
 
 union block {
     struct checkpoint head;

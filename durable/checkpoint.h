@@ -14,7 +14,7 @@
 #define CHECKPOINT_FILES 2
 #define CHECKPOINT_PIECE 65536
 #define CHECKPOINT_MAGIC 0x54504b43u /* "CKPT" read as a little-endian word */
-#define CHECKPOINT_VERSION 1
+#define CHECKPOINT_VERSION 2
 #define CHECKPOINT_BLOCK 4096
 
 /* The first bytes of the file's first block; zeros follow. */
@@ -26,6 +26,7 @@ struct checkpoint {
     uint64_t last;        /* nothing of later epochs can be in it */
     uint64_t group;       /* entries of later epochs than `begin` are in no group of the log before this one */
     uint64_t incarnation; /* the largest that was in use */
+    uint64_t loads;       /* loads that were over in this life when copying began: docs/durability.md */
     uint64_t pieces;      /* not zero */
     uint64_t pieces_max;  /* for which the file has room */
     uint64_t sums;        /* xxh3 of the table of pieces */
@@ -61,7 +62,7 @@ NODISCARD int checkpoint_add(struct checkpoint_writer *writer, uint64_t offset, 
 /* All that was added, and its table, are on the disk on return. */
 NODISCARD int checkpoint_sync(struct checkpoint_writer *writer, struct cellar_error *error);
 /*
- * After that: the head. All of it is on the disk on return; of `head` the caller sets folder to incarnation. The writer
+ * After that: the head. All of it is on the disk on return; of `head` the caller sets folder to loads. The writer
  * is gone in any case.
  */
 NODISCARD int checkpoint_end(struct checkpoint_writer *writer, const struct checkpoint *head,

@@ -39,7 +39,7 @@ struct reading {
     uint32_t life_count, life_capacity;
     const struct journal_cut *cut; /* the second time */
     journal_visit *visit;
-    journal_item_visit *items; /* or what sees all of them */
+    bool all; /* it sees all items, not only entries that count */
     void *arg;
     struct cellar_error *error;
 };
@@ -123,11 +123,9 @@ static int item_show(const struct reading *reading, uint64_t group, const struct
 {
     const uint8_t *bytes = (const uint8_t *)(item + 1);
     bool counts = item->kind == JOURNAL_ENTRY && item->epoch <= cut_of_life(reading, item->life);
-    if (counts && reading->visit) return reading->visit(reading->arg, item->epoch, bytes, item->bytes);
-    if (!reading->items) return 0;
     const struct journal_item shown = {
         group, (enum journal_kind)item->kind, counts, item->life, item->epoch, bytes, item->bytes};
-    return reading->items(reading->arg, &shown);
+    return reading->visit && (counts || reading->all) ? reading->visit(reading->arg, &shown) : 0;
 }
 
 static int group_read(void *arg, uint64_t group, const uint8_t *bytes, uint64_t count)
@@ -168,10 +166,10 @@ static int shown(struct reading *reading, const struct wal_config *config, const
     return rc;
 }
 
-int journal_items(const struct wal_config *config, const struct journal_cut *cut, journal_item_visit *visit, void *arg,
+int journal_items(const struct wal_config *config, const struct journal_cut *cut, journal_visit *visit, void *arg,
                   struct cellar_error *error)
 {
-    return shown(&(struct reading){.items = visit, .arg = arg, .error = error}, config, cut);
+    return shown(&(struct reading){.visit = visit, .all = true, .arg = arg, .error = error}, config, cut);
 }
 
 int journal_show(const struct wal_config *config, const struct journal_cut *cut, journal_visit *visit, void *arg,

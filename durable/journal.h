@@ -47,10 +47,8 @@ struct journal_item {
     const uint8_t *bytes; /* aligned to 8; they stay until the call returns */
     uint32_t count;
 };
-typedef int journal_item_visit(void *arg, const struct journal_item *item);
-
-/* Sees an entry that counts. Other than 0 ends the reading, and is returned. */
-typedef int journal_visit(void *arg, uint64_t epoch, const uint8_t *bytes, uint32_t count);
+/* Other than 0 ends the reading, and is returned. */
+typedef int journal_visit(void *arg, const struct journal_item *item);
 
 /*
  * Reads a node's log from group config->from on; nothing is written. Errors: those of wal_read; CORRUPT: a group that
@@ -63,7 +61,7 @@ NODISCARD int journal_cut_of(const struct journal_found *nodes, uint32_t count, 
                              struct cellar_error *error);
 
 /* Shows every item of a node's log, judged by that cut; nothing is written. Errors: as journal_look. */
-NODISCARD int journal_items(const struct wal_config *config, const struct journal_cut *cut, journal_item_visit *visit,
+NODISCARD int journal_items(const struct wal_config *config, const struct journal_cut *cut, journal_visit *visit,
                             void *arg, struct cellar_error *error);
 /* Shows the entries that count, as journal_open does; nothing is written, and no life begins. */
 NODISCARD int journal_show(const struct wal_config *config, const struct journal_cut *cut, journal_visit *visit,

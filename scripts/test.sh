@@ -59,7 +59,7 @@ if [ "$mode" = gate ]; then
         "-DTEST_MATCH=^(unit|contract|fault)/|^cli/test_(usage|check|sim|pool_file)|^lint/test_library|^sim/test_traces|^sqlite/test_sqlite_(values|tables)"
     watched="api_(call|client|closed|queue|session|session_hold|session_life|metrics|snapshot|large)"
     watched+="|glance(_[a-z]+)?|face_(txn|run|locks|large)|proc_rows|history_sessions|shm_[a-z]+|sched_signal|pool_[a-z]+"
-    watched+="|fabric[a-z_]*|ordered_sessions|storage_load|schema_beside|outcome|durable_(waits|nodes)"
+    watched+="|fabric[a-z_]*|ordered_sessions|storage_load|schema_beside|outcome|durable_(waits|nodes|tables)"
     # What has threads, but for the long ones. It is also the build of a machine without libibverbs: nothing here that
     # TSan watches needs a device.
     build "TSan" build-tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=gcc "$sanitized" -DSHARE=3 \

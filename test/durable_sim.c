@@ -17,7 +17,7 @@ int durable_sim_open(struct durable_sim *sim, struct cellar_error *error)
                                    .mns = sim->nodes ? sim->nodes : 1,
                                    .replicas = sim->replicas,
                                    .lost = sim->lost,
-                                   .threads = 2,
+                                   .threads = sim->threads ? sim->threads : 2,
                                    .coros = sim->coros,
                                    .log_bytes = 64u << 10,
                                    .pool_bytes = DURABLE_SIM_POOL_BYTES,

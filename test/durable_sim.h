@@ -18,7 +18,7 @@ struct durable_sim {
     uint64_t seed, fabric_seed;
     uint64_t sync_ns, epoch_ns;
     enum cellar_lab_cc cc;
-    uint32_t coros; /* of each of two threads */
+    uint32_t threads, coros; /* 0: two; of each */
     bool torn;
     void (*log)(void *arg, enum cellar_log_level level, const char *text); /* NULL: none */
     uint32_t nodes, replicas;                                              /* memory nodes, 0: one; backups of each */

@@ -76,6 +76,8 @@ struct durable_node {
     bool crowded;                   /* likewise: counted in epochs.crowded */
     struct cellar_lab_durable told; /* counters, the agent's */
     struct durable_area *areas;     /* replicas + 1; once its thread runs */
+    uint64_t loads;                 /* epochs.loads, when it logged what areas say */
+    _Atomic uint64_t closing;       /* the epoch that it may be about to end; by the agent, for the keeper. 0: none */
 };
 
 struct durable {
@@ -114,7 +116,7 @@ static inline const struct checkpoint *durable_found(const struct durable_node *
 {
     return &node->heads[node->durable->slot];
 }
-/* What is the same in all parts: begin, last, incarnation. */
+/* What is the same in all parts: life, begin, last, incarnation, loads. */
 static inline const struct checkpoint *durable_counts(const struct durable *durable)
 {
     return durable_found(&durable->nodes[durable->filled == 0]);

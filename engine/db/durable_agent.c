@@ -6,6 +6,8 @@
  * INV-DURABLE-19: an epoch's end comes behind the headers of all runs, and the catalog's entries, that its entries
  *                 need: those of the memory node, and those that it backs up. They count from the first epoch on that
  *                 was not closed here: others may have closed less.
+ * INV-DURABLE-26: pages that come before an epoch's end were read while no load began, and name how many were over. A
+ *                 checkpoint of a later moment has what became of them: then they do not count.
  */
 #include "batch.h"
 #include "cluster_plants.h"
@@ -230,7 +232,8 @@ static int rings_take(struct coro *co, struct durable_thread *thread)
 static int page_put(struct coro *co, struct durable_thread *thread, uint64_t epoch, uint64_t offset, uint32_t bytes)
 {
     struct replay_page *page = (struct replay_page *)(void *)thread->piece;
-    *page = (struct replay_page){.magic = REPLAY_PAGE_MAGIC, .bytes = bytes, .offset = offset};
+    *page = (struct replay_page){
+        .magic = REPLAY_PAGE_MAGIC, .bytes = bytes, .offset = offset, .loads = thread->node->loads};
     int rc = batch_read(co, thread->ep, fabric_addr_of(thread->node->number, offset), page + 1, bytes);
     return rc ? rc : put(thread->node, epoch, page, (uint32_t)sizeof *page + bytes);
 }
@@ -289,11 +292,20 @@ static int catalog_put(struct coro *co, struct durable_thread *thread, uint64_t 
     return rc;
 }
 
+/* What was logged before may be of something half done, or no more: all is logged once more. */
+static void loads_see(struct durable_node *node, uint64_t loads)
+{
+    if (node->loads == loads) return;
+    memset(node->areas, 0, (node->durable->db->catalog->replicas + 1) * sizeof *node->areas);
+    node->loads = loads;
+}
+
 /* Of what it has itself, and of what it backs up. */
-static int pages_put(struct coro *co, struct durable_thread *thread, uint64_t epoch)
+static int pages_put(struct coro *co, struct durable_thread *thread, uint64_t epoch, uint64_t loads)
 {
     const struct catalog *catalog = thread->durable->db->catalog;
     int rc = 0;
+    loads_see(thread->node, loads);
     for (uint32_t i = 0; i <= catalog->replicas && rc == 0; i++) {
         uint32_t place = (thread->node->number + catalog->mn_count - i) % catalog->mn_count;
         struct durable_area *area = &thread->node->areas[i];
@@ -306,9 +318,8 @@ static int pages_put(struct coro *co, struct durable_thread *thread, uint64_t ep
 /* ---- epochs ---- */
 
 /* INV-DURABLE-18: a checkpoint first, if there was a load; no epoch ends before the one that makes it count. */
-static bool loads_wait(struct epochs *epochs, uint64_t epoch)
+static bool loads_wait(struct epochs *epochs, uint64_t loads, uint64_t epoch)
 {
-    uint64_t loads = atomic_load(&epochs->loads);
     if (PLANT(durable_loads_ignored)) return false;
     if (loads == atomic_load(&epochs->loads_covered))
         return epoch < atomic_load(&epochs->loads_epoch) && !PLANT(durable_loads_written);
@@ -316,13 +327,16 @@ static bool loads_wait(struct epochs *epochs, uint64_t epoch)
     return true;
 }
 
-static int epoch_close(struct coro *co, struct durable_thread *thread, uint64_t epoch)
+/* So many loads had begun before, all of which were over. */
+static int epoch_close(struct coro *co, struct durable_thread *thread, uint64_t epoch, uint64_t loads)
 {
     struct durable_node *node = thread->node;
     struct epochs *epochs = &thread->durable->epochs;
     int rc = PLANT(durable_rings_first) ? 0 : rings_take(co, thread);
     /* The cut may be at any epoch since its last one, if another memory node's log ends there: INV-DURABLE-19. */
-    if (rc == 0) rc = pages_put(co, thread, PLANT(durable_pages_late) ? epoch : journal_closed(node->journal) + 1);
+    uint64_t first = PLANT(durable_pages_late) ? epoch : journal_closed(node->journal) + 1;
+    if (rc == 0) rc = pages_put(co, thread, first, loads);
+    if (rc == 0 && atomic_load(&epochs->loads) != loads && !PLANT(durable_pages_torn)) return 0; /* INV-DURABLE-26 */
     uint64_t known = atomic_load(&epochs->durable); /* of this life; before its first epoch, the cut */
     if (known < epochs->first) known = thread->durable->cut.epoch;
     while (rc == 0 && !journal_close_epoch(node->journal, epoch, known)) rc = sync_now(node);
@@ -367,6 +381,7 @@ static void step(struct coro *co, struct durable_thread *thread)
     if (atomic_load(&epochs->refused) == CELLAR_SYSTEM) return;
     log_bound(node);
     int rc = node->full || atomic_load(&epochs->refused) ? sync_now(node) : 0;
+    if (rc == 0) atomic_store(&node->closing, 0);
     word_raise(thread);
     if (rc == 0) rc = rings_take(co, thread);
     uint64_t epoch = atomic_load(&epochs->drawn), word = atomic_load(&epochs->word);
@@ -375,7 +390,10 @@ static void step(struct coro *co, struct durable_thread *thread)
     if (ending && epoch >= ending) epoch = ending - 1;
     if (rc || epoch <= journal_closed(node->journal) || epoch <= atomic_load(&epochs->nodes[node->number].published))
         return;
-    if (epochs_settled(epochs, epoch) && !loads_wait(epochs, epoch)) (void)epoch_close(co, thread, epoch);
+    atomic_store(&node->closing, epoch); /* before it looks what was loaded: INV-DURABLE-27 */
+    uint64_t loads = atomic_load(&epochs->loads);
+    if (epochs_settled(epochs, epoch) && !loads_wait(epochs, loads, epoch)) rc = epoch_close(co, thread, epoch, loads);
+    if (rc == 0) atomic_store(&node->closing, 0); /* else its end may wait for space */
 }
 
 /* Until it looks again, if it is not called. */

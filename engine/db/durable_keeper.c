@@ -129,7 +129,8 @@ static int heads_write(struct durable *durable, struct copy *copy, uint64_t *las
                                   .begin = copy->begin,
                                   .last = *last,
                                   .group = of->group,
-                                  .incarnation = durable->db->opening.incarnation};
+                                  .incarnation = durable->db->opening.incarnation,
+                                  .loads = copy->loads};
         bytes += checkpoint_added(of->writer);
         rc = durable_which(node, checkpoint_end(of->writer, &head, error), error);
         of->writer = NULL;
@@ -179,6 +180,33 @@ static void logs_free(struct durable *durable, const struct copy *copy)
     for (uint32_t i = 0; i < durable->node_count; i++) atomic_store(&durable->nodes[i].below, copy->nodes[i].group);
 }
 
+/*
+ * INV-DURABLE-27: rows were loaded since, so no agent ends an epoch before there is another checkpoint; but what one is
+ * amid of may make this one count.
+ */
+static bool outdated(struct durable *durable, const struct copy *copy, uint64_t last)
+{
+    bool loaded = atomic_load(&durable->epochs.loads) != copy->loads;
+    for (uint32_t i = 0; i < durable->node_count && loaded && !PLANT(durable_given_up_early); i++)
+        loaded = atomic_load(&durable->nodes[i].closing) < last;
+    return loaded;
+}
+
+/* 0: that epoch is on all disks. RETRY; SYSTEM. Where space is short it waits for some. */
+static int await(struct coro *co, struct durable_thread *thread, const struct copy *copy, uint64_t last)
+{
+    struct durable *durable = thread->durable;
+    for (;;) {
+        bool old = outdated(durable, copy, last); /* before it looks what the agents have published */
+        int rc = epochs_reached(&durable->epochs, last);
+        if (rc == 1) return 0;
+        if (rc == CELLAR_SYSTEM) return rc;
+        if (old || atomic_load(&thread->stop)) return CELLAR_RETRY;
+        if (PLANT(durable_freed_uncounted)) logs_free(durable, copy);
+        sleep_some(co, thread);
+    }
+}
+
 /* 0: it counts, and the logs are freed up to its beginning. RETRY; or a code: no checkpoint can be made any more. */
 static int checkpoint_make(struct coro *co, struct durable_thread *thread, struct cellar_error *error)
 {
@@ -194,12 +222,8 @@ static int checkpoint_make(struct coro *co, struct durable_thread *thread, struc
     epochs_want(epochs, last, &thread->sched);
     if (copy.loads != atomic_load(&epochs->loads_covered)) atomic_store(&epochs->loads_epoch, last);
     atomic_store(&epochs->loads_covered, copy.loads);
-    /* For lack of space it waits: the epoch is in the log when there is some. */
-    while ((rc = epochs_reached(epochs, last)) != 1 && rc != CELLAR_SYSTEM && !atomic_load(&thread->stop)) {
-        if (PLANT(durable_freed_uncounted)) logs_free(durable, &copy);
-        sleep_some(co, thread);
-    }
-    if (rc != 1) return rc == CELLAR_SYSTEM ? rc : CELLAR_RETRY;
+    rc = await(co, thread, &copy, last);
+    if (rc) return rc;
     durable->slot = 1 - durable->slot;
     logs_free(durable, &copy);
     return 0;

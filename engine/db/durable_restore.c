@@ -90,17 +90,31 @@ static int pieces_restore(struct restoring *run)
 
 /* ---- logs ---- */
 
-/* INV-DURABLE-17. Pages of all that counts: they only grow. */
-static int entry_see(void *arg, uint64_t epoch, const uint8_t *bytes, uint32_t count)
+/* INV-DURABLE-26: it is not older than the checkpoint. */
+static bool page_counts(const struct journal_item *item, const struct checkpoint *found)
+{
+    const struct replay_page *page = (const struct replay_page *)(const void *)item->bytes;
+    if (PLANT(durable_pages_outdated)) return true;
+    return item->life > found->life || (item->life == found->life && page->loads >= found->loads);
+}
+
+/* INV-DURABLE-17. What is neither entry nor page is for replay_add to judge. */
+static bool is_needed(const struct durable *durable, const struct journal_item *item)
+{
+    if (!durable->restores) return true;
+    const struct checkpoint *found = durable_counts(durable);
+    return replay_is_page(item->bytes, item->count) ? page_counts(item, found)
+                                                    : item->epoch > found->begin || PLANT(durable_begin_ignored);
+}
+
+static int entry_see(void *arg, const struct journal_item *item)
 {
     struct restoring *run = arg;
     struct durable *durable = run->durable;
-    uint64_t begin = durable->restores ? durable_counts(durable)->begin : 0;
-    bool page = count >= sizeof(uint32_t) && *(const uint32_t *)(const void *)bytes == REPLAY_PAGE_MAGIC;
-    if (!page && epoch <= begin && !PLANT(durable_begin_ignored)) return 0;
+    if (!is_needed(durable, item)) return 0;
     run->entries++;
     progress_tell(run, run->entries, run->entries, "entries of the log read");
-    int rc = replay_add(&durable->replay, run->node->number, epoch, bytes, count);
+    int rc = replay_add(&durable->replay, run->node->number, item->epoch, item->bytes, item->count);
     return rc ? err_set(run->error, rc, "log of memory node %u: %s", run->node->number, cellar_strerror(rc)) : 0;
 }
 

@@ -91,7 +91,7 @@ static int entry_add(struct replay *replay, uint32_t node, uint64_t epoch, const
     return 0;
 }
 
-static bool is_page(const uint8_t *bytes, uint32_t count)
+bool replay_is_page(const uint8_t *bytes, uint32_t count)
 {
     const struct replay_page *page = (const struct replay_page *)(const void *)bytes;
     return count >= sizeof *page && page->magic == REPLAY_PAGE_MAGIC && page->bytes == count - sizeof *page;
@@ -100,7 +100,7 @@ static bool is_page(const uint8_t *bytes, uint32_t count)
 int replay_add(struct replay *replay, uint32_t node, uint64_t epoch, const uint8_t *bytes, uint32_t count)
 {
     struct replay_item *item;
-    if (!is_page(bytes, count)) return entry_add(replay, node, epoch, bytes, count);
+    if (!replay_is_page(bytes, count)) return entry_add(replay, node, epoch, bytes, count);
     int rc = item_new(replay, bytes, count, &item);
     if (rc) return rc;
     item->node = node;

@@ -14,6 +14,7 @@
 struct replay_page {
     uint32_t magic, bytes;
     uint64_t offset;
+    uint64_t loads; /* loads that were over in this life when they were read (INV-DURABLE-26) */
 };
 
 /* Of the pool whose pages these are. */
@@ -46,6 +47,8 @@ struct replay {
     void *progress_arg;
 };
 
+/* Are these a page with its bytes? Else they are an entry, or damaged. */
+bool replay_is_page(const uint8_t *bytes, uint32_t count);
 /* Keeps a copy of what that memory node's log has; of an entry of several logs one. CORRUPT: it is neither; NOMEM. */
 NODISCARD int replay_add(struct replay *replay, uint32_t node, uint64_t epoch, const uint8_t *bytes, uint32_t count);
 void replay_free(struct replay *replay);

@@ -178,8 +178,11 @@ static void acknowledge(struct cluster *cluster)
 
 /* ---- lives ---- */
 
-static int entry_found(void *arg, uint64_t epoch, const uint8_t *bytes, uint32_t count)
+static int entry_found(void *arg, const struct journal_item *item)
 {
+    uint64_t epoch = item->epoch;
+    const uint8_t *bytes = item->bytes;
+    uint32_t count = item->count;
     struct cluster *cluster = arg;
     uint32_t number = 0;
     if (count >= sizeof number) memcpy(&number, bytes, sizeof number);
@@ -419,9 +422,9 @@ static void lives_follow_each_other(void **state)
     }
 }
 
-static int entry_count(void *arg, uint64_t epoch, const uint8_t *bytes, uint32_t count)
+static int entry_count(void *arg, const struct journal_item *item)
 {
-    *(uint64_t *)arg += bytes[0] == epoch && count == 1;
+    *(uint64_t *)arg += item->bytes[0] == item->epoch && item->count == 1;
     return 0;
 }
 

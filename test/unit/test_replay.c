@@ -14,7 +14,7 @@ enum { ENTRIES = 10000, RING_BYTES = 64 << 10, ENTRY_BYTES = 256 }; /* so many t
 static void logged(struct replay *replay, uint32_t node)
 {
     static uint8_t bytes[ENTRY_BYTES] __attribute__((aligned(8)));
-    static uint64_t page[4] __attribute__((aligned(8)));
+    static uint64_t page[5] __attribute__((aligned(8)));
     struct replay_page *head = (struct replay_page *)(void *)page;
     struct logseg seg;
     logseg_init(&seg, fabric_addr_of(1, 1 << 20), RING_BYTES, 3, 4, 77);
