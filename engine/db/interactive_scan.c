@@ -33,7 +33,8 @@ struct scan {
 static bool is_moved(const struct scan *scan, const struct draft_record *record)
 {
     const struct draft_change_state *now = &record->now;
-    if (record->table != scan->index->base || !now->change) return false;
+    if (record->table != scan->index->base) return false;
+    if (!now->change) return now->expect; /* inserted unseen, and deleted: there is none, as gets say, too */
     if (now->change != DRAFT_PUT || now->expect == DRAFT_ANYTHING) return true;
     return draft_cells(&record->table->schema, now->put_columns) & scan->index->cells;
 }
@@ -72,7 +73,7 @@ static bool entry_of(const struct scan *scan, const struct draft_record *record,
         treenode_entry_of_row(scan->index, record->row, record->key, entry);
         return true;
     }
-    if (record->now.change == DRAFT_DELETE || record->noted_absent) return false;
+    if (draft_known(record) == DRAFT_ABSENT || record->noted_absent) return false;
     memcpy(image, record->image, schema->record_bytes);
     for (uint64_t columns = record->now.put_columns; columns; columns &= columns - 1) {
         uint32_t column = (uint32_t)__builtin_ctzll(columns);

@@ -247,6 +247,43 @@ static void what_was_put_unseen_may_be_absent(void **state)
     pair_close(&pair);
 }
 
+/* An insert that the commit would refuse, taken back by a delete: scans show what gets do, until it is rolled back. */
+static void what_was_inserted_unseen_goes_with_its_delete(void **state)
+{
+    static struct pair pair;
+    uint64_t keys[8], b;
+    if (!pair_open(&pair, *state)) skip();
+    struct cellar_txn *txn = sessions_begun(pair.one);
+    int savepoint = cellar_savepoint(txn);
+    insert(&pair, txn, 30, 35); /* there is one: the commit would say so */
+    insert(&pair, txn, 300, 36);
+    assert_code(cellar_txn_delete(txn, pair.ordered.api.items, 30), 0);
+    assert_code(cellar_txn_delete(txn, pair.ordered.api.items, 300), 0);
+    assert_code(cellar_txn_get(txn, pair.ordered.api.items, 30, ITEM_B, &b), CELLAR_NOT_FOUND);
+    for (uint32_t way = 0; way < 4; way++) {
+        uint32_t flags = way & 1 ? CELLAR_BACKWARD : 0;
+        assert_int_equal(scan(&pair, txn, 20, 50, way & 2 ? CELL_A : 0, flags, keys, 8), 2);
+        assert_true(keys[0] + keys[1] == 60 && keys[way & 1] == 20);
+        assert_int_equal(scan(&pair, txn, 30, 50, 0, flags, keys, 1), 1); /* the limit counts what is seen */
+        assert_int_equal(keys[0], 40);
+    }
+    insert(&pair, txn, 30, 45);
+    assert_int_equal(scan(&pair, txn, 20, 50, CELL_A, 0, keys, 8), 3);
+    assert_true(keys[0] == 20 && keys[1] == 40 && keys[2] == 30);
+    assert_code(cellar_txn_delete(txn, pair.ordered.api.items, 30), 0);
+    assert_int_equal(scan(&pair, txn, 20, 50, CELL_A, 0, keys, 8), 2);
+    assert_code(cellar_rollback_to(txn, savepoint), 0);
+    assert_int_equal(scan(&pair, txn, 20, 50, CELL_A, 0, keys, 8), 3);
+    assert_int_equal(keys[1], 30);
+    assert_code(session_commit(txn, NULL), 0);
+    txn = sessions_begun(pair.one);
+    insert(&pair, txn, 30, 35);
+    assert_code(cellar_txn_delete(txn, pair.ordered.api.items, 30), 0);
+    assert_int_equal(scan(&pair, txn, 30, 40, CELL_A, 0, keys, 8), 0);
+    assert_code(session_commit(txn, NULL), CELLAR_EXISTS);
+    pair_close(&pair);
+}
+
 /* ---- two clients ---- */
 
 enum phantom { PHANTOM_INSERT, PHANTOM_DELETE, PHANTOM_COMES, PHANTOM_GOES, PHANTOMS };
@@ -474,6 +511,7 @@ int main(int argc, char **argv)
         API_TEST(own_changes_are_seen),
         API_TEST(scans_agree_with_an_array),
         API_TEST(what_was_put_unseen_may_be_absent),
+        API_TEST(what_was_inserted_unseen_goes_with_its_delete),
         API_TEST(no_record_comes_or_goes_in_between),
         API_TEST(a_second_scan_ends_what_another_has_changed),
         API_TEST(other_ranges_do_not_matter),
