@@ -97,9 +97,9 @@ struct play {
     struct cellar_txn *txn;
     const struct cellar_proc *procedure;
     struct model committed, now, saved[SAVEPOINTS];
-    int savepoints, rolled_to;
-    bool known[KEYS]; /* the transaction has looked, or has written: what a call takes for granted is told at once */
-    int owes;         /* a call has returned 0 that the commit will refuse, with this code */
+    int savepoints, rolled_to, saved_owes[SAVEPOINTS];
+    bool known[KEYS];   /* the transaction has looked, or has written: what a call takes for granted is told at once */
+    int owes, owes_too; /* a call has returned 0 that the commit will refuse, with this code; or with another's */
 };
 
 static inline uint32_t drawn(struct play *play, uint32_t below) { return (uint32_t)prng_below(&play->prng, below); }
@@ -200,9 +200,15 @@ static inline bool may_retry(struct play *play)
     return play->scanned || play->places_meet;
 }
 
+static inline void owe(struct play *play, int code)
+{
+    play->owes_too = play->owes;
+    play->owes = code;
+}
+
 /* A call has come to RETRY: so will the commit. */
 static inline bool retried(struct play *play, int rc)
 {
-    if (rc == CELLAR_RETRY && may_retry(play)) play->owes = rc;
+    if (rc == CELLAR_RETRY && may_retry(play)) owe(play, rc);
     return rc && play->owes == rc;
 }
