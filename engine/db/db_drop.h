@@ -19,7 +19,7 @@ struct db_drop {
      */
     int (*build)(struct coro *co, struct worker *worker, struct db_drop *drop);
     void *build_arg;
-    struct table *twin; /* NULL: there is none, or it has gone again */
+    struct table *twin; /* NULL: there is none */
 };
 
 NODISCARD int db_drop_run(struct db_drop *drop);

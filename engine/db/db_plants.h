@@ -66,7 +66,7 @@
     X(durable_parts_mixed, "a checkpoint counts when the first memory node has its part of it")                        \
     X(durable_freed_uncounted, "a checkpoint frees the log before it counts")                                          \
     X(durable_pages_outdated, "headers of runs, and tables, that are older than a checkpoint count")                   \
-    X(durable_pages_torn, "an epoch ends with headers of runs that were read as a table was dropped")                  \
+    X(durable_pages_torn, "an epoch ends with headers of runs that were read as a table changed")                      \
     X(durable_given_up_early, "a checkpoint is given up, as rows were loaded, while an agent makes it count")          \
     X(durable_begin_ignored, "entries that a checkpoint has are redone")                                               \
     X(durable_reads_unawaited, "a transaction that only read tells what may yet be lost")                              \

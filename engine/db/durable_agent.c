@@ -381,7 +381,7 @@ static void step(struct coro *co, struct durable_thread *thread)
     if (atomic_load(&epochs->refused) == CELLAR_SYSTEM) return;
     log_bound(node);
     int rc = node->full || atomic_load(&epochs->refused) ? sync_now(node) : 0;
-    if (rc == 0) atomic_store(&node->closing, 0);
+    if (rc == 0) atomic_store(&node->closing, 0); /* an end that waited for space is on the disk */
     word_raise(thread);
     if (rc == 0) rc = rings_take(co, thread);
     uint64_t epoch = atomic_load(&epochs->drawn), word = atomic_load(&epochs->word);
