@@ -344,8 +344,9 @@ const char *cellar_table_next(struct cellar *db, const char *after);
  * tables are read or loaded; a process that opens the pool at that moment is either refused nothing, and then this is
  * BUSY, or does not find the table. The space is used again, by any table. Each is done or not done, whenever the
  * process ends: the next one that is alone with the pool goes on with what was begun. Handles of what was dropped stay
- * valid for calls to refuse: DROPPED. An error other than these after which a handle says DROPPED: it was decided, and
- * the pool could not be written to the end.
+ * valid for calls to refuse: DROPPED. INDETERMINATE: memory node 0 did not answer, so that it is not known whether it
+ * was done, and this database has stopped (FENCED); or a table is half emptied, and its handle says DROPPED. Either way
+ * the next opening of the pool settles it. Any other error: nothing has changed.
  */
 CELLAR_NODISCARD int cellar_table_drop(struct cellar *db, const struct cellar_table *table);
 CELLAR_NODISCARD int cellar_table_truncate(struct cellar *db, const struct cellar_table *table);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TRIES_MAX 64 /* of an operation whose reply was lost */
 #define TEXT(number) ((unsigned long long)(number))
 
 static int unwritten(struct cellar_error *error, int rc)
@@ -35,16 +36,47 @@ static uint64_t tables_in(const struct catalog *catalog, uint64_t state)
 
 /* ---- deciding ---- */
 
+static bool tried_again(int rc, uint32_t tries)
+{
+    return (rc == CELLAR_INDETERMINATE || rc == CELLAR_UNREACHABLE) && tries < TRIES_MAX && !PLANT(decision_untold);
+}
+
+/*
+ * INV-RECLAIM-9. Of one whose reply was lost the next one tells: operations of a connection are executed in their
+ * order, and no other process makes the same change.
+ */
+static int word_move(struct coro *co, struct fabric_ep *ep, struct fabric_addr at, uint64_t from, uint64_t to,
+                     bool *moved)
+{
+    bool unknown = false;
+    uint64_t old = 0;
+    int rc;
+    for (uint32_t tries = 1; tried_again(rc = batch_cas(co, ep, at, from, to, &old), tries); tries++)
+        unknown = unknown || rc == CELLAR_INDETERMINATE;
+    *moved = rc == 0 && (old == from || (unknown && old == to));
+    return rc && unknown ? CELLAR_INDETERMINATE : rc;
+}
+
+/* What the primary says is said: without the backups it is not known whether it will have been. */
+static int word_follow(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, struct fabric_addr at,
+                       const uint64_t *word)
+{
+    int rc;
+    for (uint32_t tries = 1; tried_again(rc = catalog_replicate(co, ep, catalog, at, word, sizeof *word), tries);)
+        tries++;
+    return rc == CELLAR_UNREACHABLE ? CELLAR_INDETERMINATE : rc;
+}
+
 int reclaim_state_move(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, uint32_t table_id, uint64_t from,
                        uint64_t to, struct cellar_error *error)
 {
-    uint64_t *word = &catalog_home_of(catalog)->entries[table_id - 1].state, old = 0;
+    uint64_t *word = &catalog_home_of(catalog)->entries[table_id - 1].state;
     struct fabric_addr at =
         fabric_addr_plus(catalog_entry_at(table_id - 1), offsetof(struct catalog_entry_wire, state));
-    int rc = batch_cas(co, ep, at, from, to, &old);
-    bool moved = rc == 0 && old == from;
+    bool moved;
+    int rc = word_move(co, ep, at, from, to, &moved);
     if (moved) *word = to;
-    if (moved) rc = catalog_replicate(co, ep, catalog, at, word, sizeof *word);
+    if (moved) rc = word_follow(co, ep, catalog, at, word);
     if (rc) return unwritten(error, rc);
     return moved ? 0
                  : err_set(error, CELLAR_BUSY,

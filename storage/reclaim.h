@@ -24,6 +24,8 @@
  * INV-RECLAIM-6: a run of a table is not there before its entry, which says MAKING until all of the first runs are.
  * INV-RECLAIM-7: the process that moves a primary's state writes it to the backups. Another process does so only with
  *                a state that stays: WHOLE, while it is a member; GONE or EMPTYING, when it is alone.
+ * INV-RECLAIM-9: whoever decides and lives on knows what was decided, or stops. What is decided is done: what is still
+ *                to be done then, a sweep or the next opening does.
  * INV-RECLAIM-8: chunks that no table and no log seems to have are given back only if no other process has come between
  *                the reading of the entries and the end of the walk: it may have taken them for a run that is still to
  *                be written.
@@ -32,7 +34,10 @@
 
 #include "catalog.h"
 
-/* From one enum layout_table_state to another, on all replicas. BUSY: it is in another one, which somebody chose. */
+/*
+ * From one enum layout_table_state to another, on all replicas. BUSY: it is in another one, which somebody chose.
+ * INDETERMINATE: it may be in either, since too many replies were lost.
+ */
 NODISCARD int reclaim_state_move(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, uint32_t table_id,
                                  uint64_t from, uint64_t to, struct cellar_error *error);
 /* That table is REPLACED: the other one is WHOLE, and it is GONE. Several processes may do it. */

@@ -16,6 +16,7 @@
     /* tables that go */                                                                                               \
     X(vacant_unzeroed, "chunks are given back with what was in them")                                                  \
     X(sweep_overflow_kept, "overflow buckets of a table that goes are not given back")                                 \
+    X(decision_untold, "a reply to what decides over a table is lost, and is not asked for again")                     \
     X(replaced_forgotten, "an opening takes a table that replaces another one, and is not WHOLE yet, for unfinished")  \
     X(table_entry_last, "the entry of a table that is being made comes after its runs")                                \
     X(catalog_backups_follow_all, "who joins writes states of tables that are being made to their backups, too")       \

@@ -17,5 +17,12 @@ static inline bool db_company_none(const struct db_company *before, const struct
 }
 /* BUSY: another process uses the pool now. */
 NODISCARD int db_alone_check(struct coro *co, struct worker *worker, struct cellar_error *error);
+/*
+ * As reclaim_state_move and reclaim_replaced_settle, of a process that is alone and goes on. INDETERMINATE: it does
+ * not, since it cannot know which tables there are; the next opening reads what was decided (INV-RECLAIM-9).
+ */
+NODISCARD int db_state_decide(struct coro *co, struct worker *worker, uint32_t table_id, uint64_t from, uint64_t to,
+                              struct cellar_error *error);
+NODISCARD int db_replaced_settle(struct coro *co, struct worker *worker, uint32_t table_id, struct cellar_error *error);
 /* Gives back the space of tables that go, and, if no other process comes meanwhile, unclaimed chunks (reclaim.h). */
 NODISCARD int db_company_sweep(struct coro *co, struct worker *worker, struct cellar_error *error);

@@ -319,8 +319,7 @@ static int table_make(struct coro *co, struct worker *worker, const struct table
         rc = db_index_make(co, worker, *table, wanted, open->error);
     if (rc == 0) rc = db_alone_check(co, worker, open->error);
     if (rc == 0 && building)
-        rc = reclaim_state_move(co, worker->ep, open->db->catalog, (*table)->id, LAYOUT_TABLE_BUILDING,
-                                LAYOUT_TABLE_WHOLE, open->error);
+        rc = db_state_decide(co, worker, (*table)->id, LAYOUT_TABLE_BUILDING, LAYOUT_TABLE_WHOLE, open->error);
     if (rc) (void)!db_table_undo(co, worker, *table, NULL); /* what made it fail is what is told */
     return rc;
 }

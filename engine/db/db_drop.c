@@ -75,20 +75,17 @@ static int asked_check(struct coro *co, struct worker *worker, struct db_drop *d
     struct cellar_error unused;
     int rc = db_alone_check(co, worker, drop->error);
     if (rc == 0) return 0;
-    (void)!reclaim_state_move(co, worker->ep, drop->db->catalog, drop->table->id, LAYOUT_TABLE_ASKED,
-                              LAYOUT_TABLE_WHOLE, &unused);
+    (void)!db_state_decide(co, worker, drop->table->id, LAYOUT_TABLE_ASKED, LAYOUT_TABLE_WHOLE, &unused);
     return rc;
 }
 
 /* INV-RECLAIM-2. */
 static int decide(struct coro *co, struct worker *worker, struct db_drop *drop)
 {
-    struct catalog *catalog = drop->db->catalog;
     uint32_t id = drop->table->id;
-    int rc = reclaim_state_move(co, worker->ep, catalog, id, LAYOUT_TABLE_WHOLE, LAYOUT_TABLE_ASKED, drop->error);
+    int rc = db_state_decide(co, worker, id, LAYOUT_TABLE_WHOLE, LAYOUT_TABLE_ASKED, drop->error);
     if (rc == 0) rc = asked_check(co, worker, drop);
-    if (rc == 0) rc = reclaim_state_move(co, worker->ep, catalog, id, LAYOUT_TABLE_ASKED, drop->to, drop->error);
-    return rc;
+    return rc ? rc : db_state_decide(co, worker, id, LAYOUT_TABLE_ASKED, drop->to, drop->error);
 }
 
 /* ---- to the end ---- */
@@ -103,39 +100,55 @@ static int emptied_end(struct coro *co, struct worker *worker, struct loader *lo
     catalog_each(catalog, table)
     {
         if (!table->emptying || rc) continue;
-        rc = reclaim_state_move(co, worker->ep, catalog, table->id, LAYOUT_TABLE_EMPTYING, LAYOUT_TABLE_WHOLE, error);
+        rc = db_state_decide(co, worker, table->id, LAYOUT_TABLE_EMPTYING, LAYOUT_TABLE_WHOLE, error);
         table->emptying = rc != 0;
     }
     return rc;
 }
 
-static int sweep(struct coro *co, struct worker *worker, struct db_drop *drop)
+static void space_kept(struct cellar *db, const struct cellar_error *why)
 {
-    int rc = workers_each(co, drop, worker_forget);
-    if (rc == 0) rc = db_company_sweep(co, worker, drop->error);
-    return rc ? rc : emptied_end(co, worker, worker->loader, drop->error);
+    node_log(&db->opening, CELLAR_LOG_WARNING, "space could not be given back: %s", why->text);
 }
 
-/* With process and pool to itself. */
-static int drop_alone(struct coro *co, struct worker *worker, struct db_drop *drop)
+static int sweep(struct coro *co, struct worker *worker, struct db_drop *drop, struct cellar_error *error)
+{
+    int rc = workers_each(co, drop, worker_forget);
+    if (rc == 0) rc = db_company_sweep(co, worker, error);
+    return rc ? rc : emptied_end(co, worker, worker->loader, error);
+}
+
+/* INV-RECLAIM-9: it is done, but for what a table that is emptied has to have before it is there again. */
+static int decided(struct coro *co, struct worker *worker, struct db_drop *drop, struct table *table)
 {
     struct cellar *db = drop->db;
-    struct table *table = db->catalog->tables[drop->table->id - 1];
-    worker->ep->bulk = false;
-    int rc = workers_each(co, drop, logs_settle);
-    if (rc == 0 && drop->build) rc = drop->build(co, worker, drop);
-    if (rc == 0) rc = decide(co, worker, drop);
-    if (rc && drop->twin) (void)!db_table_undo(co, worker, drop->twin, NULL); /* what made it fail is what is told */
-    if (rc) return rc;
+    struct cellar_error why = {0};
     if (drop->index) db_index_bury(db, drop->index);
     table->emptying = drop->to == LAYOUT_TABLE_EMPTYING;
     if (drop->twin) drop->twin->unborn = false;
     if (!table->emptying) table_bury(db, table);
     if (table->emptying) atomic_fetch_add(&db->catalog->changes, 1);
-    if (drop->twin) rc = reclaim_replaced_settle(co, worker->ep, db->catalog, table->id, drop->error);
-    if (rc == 0) rc = sweep(co, worker, drop);
-    if (rc && table->emptying) table_bury(db, table); /* half of it may be there */
-    return rc;
+    int rc = drop->twin ? db_replaced_settle(co, worker, table->id, drop->error) : 0;
+    if (rc) return rc;
+    rc = sweep(co, worker, drop, &why);
+    if (rc) space_kept(db, &why);
+    if (rc == 0 || !table->emptying) return 0;
+    const char *name = table->name;
+    table_bury(db, table); /* half of it may be there */
+    return err_set(drop->error, CELLAR_INDETERMINATE,
+                   "table %s is being emptied; the next opening of the pool goes on: %s", name, why.text);
+}
+
+/* With process and pool to itself. */
+static int drop_alone(struct coro *co, struct worker *worker, struct db_drop *drop)
+{
+    struct table *table = drop->db->catalog->tables[drop->table->id - 1];
+    worker->ep->bulk = false;
+    int rc = workers_each(co, drop, logs_settle);
+    if (rc == 0 && drop->build) rc = drop->build(co, worker, drop);
+    if (rc == 0) rc = decide(co, worker, drop);
+    if (rc && drop->twin) (void)!db_table_undo(co, worker, drop->twin, NULL); /* what made it fail is what is told */
+    return rc ? rc : decided(co, worker, drop, table);
 }
 
 static int drop_fn(struct coro *co, struct coordinator *coordinator, void *arg)
@@ -158,7 +171,12 @@ static int drop_fn(struct coro *co, struct coordinator *coordinator, void *arg)
     return bulk_end(&bulk, rc, drop->error);
 }
 
-int db_drop_run(struct db_drop *drop) { return db_call_on(drop->db, 0, drop_fn, drop, drop->error); }
+int db_drop_run(struct db_drop *drop)
+{
+    struct cellar_lab_client *client = drop->client;
+    return client ? drop_fn(client->co, client->coordinator, drop)
+                  : db_call_on(drop->db, 0, drop_fn, drop, drop->error);
+}
 
 int db_table_drop(struct cellar *db, const struct cellar_table *handle, struct cellar_error *error)
 {
@@ -170,23 +188,37 @@ int db_table_truncate(struct cellar *db, const struct cellar_table *handle, stru
     return db_drop_run(&(struct db_drop){.db = db, .handle = handle, .to = LAYOUT_TABLE_EMPTYING, .error = error});
 }
 
+static int index_drop(struct cellar *db, struct cellar_lab_client *client, const struct cellar_index *index,
+                      struct cellar_error *error)
+{
+    return db_drop_run(&(struct db_drop){.db = db,
+                                         .client = client,
+                                         .handle = catalog_handle(index->nodes),
+                                         .index = index,
+                                         .to = LAYOUT_TABLE_GONE,
+                                         .error = error});
+}
+
 int db_index_drop(struct cellar *db, const struct cellar_index *index, struct cellar_error *error)
 {
     if (!index) return err_set(error, CELLAR_INVALID, "the index is NULL");
-    struct db_drop drop = {
-        .db = db, .handle = catalog_handle(index->nodes), .index = index, .to = LAYOUT_TABLE_GONE, .error = error};
-    return db_call_on(db, 0, drop_fn, &drop, error);
+    return index_drop(db, NULL, index, error);
+}
+
+int db_index_drop_inside(struct cellar_lab_client *client, const struct cellar_index *index, struct cellar_error *error)
+{
+    return index_drop(client->coordinator->worker->db, client, index, error);
 }
 
 int db_table_undo(struct coro *co, struct worker *worker, const struct table *table, struct cellar_error *error)
 {
-    struct db_drop drop = {.db = worker->db, .table = table, .error = error};
-    struct catalog *catalog = worker->db->catalog;
+    struct db_drop drop = {.db = worker->db, .table = table};
+    if (atomic_load(&worker->home.gate->failed)) return CELLAR_FENCED; /* it does not know what it would undo */
     worker->ep->bulk = false;
-    int rc = reclaim_state_move(co, worker->ep, catalog, table->id, LAYOUT_TABLE_BUILDING, LAYOUT_TABLE_GONE, error);
-    table_bury(worker->db, catalog->tables[table->id - 1]);
+    int rc = db_state_decide(co, worker, table->id, LAYOUT_TABLE_BUILDING, LAYOUT_TABLE_GONE, error);
+    table_bury(worker->db, worker->db->catalog->tables[table->id - 1]);
     if (rc == 0) rc = db_alone_check(co, worker, error);
-    return rc ? rc : sweep(co, worker, &drop);
+    return rc ? rc : sweep(co, worker, &drop, error);
 }
 
 /* ---- at open ---- */
@@ -218,6 +250,6 @@ int db_drops_settle(struct coro *co, struct coordinator *coordinator, struct cel
     rc = db_company_sweep(co, worker, &others);
     if (rc == 0) rc = trees_rebuild(co, worker, &others);
     /* What is left stays hidden, and waits for the next one. */
-    if (rc) node_log(&worker->db->opening, CELLAR_LOG_WARNING, "space could not be given back: %s", others.text);
+    if (rc) space_kept(worker->db, &others);
     return 0;
 }

@@ -8,6 +8,7 @@
 
 struct db_drop {
     struct cellar *db;
+    struct cellar_lab_client *client;  /* who asks, one of the first worker; NULL: from outside */
     const struct cellar_table *handle; /* what goes; of an index, that of its nodes */
     const struct table *table;         /* ... once that is known to be one */
     const struct cellar_index *index;  /* NULL: a table */
@@ -28,3 +29,6 @@ NODISCARD int db_drop_run(struct db_drop *drop);
 NODISCARD int db_table_drop(struct cellar *db, const struct cellar_table *handle, struct cellar_error *error);
 NODISCARD int db_table_truncate(struct cellar *db, const struct cellar_table *handle, struct cellar_error *error);
 NODISCARD int db_index_drop(struct cellar *db, const struct cellar_index *index, struct cellar_error *error);
+/* The same, by a client of the first worker, while none of its transactions is under way. */
+NODISCARD int db_index_drop_inside(struct cellar_lab_client *client, const struct cellar_index *index,
+                                   struct cellar_error *error);

@@ -238,9 +238,7 @@ static int index_build(struct coro *co, struct worker *worker, const struct inde
     int rc = db_index_rebuild(co, worker->loader, catalog, nodes, create->error);
     worker->ep->bulk = false;
     if (rc == 0) rc = db_alone_check(co, worker, create->error);
-    if (rc == 0)
-        rc = reclaim_state_move(co, worker->ep, catalog, nodes->id, LAYOUT_TABLE_BUILDING, LAYOUT_TABLE_WHOLE,
-                                create->error);
+    if (rc == 0) rc = db_state_decide(co, worker, nodes->id, LAYOUT_TABLE_BUILDING, LAYOUT_TABLE_WHOLE, create->error);
     return rc ? rc : index_attach(create->db, nodes, create->error);
 }
 

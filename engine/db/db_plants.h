@@ -13,6 +13,7 @@
     X(walk_unwatched, "what other processes change under a walk of a table is not noticed")                            \
     /* tables that go */                                                                                               \
     X(drop_log_kept, "a table goes while entries of the log that name it are due")                                     \
+    X(decision_unknown, "a process goes on though it does not know what it has decided over a table")                  \
     X(table_before_indexes, "a table is there, whole, before the indexes that it is made with")                        \
     /* interactive transactions */                                                                                     \
     X(hold_unlocked, "what is read for update is not locked")                                                          \

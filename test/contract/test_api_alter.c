@@ -295,6 +295,9 @@ static void in_every_mode(void **state)
     assert_int_equal(walk.table->table->schema.cell_count, 1);
     MUST(&api.error, api_alone(&api, plainers_see, &walk));
     assert_true(walk.seen == 500 && walk.right == 500);
+    OK(cellar_table_alter(api.db, walk.table, CELLAR_TABLE(struct plainer, plainer_columns, .name = "plain", .rows = 0),
+                          NULL, &walk.table));
+    assert_int_equal(walk.table->table->records_max, 20000); /* as it was */
     api_audit_clean(&api);
     api_close(&api);
 }

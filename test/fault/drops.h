@@ -79,8 +79,11 @@ struct dropping {
     enum what what;
     uint32_t mns;
     uint64_t kill_at, again_at, ops; /* the operation at which it dies; that of the next opening: UINT64_MAX, none */
+    enum fabric_sim_fault fault;     /* NONE; or it does not die: so many operations from there on end so */
+    uint64_t stretch;
     bool flips; /* with odd operations it dies before, with even ones after: else the other way round */
     bool armed, dead, wide;
+    bool old;                         /* as it was judged last: the state before */
     const struct cellar_table *typed; /* as it was opened last */
     uint64_t seen, value;
     uint64_t used_before, used_after; /* bytes of the pool: with the table; before there was one */
@@ -92,7 +95,10 @@ static inline enum fabric_sim_fault watch(void *arg, uint64_t index, const struc
 {
     struct dropping *run = arg;
     (void)index, (void)ep, (void)op;
-    if (!run->armed || run->dead || run->ops++ != run->kill_at) return FABRIC_SIM_NONE;
+    if (!run->armed || run->dead) return FABRIC_SIM_NONE;
+    uint64_t at = run->ops++;
+    if (run->fault) return at >= run->kill_at && at - run->kill_at < run->stretch ? run->fault : FABRIC_SIM_NONE;
+    if (at != run->kill_at) return FABRIC_SIM_NONE;
     run->dead = true;
     return run->kill_at % 2 == run->flips ? FABRIC_SIM_CRASH_BEFORE : FABRIC_SIM_CRASH_AFTER;
 }
@@ -334,7 +340,7 @@ static inline bool judge(struct dropping *run, bool done)
 {
     const struct cellar_table *table = cellar_table_find(run->db, "rows");
     const struct cellar_index *index = table ? cellar_index_find(table, "by_a") : NULL;
-    bool old;
+    bool old = false;
     run->seen = 0;
     if (run->what == ALTER && !held(run, "opening the typed table", typed_open(run))) return false;
     if (!held(run, "looking", cellar_lab_run(run->db, look, run))) return false;
@@ -362,6 +368,7 @@ static inline bool judge(struct dropping *run, bool done)
         old = !index;
         break;
     }
+    run->old = old;
     uint64_t expected = run->what == DROP && !old ? 0 : run->what == TRUNCATE && !old ? 0 : RECORDS;
     if (!holds(run, run->seen == expected, "records are neither all there nor all gone") ||
         !holds(run, !done || !old, "it was done, and is not") ||
