@@ -7,6 +7,8 @@
  */
 #include "db_alter.h"
 
+#include "client.h"
+#include "coordinator.h"
 #include "db_define.h"
 #include "db_drop.h"
 #include "db_index.h"
@@ -218,35 +220,56 @@ static int alter_prepare(struct cellar *db, struct alter *alter)
 }
 
 /* What a table's columns are does not change; whether it is there is asked again, at rest. */
-static int handle_check(struct cellar *db, struct alter *alter, const struct cellar_table *handle)
+static int handle_check(struct alter *alter, const struct db_drop *drop)
+{
+    int rc = catalog_table_check(drop->db->catalog, drop->handle, alter->error);
+    if (rc) return rc;
+    alter->table = drop->handle->table;
+    return alter_prepare(drop->db, alter);
+}
+
+/* A client is counted already. */
+static int handle_check_counted(struct alter *alter, const struct db_drop *drop)
 {
     uint32_t *counted;
-    int rc = db_call_begin(db, &counted, alter->error);
+    if (drop->client) return handle_check(alter, drop);
+    int rc = db_call_begin(drop->db, &counted, alter->error);
     if (rc) return rc;
-    rc = catalog_table_check(db->catalog, handle, alter->error);
-    if (rc == 0) {
-        alter->table = handle->table;
-        rc = alter_prepare(db, alter);
-    }
-    db_call_end(db, counted);
+    rc = handle_check(alter, drop);
+    db_call_end(drop->db, counted);
+    return rc;
+}
+
+static int alter_run(struct db_drop *drop, const struct cellar_table_def *def, const void *row,
+                     const struct cellar_table **out)
+{
+    if (!out) return err_set(drop->error, CELLAR_INVALID, "there is no place for the table's handle");
+    *out = NULL;
+    struct alter *alter = calloc(1, sizeof *alter);
+    if (!alter) return err_set(drop->error, CELLAR_NOMEM, "no memory for a definition");
+    alter->def = *def;
+    alter->defaults = row;
+    alter->error = drop->error;
+    drop->build = twin_build;
+    drop->build_arg = alter;
+    int rc = handle_check_counted(alter, drop);
+    if (rc == 0) rc = db_drop_run(drop);
+    if (rc == 0) *out = alter->altered;
+    free(alter->row);
+    free(alter);
     return rc;
 }
 
 int db_table_alter(struct cellar *db, const struct cellar_table *handle, const struct cellar_table_def *def,
                    const void *row, const struct cellar_table **out, struct cellar_error *error)
 {
-    if (!out) return err_set(error, CELLAR_INVALID, "there is no place for the table's handle");
-    *out = NULL;
-    struct alter *alter = calloc(1, sizeof *alter);
-    if (!alter) return err_set(error, CELLAR_NOMEM, "no memory for a definition");
-    alter->def = *def;
-    alter->defaults = row;
-    alter->error = error;
-    struct db_drop drop = {.db = db, .handle = handle, .error = error, .build = twin_build, .build_arg = alter};
-    int rc = handle_check(db, alter, handle);
-    if (rc == 0) rc = db_drop_run(&drop);
-    if (rc == 0) *out = alter->altered;
-    free(alter->row);
-    free(alter);
-    return rc;
+    return alter_run(&(struct db_drop){.db = db, .handle = handle, .error = error}, def, row, out);
+}
+
+int db_table_alter_inside(struct cellar_lab_client *client, const struct cellar_table *handle,
+                          const struct cellar_table_def *def, const void *row, const struct cellar_table **out,
+                          struct cellar_error *error)
+{
+    struct cellar *db = client->coordinator->worker->db;
+    return alter_run(&(struct db_drop){.db = db, .client = client, .handle = handle, .error = error}, def, row, out);
 }

@@ -73,6 +73,31 @@ int history_table_add(struct history *history, uint32_t table_id, uint32_t cells
     return 0;
 }
 
+static uint64_t states_leave_out(struct history_final *states, uint64_t count, uint32_t from)
+{
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < count; i++)
+        if (states[i].table_id < from) states[kept++] = states[i];
+    return kept;
+}
+
+void history_leave_out(struct history *history, uint32_t from)
+{
+    uint64_t kept = 0;
+    for (uint64_t i = 0; i < history->txn_count; i++) {
+        struct history_txn *txn = &history->txns[i];
+        uint64_t first = kept;
+        for (uint64_t k = txn->first; k < txn->first + txn->count; k++)
+            if (history->accesses[k].table_id < from) history->accesses[kept++] = history->accesses[k];
+        txn->first = first;
+        txn->count = (uint32_t)(kept - first);
+    }
+    history->access_count = kept;
+    history->final_count = states_leave_out(history->finals, history->final_count, from);
+    history->loaded_count = states_leave_out(history->loaded, history->loaded_count, from);
+    history->passing = from;
+}
+
 uint32_t history_table_cells(const struct history *history, uint32_t table_id)
 {
     for (uint32_t i = 0; i < history->table_count; i++)

@@ -98,6 +98,7 @@ struct history {
         char name[CELLAR_NAME_BYTES];
     } * tables;
     uint32_t table_count;
+    uint32_t passing; /* nothing is said of tables with this number and above, which came and went; 0: none did */
 };
 
 /* All zero is an empty history. The adders copy (`first` is set by the adder); NOMEM is the only error. */
@@ -106,6 +107,11 @@ NODISCARD int history_txn_add(struct history *history, const struct history_txn 
 NODISCARD int history_final_add(struct history *history, const struct history_final *final);
 NODISCARD int history_loaded_add(struct history *history, const struct history_final *loaded);
 NODISCARD int history_table_add(struct history *history, uint32_t table_id, uint32_t cells, const char *name);
+/*
+ * Tables from this number on came and went meanwhile, so that versions in them began anew: what is said of them is
+ * taken out. Transactions stay, with what else they did; they must be in the order in which they were added.
+ */
+void history_leave_out(struct history *history, uint32_t from);
 /* The cells of the table's records; 0: not known. */
 uint32_t history_table_cells(const struct history *history, uint32_t table_id);
 /* The table's name, or "table N" written into `buffer`. */

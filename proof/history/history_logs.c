@@ -162,6 +162,7 @@ static bool write_matches(const struct logs *logs, struct writes *writes, const 
     if (write->kind == LAYOUT_LOG_BUCKET) return write->value_bytes == LAYOUT_BUCKET_CELL_BYTES;
     if (write->kind == LAYOUT_LOG_UNDO_BUCKET) return write->value_bytes == 8 + LAYOUT_BUCKET_CELL_BYTES;
     if (write->table_id == 0 || write->table_id > LAYOUT_CATALOG_TABLES_MAX) return false;
+    if (logs->history->passing && write->table_id >= logs->history->passing) return true;
     const struct table *table = catalog->tables[write->table_id - 1];
     if (!table) return false;
     const struct schema *schema = &table->schema;

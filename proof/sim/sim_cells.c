@@ -12,6 +12,7 @@
 #include "db_define.h"
 #include "mode.h"
 #include "prng.h"
+#include "sim_herds.h"
 #include "sim_people.h"
 #include "sim_sessions.h"
 #include "sim_texts.h"
@@ -417,12 +418,23 @@ static int cells_open(const struct sim_plan *plan, struct cellar *db, struct sim
     return code;
 }
 
+/* Tables that have orders at once: made while nothing else runs. */
+static int ordered_make(struct cells *cells, struct cellar *db, struct cellar_error *error)
+{
+    const struct sim_plan *plan = cells->load.plan;
+    int code = plan->herds ? sim_herds_make(db, &cells->herds, error) : 0;
+    if (code == 0 && plan->people) code = sim_people_make(db, &cells->people, error);
+    if (code == 0 && plan->remakes && !cells->load.passing)
+        cells->load.passing = sim_people_passing(cells->people, plan->remakes == SIM_REMAKES_TABLE);
+    return code;
+}
+
 static int cells_reopen(struct sim_load *load, struct cellar *db, struct cellar_error *error)
 {
     struct cells *cells = cells_of(load);
     sim_sessions_end(cells->sessions);
     int code = cells_make(cells, db, error);
-    return code == 0 && load->plan->people ? sim_people_make(db, &cells->people, error) : code;
+    return code ? code : ordered_make(cells, db, error);
 }
 
 static int cells_fill(struct sim_load *load, struct cellar_lab_client *self, struct cellar_error *error)
@@ -441,7 +453,7 @@ static int cells_fill(struct sim_load *load, struct cellar_lab_client *self, str
     return code;
 }
 
-/* Tables are loaded before they have an order; one that has orders at once is made while nothing else runs, too. */
+/* Tables are loaded before they have an order. */
 static int sessions_filled(struct sim_load *load, struct cellar *db, struct cellar_error *error)
 {
     struct cells *cells = cells_of(load);
@@ -452,7 +464,7 @@ static int sessions_filled(struct sim_load *load, struct cellar *db, struct cell
         def.flags = CELLAR_ORDERED;
         code = db_table_open(db, &def, CELLAR_ADD, &cells->tables[t].table, error);
     }
-    return code == 0 && load->plan->people ? sim_people_make(db, &cells->people, error) : code;
+    return code ? code : ordered_make(cells, db, error);
 }
 
 static bool reads_only(const struct cells_txn *txn)
@@ -515,6 +527,7 @@ static int cells_check(struct sim_load *load, struct cellar_lab_client *self, ch
     }
     if (code == 0 && cells->texts) code = sim_texts_check(self, cells->texts, &error);
     if (code == 0 && cells->people) code = sim_people_check(self, cells->people, &error);
+    if (code == 0 && cells->herds) code = sim_herds_check(self, cells->herds, &error);
     if (code == 0) return 0;
     snprintf(verdict, SIM_LOAD_VERDICT_BYTES, "%s", load->verdict[0] ? load->verdict : error.text);
     return CELLAR_CORRUPT;

@@ -60,6 +60,7 @@ struct cells {
     uint32_t scanning;
     struct sim_sessions *sessions;     /* of interactive transactions; NULL: procedures only */
     const struct cellar_table *texts;  /* whose values have variable length (sim_texts.h); NULL: there is none */
+    const struct cellar_table *herds;  /* of which very many rows change at once (sim_herds.h); NULL: likewise */
     const struct cellar_table *people; /* with orders, and keys of two columns (sim_people.h); NULL: likewise */
 };
 

@@ -196,6 +196,7 @@ static int close_recorder(struct sim_state *state)
     const struct mode *mode = mode_of(state->plan->cc);
     if ((mode->shares || mode->undo) && sim_recover_due(state)) state->history.has_final = false;
     state->history.nodes_lost = sim_judge_any_lost(state);
+    if (state->load->passing) history_leave_out(&state->history, state->load->passing);
     int written = state->plan->history ? history_write(&state->history, state->plan->history, state->error) : 0;
     return written ? written : code;
 }

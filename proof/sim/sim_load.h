@@ -32,6 +32,7 @@ struct sim_load_ops {
 struct sim_load {
     const struct sim_load_ops *ops;
     const struct sim_plan *plan;
+    uint32_t passing; /* tables of that number and above come and go meanwhile; 0: none do */
     /* The first impossible thing that a client saw; empty: none */
     char verdict[SIM_LOAD_VERDICT_BYTES];
 };

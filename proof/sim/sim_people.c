@@ -1,8 +1,14 @@
 #include "sim_people.h"
 
 #include "bulk.h"
+#include "catalog.h"
+#include "client.h"
+#include "db_alter.h"
 #include "db_define.h"
+#include "db_drop.h"
+#include "db_index.h"
 #include "sim_cells.h"
+#include "treenode.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -24,8 +30,10 @@ struct person_row {
     int32_t rank;
     uint64_t stamp[2];
     struct cellar_bytes note;
+    uint32_t more; /* where the table has it: MORE */
 };
-enum { TEAM, NAME, RANK, STAMP, NOTE };
+enum { TEAM, NAME, RANK, STAMP, NOTE, COLUMNS_LEAST };
+#define MORE 0x6d6f7265u
 #define KEY_COLUMNS (CELLAR_COL(TEAM) | CELLAR_COL(NAME))
 #define VALUE_COLUMNS (CELLAR_COL(RANK) | CELLAR_COL(STAMP) | CELLAR_COL(NOTE))
 
@@ -33,20 +41,64 @@ enum { TEAM, NAME, RANK, STAMP, NOTE };
 static const char *const names[NAMES] = {"", "a", "ab", "b"};
 static const char *const notes[NOTES] = {"", "no", "note", "notes on what is longer than a line", "o"};
 
+static const struct cellar_column people_columns[] = {
+    {CELLAR_FIELD(struct person_row, team), .flags = CELLAR_KEY},
+    {CELLAR_FIELD(struct person_row, name), .flags = CELLAR_KEY, .bytes_max = 6},
+    {CELLAR_FIELD(struct person_row, rank)},
+    {CELLAR_FIELD(struct person_row, stamp)},
+    {CELLAR_FIELD(struct person_row, note), .bytes_max = 40},
+    {CELLAR_FIELD(struct person_row, more)}};
+static const struct cellar_index_def people_indexes[] = {
+    {.name = "by_rank", .columns = "rank, -name", .covers = "stamp"}, {.name = "by_note", .columns = "-note"}};
+
+static bool has_more(const struct cellar_table *table)
+{
+    return schema_column_find(&table->table->schema, people_columns[COLUMNS_LEAST].name, 4) >= 0;
+}
+
+static struct cellar_table_def people_def(bool more)
+{
+    struct cellar_table_def def =
+        *CELLAR_TABLE(struct person_row, people_columns, .name = "people", .rows = SIM_PEOPLE_KEYS,
+                      .flags = CELLAR_ORDERED, CELLAR_INDEXES(people_indexes));
+    if (more) def.rows *= 20;
+    if (!more) def.column_count = COLUMNS_LEAST;
+    return def;
+}
+
 int sim_people_make(struct cellar *db, const struct cellar_table **table, struct cellar_error *error)
 {
-    static const struct cellar_column columns[] = {
-        {CELLAR_FIELD(struct person_row, team), .flags = CELLAR_KEY},
-        {CELLAR_FIELD(struct person_row, name), .flags = CELLAR_KEY, .bytes_max = 6},
-        {CELLAR_FIELD(struct person_row, rank)},
-        {CELLAR_FIELD(struct person_row, stamp)},
-        {CELLAR_FIELD(struct person_row, note), .bytes_max = 40}};
-    static const struct cellar_index_def indexes[] = {{.name = "by_rank", .columns = "rank, -name", .covers = "stamp"},
-                                                      {.name = "by_note", .columns = "-note"}};
-    return db_table_open(db,
-                         CELLAR_TABLE(struct person_row, columns, .name = "people", .rows = SIM_PEOPLE_KEYS,
-                                      .flags = CELLAR_ORDERED, CELLAR_INDEXES(indexes)),
-                         CELLAR_ADD, table, error);
+    struct cellar_table_def def = people_def(false);
+    int code = db_table_open(db, &def, CELLAR_ADD, table, error);
+    if (code || !has_more(*table)) return code;
+    def = people_def(true);
+    return db_table_open(db, &def, CELLAR_ADD, table, error);
+}
+
+uint32_t sim_people_passing(const struct cellar_table *table, bool itself)
+{
+    uint32_t last = table->table->id - itself;
+    for (uint32_t i = 0; i < table->table->ordered_count && !itself; i++)
+        if (table->table->ordered[i]->nodes->id > last) last = table->table->ordered[i]->nodes->id;
+    return last + 1;
+}
+
+int sim_people_reindex(struct cellar_lab_client *self, const struct cellar_table *table, struct cellar_error *error)
+{
+    static const struct cellar_index_def more = {.name = "more", .columns = "note, rank"};
+    const struct cellar_index *there = cellar_index_find(table, more.name);
+    if (there) return db_index_drop_inside(self, there, error);
+    return db_index_open_def(self->co, self->coordinator, table->table, &more, true, error);
+}
+
+int sim_people_alter(struct cellar_lab_client *self, const struct cellar_table **table, struct cellar_error *error)
+{
+    const struct person_row row = {.more = MORE};
+    const struct cellar_table_def def = people_def(!has_more(*table));
+    const struct cellar_table *altered;
+    int code = db_table_alter_inside(self, *table, &def, &row, &altered, error);
+    if (code == 0) *table = altered;
+    return code;
 }
 
 /* ---- values ---- */
@@ -74,13 +126,20 @@ static bool is_sound(const struct person *person)
            made.rank == person->rank && made.note == person->note;
 }
 
+/* Of a row with all columns of its table. */
+static bool more_sound(const struct cellar_table *table, const struct person_row *row)
+{
+    return row->more == MORE || !has_more(table);
+}
+
 static struct person_row row_of(const struct person *person)
 {
     return (struct person_row){.team = (uint16_t)(person->key / NAMES),
                                .name = CELLAR_TEXT(names[person->key % NAMES]),
                                .rank = person->rank,
                                .stamp = {person->stamp[0], person->stamp[1]},
-                               .note = CELLAR_TEXT(notes[person->note])};
+                               .note = CELLAR_TEXT(notes[person->note]),
+                               .more = MORE};
 }
 
 static uint32_t text_number(struct cellar_bytes text, const char *const *texts, uint32_t count)
@@ -159,6 +218,7 @@ static void judge_read(struct sim_people *people, uint32_t key, uint64_t columns
     if (found && known->valued && !is_same(&known->person, &person, columns))
         disagree(people, known, key, "it does not read the same twice");
     if (found && whole && !is_sound(&person)) complain(people, key, "columns of two writers, or of none");
+    if (found && columns == CELLAR_ALL && !more_sound(people->table, row)) complain(people, key, "no such column");
     if (known->own) return;
     known->state = found ? PERSON_PRESENT : PERSON_ABSENT;
     known->valued =
@@ -179,6 +239,7 @@ static struct person_row row_asked(uint32_t key)
 {
     struct person_row row = row_of(&(const struct person){.key = key});
     row.rank = INT32_MAX;
+    row.more = 0;
     return row;
 }
 
@@ -359,7 +420,8 @@ static void judge_shown(struct sim_people *people, struct people_cursor *scan, c
     if (scan->begun && side(scan, &person, &scan->last) <= 0)
         contradict(people, person.key, "a cursor shows rows out of their order");
     if (scan->shown[person.key]) complain(people, person.key, "a cursor shows a row twice");
-    if (!is_sound(&person)) complain(people, person.key, "a cursor shows columns of two writers, or of none");
+    if (!is_sound(&person) || !more_sound(people->table, row))
+        complain(people, person.key, "a cursor shows columns of two writers, or of none");
     if (known->own)
         judge_own(people, known, &person);
     else if (known->state == PERSON_ABSENT || (known->valued && !is_same(&known->person, &person, VALUE_COLUMNS)))
@@ -542,6 +604,7 @@ int sim_people_step(struct sim_people *people)
 /* ---- what is left ---- */
 
 struct people_left {
+    const struct cellar_table *table;
     bool seen[SIM_PEOPLE_KEYS];
     struct cellar_error *error;
 };
@@ -554,7 +617,7 @@ static int row_check(void *arg, uint64_t number, const void *row)
     if (person.key == SIM_PEOPLE_KEYS || left->seen[person.key])
         return err_set(left->error, CELLAR_CORRUPT,
                        "people, a row is left whose key no client has, or which is there twice");
-    if (!is_sound(&person))
+    if (!is_sound(&person) || !more_sound(left->table, row))
         return err_set(left->error, CELLAR_CORRUPT, "people, key %u is left as no client wrote it", person.key);
     left->seen[person.key] = true;
     return 0;
@@ -562,6 +625,6 @@ static int row_check(void *arg, uint64_t number, const void *row)
 
 int sim_people_check(struct cellar_lab_client *self, const struct cellar_table *table, struct cellar_error *error)
 {
-    struct people_left left = {.error = error};
+    struct people_left left = {.table = table, .error = error};
     return db_scan_rows(self, table, row_check, &left, error);
 }

@@ -61,6 +61,14 @@ struct sim_people {
 
 /* The table with its indexes, found or made. From outside. */
 NODISCARD int sim_people_make(struct cellar *db, const struct cellar_table **table, struct cellar_error *error);
+/* As the last table that is made: the least number of what comes and goes, if indexes do, or the table itself. */
+uint32_t sim_people_passing(const struct cellar_table *table, bool itself);
+/* Beside all clients, by the first one, in none of its transactions. One more index comes, or goes. */
+NODISCARD int sim_people_reindex(struct cellar_lab_client *self, const struct cellar_table *table,
+                                 struct cellar_error *error);
+/* One more column comes, or goes, with another hash index: a table in its place. */
+NODISCARD int sim_people_alter(struct cellar_lab_client *self, const struct cellar_table **table,
+                               struct cellar_error *error);
 /* In that transaction, as that writer: how many steps it takes. `people` has the table. */
 uint32_t sim_people_begin(struct sim_people *people, struct cellar_txn *txn, struct prng *prng, uint32_t writer);
 /* The next one. A code of the transaction's. */

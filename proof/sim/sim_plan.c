@@ -28,10 +28,15 @@
 #define STREAM_VALUES 0x76616c75ull
 #define STREAM_ORDERED 0x6f726465726564ull
 #define STREAM_PEOPLE 0x70656f706c65ull
+#define STREAM_HERDS 0x6865726473ull
 #define STREAM_HOLDS 0x686f6c6473ull
+#define STREAM_REMAKES 0x72656d616b6573ull
 #define STREAM_SIZE 0x73697a65ull
-#define WEIGHTS 20         /* of `all`: what other workloads leave is cells' */
-#define SESSIONS_ONE_IN 10 /* seeds that would run cells; and ranges, likewise */
+#define WEIGHTS 20              /* of `all`: what other workloads leave is cells' */
+#define SESSIONS_ONE_IN 10      /* seeds that would run cells; and ranges, likewise */
+#define HERDS_CHUNKS 512        /* of the table of herds and its orders, */
+#define HERDS_CHUNKS_WORKER 256 /* ... and of one worker's rows and extents of the log */
+#define HERDS_TXNS 160          /* of all clients together, where there are herds */
 #define RANGES_CHUNKS 256
 #define ORDERED_CHUNKS_WORKER 16
 #define RANGES_LOG_BYTES (512u << 10)
@@ -203,7 +208,9 @@ static uint64_t chunks_least(const struct sim_plan *plan)
         uint64_t rows = (uint64_t)plan->keys * (3 * ROW_VALUE_BYTES_MAX), workers = plan->cns * plan->threads;
         if (plan->values) chunks += VALUES_CHUNKS + workers * VALUES_CHUNKS_WORKER;
         if (plan->ordered) chunks += plan->tables * (RANGES_CHUNKS + workers * ORDERED_CHUNKS_WORKER);
-        if (plan->people) chunks += 3 * (RANGES_CHUNKS + workers * ORDERED_CHUNKS_WORKER); /* of three orders */
+        if (plan->people) /* of three orders; and one that comes and goes, and as many of another table */
+            chunks += (plan->remakes ? 8 : 3) * (RANGES_CHUNKS + workers * ORDERED_CHUNKS_WORKER);
+        if (plan->herds) chunks += HERDS_CHUNKS + workers * HERDS_CHUNKS_WORKER;
         return chunks + plan->tables * (6 + rows / LAYOUT_CHUNK_BYTES);
     }
     return chunks;
@@ -230,7 +237,7 @@ static void draw_memory(struct sim_plan *plan, struct prng *prng)
     uint64_t chunks = DRAW(prng, spare);
 
     plan->log_bytes = (uint64_t)DRAW(prng, logs) << 10;
-    if (plan->ordered || plan->people) plan->log_bytes = RANGES_LOG_BYTES;
+    if (plan->ordered || plan->people || plan->herds) plan->log_bytes = RANGES_LOG_BYTES;
     if (!strcmp(plan->workload, "ranges")) {
         plan->log_bytes = RANGES_LOG_BYTES;
         chunks = RANGES_CHUNKS + plan->cns * plan->threads * 16;
@@ -327,12 +334,32 @@ static void draw_people(struct sim_plan *plan, uint64_t seed)
     plan->people = prng_below(&prng, 2) && !strcmp(plan->workload, "sessions") && !mode_of(plan->cc)->versions;
 }
 
+/* Likewise; in half of the runs that have people. */
+static void draw_remakes(struct sim_plan *plan, uint64_t seed)
+{
+    struct prng prng;
+    prng_seed_stream(&prng, seed, STREAM_REMAKES);
+    uint64_t kind = prng_below(&prng, 4);
+    plan->remakes = plan->people && kind > 1 ? (uint32_t)kind - 1 : SIM_REMAKES_NOTHING;
+}
+
 /* Likewise, where there are coordinators for it; in half of the runs. */
 static void draw_holds(struct sim_plan *plan, uint64_t seed)
 {
     struct prng prng;
     prng_seed_stream(&prng, seed, STREAM_HOLDS);
     plan->holds = prng_below(&prng, 2) && !strcmp(plan->workload, "sessions") && plan->coros > 1;
+}
+
+/* Likewise, where it may; in a sixth of the runs, which have fewer transactions. */
+static void draw_herds(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
+{
+    struct prng prng;
+    prng_seed_stream(&prng, seed, STREAM_HERDS);
+    plan->herds = !prng_below(&prng, 6) && !strcmp(plan->workload, "sessions") && !mode_of(plan->cc)->versions &&
+                  !mode_of(plan->cc)->undo && !plan->holds;
+    uint32_t most = HERDS_TXNS / sim_plan_clients(plan);
+    if (plan->herds && !(fixed & SIM_FIXED_TXNS) && plan->txns > most) plan->txns = most < 2 ? 2 : most;
 }
 
 /*
@@ -485,7 +512,9 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
     draw_values(plan, seed);
     draw_ordered(plan, seed);
     draw_people(plan, seed);
+    draw_remakes(plan, seed);
     draw_holds(plan, seed);
+    draw_herds(plan, seed, fixed);
     draw_memory(plan, &prng);
     draw_faults(plan, &prng, fixed);
     bool en_small = prng_below(&prng, 2);

@@ -35,6 +35,13 @@ enum sim_reopen {
 #define SIM_TABLES_MAX 2
 #define SIM_ACCESSES_MAX 8
 
+/* What comes and goes while clients work. */
+enum sim_remakes {
+    SIM_REMAKES_NOTHING,
+    SIM_REMAKES_INDEX, /* an index, */
+    SIM_REMAKES_TABLE, /* ... and a column, for which another table takes the place of the first */
+};
+
 struct sim_plan {
     uint64_t seed;
     const char *workload; /* by its name */
@@ -64,6 +71,8 @@ struct sim_plan {
     bool values;           /* sessions: some transactions change values of variable length, too */
     bool holds;            /* sessions: some reads lock, on coordinators that lend themselves for it (sim_plan_lends) */
     bool people;           /* sessions: some work on a table with keys of two columns, and indexes (sim_people.h) */
+    uint32_t remakes;      /* sessions: enum sim_remakes, of that table */
+    bool herds;            /* sessions: some change very many rows of a table at once (sim_herds.h) */
     bool ordered;          /* sessions: tables have the order of their keys, and some transactions read ranges */
     /* faults */
     struct fabric_sim_faults faults;

@@ -80,7 +80,7 @@ struct plants_search {
         uint32_t reopen;          /* enum sim_reopen */
         bool decides;             /* a register decides which nodes are lost; else none does */
         bool values, people;      /* sessions: such as the seed draws; else none */
-        bool holds;               /* likewise */
+        bool holds, remakes;      /* likewise */
     } shape;
 };
 

@@ -50,6 +50,7 @@ static void plan_draw(const struct plants_shape *shape, uint64_t seed, struct si
     plan->upserts = false;
     plan->values = plan->values && shape->values;
     plan->people = plan->people && shape->people;
+    if (!plan->people || !shape->remakes) plan->remakes = SIM_REMAKES_NOTHING;
     plan->holds = plan->holds && shape->holds;
     plan->way = shape->way;
     if (shape->words) plan->words = true;
