@@ -238,8 +238,21 @@ static int index_build(struct coro *co, struct worker *worker, const struct inde
     int rc = db_index_rebuild(co, worker->loader, catalog, nodes, create->error);
     worker->ep->bulk = false;
     if (rc == 0) rc = db_alone_check(co, worker, create->error);
+    if (rc == 0) rc = index_attach(create->db, nodes, create->error);
     if (rc == 0) rc = db_state_decide(co, worker, nodes->id, LAYOUT_TABLE_BUILDING, LAYOUT_TABLE_WHOLE, create->error);
-    return rc ? rc : index_attach(create->db, nodes, create->error);
+    return rc;
+}
+
+/* Nothing is left of it, whether its table has it already or not. */
+static void index_undo(struct coro *co, struct worker *worker, const struct index_create *create,
+                       const struct table *nodes)
+{
+    const struct table *base = create->table;
+    const struct cellar_index *index = NULL;
+    for (uint32_t i = 0; i < base->ordered_count; i++)
+        if (base->ordered[i]->nodes == nodes) index = base->ordered[i];
+    if (index) db_index_bury(create->db, index);
+    (void)!db_table_undo(co, worker, nodes, NULL); /* what made it fail is what is told */
 }
 
 /* With process and pool to itself: the nodes are there, and say so; or nothing is. */
@@ -249,7 +262,7 @@ static int index_make(struct coro *co, struct worker *worker, const struct index
     const struct table *nodes = NULL;
     int rc = nodes_make(co, create, index, &nodes);
     if (rc == 0) rc = index_build(co, worker, create, nodes);
-    if (rc && nodes) (void)!db_table_undo(co, worker, nodes, NULL); /* what made it fail is what is told */
+    if (rc && nodes) index_undo(co, worker, create, nodes);
     return rc;
 }
 

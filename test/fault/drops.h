@@ -288,6 +288,14 @@ static inline int ordered_make(struct dropping *run, uint32_t flags)
     return db_table_open(run->db, def, flags, &table, &run->error);
 }
 
+/* One more row, of none that are counted: where the process does not know of an index, that lacks it. */
+static inline int row_more(struct cellar_lab_client *client, void *arg)
+{
+    struct dropping *run = arg;
+    const struct row row = {.a = 7};
+    return db_load(client, cellar_table_find(run->db, "rows"), RECORDS, &row, &run->error);
+}
+
 static inline bool begin(struct dropping *run)
 {
     struct fabric_sim_config sim;

@@ -28,14 +28,6 @@ static void in_the_next(struct dropping *run, int rc)
     if (holds(run, rc == 0 || !sure || run->old, "it was refused, and done in the next life")) goes_on(run);
 }
 
-/* One more row, of none that are counted: where the process does not know of an index, that lacks it. */
-static int row_more(struct cellar_lab_client *client, void *arg)
-{
-    struct dropping *run = arg;
-    const struct row row = {.a = 7};
-    return db_load(client, cellar_table_find(run->db, "rows"), RECORDS, &row, &run->error);
-}
-
 /* False: it did not come to that operation. The verdict is in the run. */
 static bool reply_play(struct dropping *run)
 {

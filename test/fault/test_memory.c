@@ -1,11 +1,12 @@
 /*
- * test_memory.c - without memory: a database is opened, gets a table and a procedure, and runs transactions, while
- * its n-th allocation fails, for each n. What cannot be had is refused with NOMEM and a line; nothing crashes,
+ * test_memory.c - without memory: a database is opened, gets a table, a procedure and an index, and runs transactions,
+ * while its n-th allocation fails, for each n. What cannot be had is refused with NOMEM and a line; nothing crashes,
  * nothing is left to wait for, and nothing leaks (which ASan's build sees). Allocations are met where the linker
  * leads them (tests.cmake, --wrap): the engine's own, not those of the C library.
  */
 #include "cellar.h"
 #include "numbered.h"
+#include "db_index.h"
 #include "db_open.h"
 #include "db_schema.h"
 #include "mode.h"
@@ -67,6 +68,9 @@ struct account {
 static const struct cellar_schema_column columns[] = {CELLAR_COLUMN(struct account, balance),
                                                       CELLAR_COLUMN(struct account, count)};
 
+static const struct cellar_schema_index_column balance[] = {{"balance", CELLAR_SORT_UNSIGNED, false}};
+static const struct cellar_schema_index by_balance = {.name = "by_balance", .columns = balance, .column_count = 1};
+
 struct life {
     struct engine_config config;
     struct cellar *db;
@@ -123,6 +127,11 @@ static int live(struct life *life)
     if (rc) return rc;
     life->step = "a procedure";
     rc = db_proc_register(life->db, &def, &life->proc, &life->error);
+    if (rc) return rc;
+    const struct cellar_index *index;
+    life->step = "an index";
+    rc = mode_of(life->config.cc)->versions ? 0
+                                            : db_index_create(life->db, life->table, &by_balance, &index, &life->error);
     if (rc) return rc;
     life->step = "a run";
     rc = cellar_lab_run(life->db, client, life);
